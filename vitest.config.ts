@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/**/*.long.test.ts'],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    // Two cores: a worker each, and qemu guests beside them.
+    maxWorkers: 2,
+  },
+});
