@@ -1,0 +1,29 @@
+/**
+ * The one interface between a device and a wire: frames in batches, valid only during the call.
+ * A link copies what it wants to keep, keeps the order of frames, and never calls its sink from inside `send`.
+ */
+import type { FrameBatch, Medium } from '../../packets/index.ts';
+import type { RoceError } from '../../packets/errors.ts';
+
+export interface LinkSink {
+  /** Frames that arrived; the batch belongs to the link again when the call returns. */
+  receive(batch: FrameBatch): void;
+  /** After a short `send`: the link takes frames again. */
+  writable(): void;
+  /** The link has ended, by `close` (no error) or by itself. Called once. */
+  closed(error?: RoceError): void;
+}
+
+export interface Link {
+  /** As typed on a command line, `qemu:/tmp/guest.sock`; also the interface name in captures. */
+  readonly name: string;
+  readonly medium: Medium;
+  /** Largest IP packet the medium carries, in bytes. */
+  readonly mtu: number;
+  /** Begins delivery; resolves when frames can be sent. Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
+  start(sink: LinkSink): Promise<void>;
+  /** Takes frames `from .. batch.count - 1` in order and returns how many it took; fewer means: wait for `writable`. */
+  send(batch: FrameBatch, from: number): number;
+  /** Ends delivery and frees what the link holds. Frames already taken by `send` are still delivered where the medium can. */
+  close(): Promise<void>;
+}
