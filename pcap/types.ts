@@ -1,0 +1,78 @@
+/**
+ * What a capture file holds, as values: packets, interfaces, link types, directions.
+ *
+ * Owns the vocabulary that readers and writers share. Never touches bytes.
+ * Source of the numbers: the pcap and pcapng drafts of the IETF opsawg group and the link-type registry of tcpdump.org.
+ */
+
+import { Medium } from '../packets/frame.ts';
+
+/** Link types this project can read a frame from; a file may hold any other, and the reader passes it on unchanged. */
+export const LinkType = {
+  /** Ethernet II, no preamble, no FCS. */
+  Ethernet: 1,
+  /** An IPv4 or IPv6 packet, told apart by its first nibble. */
+  Raw: 101,
+  /** An IPv4 packet. */
+  Ipv4: 228,
+  /** An IPv6 packet. */
+  Ipv6: 229,
+} as const;
+
+/** Which way a packet went past the capturing interface (pcapng `epb_flags`, bits 0 and 1). */
+export const Direction = { Unknown: 0, Inbound: 1, Outbound: 2 } as const;
+export type Direction = (typeof Direction)[keyof typeof Direction];
+
+/** One interface of a capture file; a classic pcap file has exactly one, without a name. */
+export interface CaptureInterface {
+  /** See `LinkType`; unknown numbers are kept. */
+  readonly linkType: number;
+  /** Largest number of bytes kept of a packet; 0 means no limit. */
+  readonly snapLength: number;
+  readonly name: string;
+  readonly description: string;
+}
+
+/**
+ * One packet of a capture file.
+ *
+ * Time is split because nanoseconds since 1970 need 61 bits: `seconds` since the epoch (an integer, negative before 1970)
+ * and `nanoseconds` within that second (0..999,999,999). `nanosecondsSince` gives an exact difference as one number.
+ */
+export interface CapturedPacket {
+  /** Position in the file, from 1, as Wireshark numbers frames. */
+  readonly number: number;
+  readonly seconds: number;
+  readonly nanoseconds: number;
+  /** The bytes captured. They share memory with what was given to the reader. */
+  readonly bytes: Uint8Array;
+  /** Length on the wire; larger than `bytes.length` when the capture cut the packet. */
+  readonly originalLength: number;
+  readonly linkType: number;
+  /** Index into the reader's `interfaces`. */
+  readonly interfaceIndex: number;
+  readonly direction: Direction;
+  readonly comments: readonly string[];
+}
+
+/** A time in the two parts of `CapturedPacket`. */
+export type CaptureTime = Pick<CapturedPacket, 'seconds' | 'nanoseconds'>;
+
+/** `later - earlier` in nanoseconds; exact while the two are less than 104 days apart. */
+export function nanosecondsSince(earlier: CaptureTime, later: CaptureTime): number {
+  return (later.seconds - earlier.seconds) * 1e9 + (later.nanoseconds - earlier.nanoseconds);
+}
+
+/** The link layer `parseFrame` has to be told for a link type; undefined when this project cannot read it. */
+export function mediumOfLinkType(linkType: number): (typeof Medium)[keyof typeof Medium] | undefined {
+  switch (linkType) {
+    case LinkType.Ethernet:
+      return Medium.Ethernet;
+    case LinkType.Raw:
+    case LinkType.Ipv4:
+    case LinkType.Ipv6:
+      return Medium.Ip;
+    default:
+      return undefined;
+  }
+}
