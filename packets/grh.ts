@@ -1,0 +1,70 @@
+/**
+ * Global Route Header, 40 bytes: what a UD receive buffer starts with. On RoCEv2 over IPv6 it is the IPv6 header itself;
+ * over IPv4 the IPv4 header stands in its last 20 bytes (ref:wire#6).
+ *
+ *   0                   1                   2                   3
+ *   0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+ *  +-------+---------------+---------------------------------------+
+ *  | IPVer | traffic class |              flow label               |
+ *  +-------+---------------+-------+---------------+---------------+
+ *  |        payload length         |  next header  |   hop limit   |
+ *  +-------------------------------+---------------+---------------+
+ *  |                     source GID, 16 bytes                      |
+ *  +---------------------------------------------------------------+
+ *  |                  destination GID, 16 bytes                    |
+ *  +---------------------------------------------------------------+
+ *
+ * Owns the bits only.
+ */
+
+import { IpAddress } from './address.ts';
+
+export const GRH_BYTES = 40;
+
+/** Offset of the IPv4 header in the GRH area of a datagram that came over IPv4. */
+export const GRH_IPV4_AT = 20;
+
+const FIRST_WORD = 0;
+const PAYLOAD_LENGTH = 4;
+const NEXT_HEADER = 6;
+const HOP_LIMIT = 7;
+const SOURCE_GID = 8;
+const DESTINATION_GID = 24;
+
+export interface Grh {
+  /** 4 bits */
+  readonly version: number;
+  /** 8 bits */
+  readonly trafficClass: number;
+  /** 20 bits */
+  readonly flowLabel: number;
+  readonly payloadLength: number;
+  readonly nextHeader: number;
+  readonly hopLimit: number;
+  readonly sourceGid: IpAddress;
+  readonly destinationGid: IpAddress;
+}
+
+export function readGrh(view: DataView, offset: number): Grh {
+  const first = view.getUint32(offset + FIRST_WORD);
+  return {
+    version: first >>> 28,
+    trafficClass: (first >>> 20) & 0xff,
+    flowLabel: first & 0x0f_ff_ff,
+    payloadLength: view.getUint16(offset + PAYLOAD_LENGTH),
+    nextHeader: view.getUint8(offset + NEXT_HEADER),
+    hopLimit: view.getUint8(offset + HOP_LIMIT),
+    sourceGid: IpAddress.fromGid(view, offset + SOURCE_GID),
+    destinationGid: IpAddress.fromGid(view, offset + DESTINATION_GID),
+  };
+}
+
+export function writeGrh(view: DataView, at: number, grh: Grh): void {
+  const flow = ((grh.trafficClass & 0xff) << 20) | (grh.flowLabel & 0x0f_ff_ff);
+  view.setUint32(at + FIRST_WORD, (grh.version << 28) | flow);
+  view.setUint16(at + PAYLOAD_LENGTH, grh.payloadLength);
+  view.setUint8(at + NEXT_HEADER, grh.nextHeader);
+  view.setUint8(at + HOP_LIMIT, grh.hopLimit);
+  grh.sourceGid.writeGid(view, at + SOURCE_GID);
+  grh.destinationGid.writeGid(view, at + DESTINATION_GID);
+}

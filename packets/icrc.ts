@@ -1,0 +1,82 @@
+/**
+ * Invariant CRC: the four bytes that protect a RoCEv2 packet from end to end.
+ *
+ * Owns the recipe: which bits count as ones because the network may change them. Never writes to the frame. Allocates nothing.
+ * Rules: ref:wire#3 (recipe verified on real rxe packets), rxe:rxe_icrc.c#rxe_icrc_hdr.
+ *
+ * CRC-32 over eight bytes of ones (they stand for the absent LRH), IP header, UDP header, BTH, then everything up to the ICRC, with ones for:
+ * IPv4 TOS, TTL and header checksum; IPv6 traffic class, flow label and hop limit; UDP checksum; BTH byte 4. Stored little-endian.
+ */
+
+import { BTH_BYTES, BTH_MASKED_BYTE } from './bth.ts';
+import { crc32Update } from './crc32.ts';
+import { IPV4_BYTES, IPV4_CHECKSUM_AT, IPV4_TOS_AT, IPV4_TTL_AT } from './ipv4.ts';
+import { IPV6_BYTES, IPV6_HOP_LIMIT_AT } from './ipv6.ts';
+import { UDP_BYTES, UDP_CHECKSUM_AT } from './udp.ts';
+
+export const ICRC_BYTES = 4;
+
+/** CRC register after the eight bytes of ones. */
+export const ICRC_SEED = 0xde_bb_20_e3;
+
+/** What to OR into the first word of an IPv6 header: traffic class and flow label. */
+const IPV6_MASKED_FIRST_WORD = 0x0f_ff_ff_ff;
+
+// Module level and not per call: nothing here is re-entrant, and a packet costs no allocation.
+const prefix = new Uint8Array(IPV6_BYTES + UDP_BYTES + BTH_BYTES);
+const prefixView = new DataView(prefix.buffer);
+
+/**
+ * ICRC, as u32, of the packet whose IP header starts at `ipOffset` and whose ICRC field starts at `end`.
+ *
+ * The UDP header must stand right before `bthOffset` and the IP header of `ipVersion`, without options, right before that.
+ */
+export function computeIcrc(
+  bytes: Uint8Array,
+  view: DataView,
+  ipOffset: number,
+  ipVersion: number,
+  bthOffset: number,
+  end: number,
+): number {
+  const bthEnd = bthOffset + BTH_BYTES;
+  const length = bthEnd - ipOffset;
+  // All three headers are multiples of four bytes.
+  for (let at = 0; at < length; at += 4) prefixView.setInt32(at, view.getInt32(ipOffset + at));
+  maskVariantFields(prefixView, 0, ipVersion);
+  const state = crc32Update(ICRC_SEED, prefix, 0, length);
+  return ~crc32Update(state, bytes, bthEnd, end) >>> 0;
+}
+
+/** What is needed to know of a packet to check its ICRC; a `Frame` is one. Spelled out here because `frame.ts` imports this file. */
+export interface IcrcSpan {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly ipOffset: number;
+  readonly ipVersion: number;
+  readonly bthOffset: number;
+  readonly icrcOffset: number;
+}
+
+/** True when the ICRC in the frame is right. Only for a frame that `parseFrame` found Ok. */
+export function icrcMatches(frame: IcrcSpan): boolean {
+  const { bytes, view, ipOffset, ipVersion, bthOffset, icrcOffset } = frame;
+  return view.getUint32(icrcOffset, true) === computeIcrc(bytes, view, ipOffset, ipVersion, bthOffset, icrcOffset);
+}
+
+/** Writes ones over every bit that the ICRC does not cover. The one place that knows them. */
+export function maskVariantFields(view: DataView, ipOffset: number, ipVersion: number): void {
+  let udp = ipOffset;
+  if (ipVersion === 4) {
+    view.setUint8(ipOffset + IPV4_TOS_AT, 0xff);
+    view.setUint8(ipOffset + IPV4_TTL_AT, 0xff);
+    view.setUint16(ipOffset + IPV4_CHECKSUM_AT, 0xff_ff);
+    udp += IPV4_BYTES;
+  } else {
+    view.setUint32(ipOffset, view.getUint32(ipOffset) | IPV6_MASKED_FIRST_WORD);
+    view.setUint8(ipOffset + IPV6_HOP_LIMIT_AT, 0xff);
+    udp += IPV6_BYTES;
+  }
+  view.setUint16(udp + UDP_CHECKSUM_AT, 0xff_ff);
+  view.setUint8(udp + UDP_BYTES + BTH_MASKED_BYTE, 0xff);
+}

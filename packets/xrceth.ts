@@ -1,0 +1,30 @@
+/**
+ * XRC Extended Transport Header, 4 bytes: the shared receive queue that an XRC request addresses. XRC is decoded, never spoken.
+ *
+ *   0                   1                   2                   3
+ *   0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+ *  +---------------+-----------------------------------------------+
+ *  |   reserved    |                    XRCSRQ                     |
+ *  +---------------+-----------------------------------------------+
+ *
+ * Owns the bits only. Layout read in a public NIC firmware source, not checked against a capture.
+ */
+
+export const XRCETH_BYTES = 4;
+
+export interface Xrceth {
+  /** 24 bits */
+  readonly xrcSrq: number;
+}
+
+export function readXrceth(view: DataView, offset: number): Xrceth {
+  return { xrcSrq: xrcethXrcSrq(view, offset) };
+}
+
+export function writeXrceth(view: DataView, at: number, xrcSrq: number): void {
+  view.setUint32(at, xrcSrq & 0xff_ff_ff);
+}
+
+export function xrcethXrcSrq(view: DataView, at: number): number {
+  return view.getUint32(at) & 0xff_ff_ff;
+}
