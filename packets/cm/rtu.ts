@@ -1,0 +1,44 @@
+/**
+ * RTU: the active side's "ready to use", the third step (attribute 0x14).
+ *
+ * Offsets from the end of the MAD header:
+ *
+ *    0 local communication id     4 remote communication id     8 private data (224)
+ *
+ * Owns: these 232 bytes. The caller has made sure that the whole MAD is there.
+ * Source: rdma:ibta_vol1_c12.h; golden bytes in test/vectors/cm-mads.ts.
+ */
+import { MAD_HEADER_BYTES } from '../mad.ts';
+import { readArea, writeArea } from './fields.ts';
+
+/** Room for private data in RTU, in bytes. */
+export const CM_RTU_PRIVATE_DATA_BYTES = 224;
+
+export interface CmRtu {
+  readonly localCommId: number;
+  readonly remoteCommId: number;
+  /** All 224 bytes when read; up to 224 when written. */
+  readonly privateData: Uint8Array;
+}
+
+/** Reads the RTU in the MAD that starts at `offset`. */
+export function readCmRtu(view: DataView, offset: number): CmRtu {
+  const at = offset + MAD_HEADER_BYTES;
+  return {
+    localCommId: view.getUint32(at + LOCAL_COMM_ID_AT),
+    remoteCommId: view.getUint32(at + REMOTE_COMM_ID_AT),
+    privateData: readArea(view, at + PRIVATE_DATA_AT, CM_RTU_PRIVATE_DATA_BYTES),
+  };
+}
+
+/** Writes the 232 bytes behind the MAD header. Throws when the private data is too long. */
+export function writeCmRtu(view: DataView, offset: number, rtu: CmRtu): void {
+  const at = offset + MAD_HEADER_BYTES;
+  view.setUint32(at + LOCAL_COMM_ID_AT, rtu.localCommId);
+  view.setUint32(at + REMOTE_COMM_ID_AT, rtu.remoteCommId);
+  writeArea(view, at + PRIVATE_DATA_AT, CM_RTU_PRIVATE_DATA_BYTES, rtu.privateData, 'private data of RTU');
+}
+
+const LOCAL_COMM_ID_AT = 0;
+const REMOTE_COMM_ID_AT = 4;
+const PRIVATE_DATA_AT = 8;

@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest';
+import { readCmDrep } from '../../../packets/cm/index.ts';
+import { checkRoundTrip, encode, madBytes, viewOf } from './harness.ts';
+import { expectTshark, vectorsOf } from './tshark.ts';
+
+describe('DREP', () => {
+  it('of the captures reads as Wireshark prints it', () => {
+    const vectors = vectorsOf('cm.drsp.localcommid');
+    expect(vectors.length).toBeGreaterThan(3);
+    for (const vector of vectors) {
+      const message = readCmDrep(viewOf(madBytes(vector.mad)), 0);
+      expectTshark(vector, 'cm.drsp', { localcommid: message.localCommId, remotecommid: message.remoteCommId });
+    }
+  });
+
+  it('survives the wire with all values, and any bytes keep their meaning', () => {
+    checkRoundTrip('DREP', (actual, expected) => expect(actual).toEqual(expected));
+  });
+
+  it('carries at most 224 bytes of private data (CM-27)', () => {
+    const body = { localCommId: 1, remoteCommId: 2, privateData: new Uint8Array(224).fill(3) };
+    expect(encode({ kind: 'DREP', body })[255]).toBe(3);
+    expect(() => encode({ kind: 'DREP', body: { ...body, privateData: new Uint8Array(225) } })).toThrow(
+      '224 bytes, not 225',
+    );
+  });
+});
