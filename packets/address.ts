@@ -30,12 +30,14 @@ export class IpAddress {
   /**
    * Parses dotted-quad IPv4 or any IPv6 text; `::ffff:a.b.c.d` becomes version 4.
    *
-   * @throws RoceError ERR_ROCE_ADDRESS for anything else, zone ids and short IPv4 forms ("10.1") included
+   * @throws RoceError ERR_ROCE_ADDRESS for anything else, zone ids, short IPv4 forms ("10.1") and "::10.0.0.1" included
    */
   static parse(text: string): IpAddress {
     if (ipaddr.IPv4.isValidFourPartDecimal(text))
       return IpAddress.#fromByteArray(ipaddr.IPv4.parse(text).toByteArray());
-    if (!ipaddr.IPv6.isValid(text) || text.includes('%')) {
+    // ipaddr.js takes the deprecated "::10.0.0.1" for ::ffff:10.0.0.1, which is another address: refused rather than guessed.
+    const compatible = text.startsWith('::') && ipaddr.IPv4.isValidFourPartDecimal(text.slice(2));
+    if (compatible || text.includes('%') || !ipaddr.IPv6.isValid(text)) {
       throw new RoceError('ERR_ROCE_ADDRESS', `not an IPv4 or IPv6 address: ${JSON.stringify(text)}`);
     }
     return IpAddress.#fromByteArray(ipaddr.IPv6.parse(text).toByteArray());
