@@ -1,0 +1,3 @@
+/** What an attempt to send the next packet came to. */
+export const Attempt = { Nothing: 0, Sent: 1, Fault: 2 } as const;
+export type Attempt = (typeof Attempt)[keyof typeof Attempt];

@@ -1,0 +1,266 @@
+/**
+ * Completer: judges what the peer answers. It knows what has been acknowledged, how many retries are left and when the
+ * next one is due; it places READ and atomic answers. It returns an outcome; the queue pair applies it.
+ * Rules: ref:rxe#8 (completer), ref:conformance REQ-08..REQ-38, RNR-08..RNR-15, ACK-16, ACK-17.
+ */
+import { aethSyndrome } from '../packets/aeth.ts';
+import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
+import type { Frame } from '../packets/frame.ts';
+import { AETH_AT, ATOMIC_ACK_ETH_AT, Op } from '../packets/opcode.ts';
+import type { QpConfig } from './qp-config.ts';
+import { extendPsn, type SendEntry, type SendQueue } from './send-queue.ts';
+import { RNR_TIMER_NS } from './timers.ts';
+import { WcStatus, WrOpcode } from './work.ts';
+
+/** What a response asks the queue pair to do, after acknowledging everything before `ackedTo`. */
+export const Outcome = {
+  /** Nothing new: old, ghost, or not understood. */
+  Ignore: 0,
+  Advance: 1,
+  /** Send again from `resumePsn`. */
+  Retry: 2,
+  /** Send again from `resumePsn`, but not before `waitNs` from now. */
+  Rnr: 3,
+  /** The request that holds `ackedTo` failed with `status`. */
+  Fatal: 4,
+} as const;
+export type Outcome = (typeof Outcome)[keyof typeof Outcome];
+
+const SYNDROME_KIND = 0xe0;
+const KIND_ACK = 0x00;
+const KIND_RNR = 0x20;
+const KIND_NAK = 0x60;
+
+export class Completer {
+  /** Oldest extended PSN not acknowledged. */
+  una = 0;
+  retriesLeft = 0;
+  rnrRetriesLeft = 0;
+  /** When the oldest packet counts as lost; Infinity while nothing is outstanding or during an RNR wait. */
+  ackDeadline = Number.POSITIVE_INFINITY;
+  /** End of an RNR wait; Infinity outside one. */
+  rnrDeadline = Number.POSITIVE_INFINITY;
+
+  /** Results of the last `handle`. */
+  ackedTo = 0;
+  resumePsn = 0;
+  waitNs = 0;
+  status: WcStatus = WcStatus.Success;
+
+  /** A NAK made us go back and nothing was acknowledged since: further NAKs are echoes of the same loss. */
+  #retrying = false;
+  /** Every request before this position needs no answer; moves only forward. */
+  #answerHint = 0;
+  #retryCnt = 0;
+  #rnrRetry = 0;
+
+  reset(startingPsn: number, config: QpConfig): void {
+    this.una = startingPsn;
+    this.ackedTo = startingPsn;
+    this.#retrying = false;
+    this.#answerHint = 0;
+    this.#retryCnt = config.retryCnt;
+    this.#rnrRetry = config.rnrRetry;
+    this.stopTimers();
+    this.#refill();
+  }
+
+  stopTimers(): void {
+    this.ackDeadline = Number.POSITIVE_INFINITY;
+    this.rnrDeadline = Number.POSITIVE_INFINITY;
+  }
+
+  /** A packet that wants an acknowledge has left. */
+  sent(now: number, config: QpConfig): void {
+    if (this.ackDeadline === Number.POSITIVE_INFINITY) this.ackDeadline = now + config.ackTimeoutNs;
+  }
+
+  /** The queue pair has accepted progress: all before `una` is acknowledged. */
+  advance(now: number, una: number, anythingOutstanding: boolean, config: QpConfig): void {
+    this.una = una;
+    this.#retrying = false;
+    this.#refill();
+    this.rnrDeadline = Number.POSITIVE_INFINITY;
+    this.ackDeadline = anythingOutstanding ? now + config.ackTimeoutNs : Number.POSITIVE_INFINITY;
+  }
+
+  /** The queue pair goes back, which costs a retry; the timer starts again with the first packet sent. */
+  wentBack(): void {
+    this.#retrying = true;
+    this.retriesLeft -= 1;
+    this.ackDeadline = Number.POSITIVE_INFINITY;
+  }
+
+  /** Only `rnrRetry` 7 retries for ever. */
+  beginRnrWait(now: number): void {
+    if (this.#rnrRetry !== 7) this.rnrRetriesLeft -= 1;
+    this.rnrDeadline = now + this.waitNs;
+    this.ackDeadline = Number.POSITIVE_INFINITY;
+  }
+
+  endRnrWait(): void {
+    this.rnrDeadline = Number.POSITIVE_INFINITY;
+  }
+
+  /** The ACK timer ran out: retry from the oldest unacknowledged packet, or give up. */
+  timeout(): Outcome {
+    this.ackedTo = this.una;
+    this.#retrying = false;
+    return this.#retry(this.una);
+  }
+
+  /** Judges one response. `sentPsn` is the first PSN never sent: answers to it or beyond are ghosts. */
+  handle(frame: Frame, queue: SendQueue, sentPsn: number, config: QpConfig): Outcome {
+    this.ackedTo = this.una;
+    const psn = extendPsn(frame.psn, this.una);
+    if (psn < this.una || psn >= sentPsn) return Outcome.Ignore;
+    const waiting = this.#waiting(queue);
+    if (frame.opcode === Op.Acknowledge) {
+      const syndrome = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[Op.Acknowledge] as number));
+      return this.#acknowledge(psn, syndrome, waiting);
+    }
+    return this.#answer(psn, frame, waiting, config);
+  }
+
+  #acknowledge(psn: number, syndrome: number, waiting: SendEntry | undefined): Outcome {
+    // What an acknowledge cannot reach: a READ or atomic is acknowledged by its answer alone.
+    const limit = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
+    switch (syndrome & SYNDROME_KIND) {
+      case KIND_ACK:
+        if (psn < limit) return this.#advanceTo(psn + 1);
+        this.#advanceTo(limit);
+        // An unsolicited ACK inside an open READ says nothing of its data; one beyond it implies that answers were lost.
+        if (waiting !== undefined && psn > waiting.lastPsn) return this.#impliedNak(limit);
+        return this.ackedTo > this.una ? Outcome.Advance : Outcome.Ignore;
+      case KIND_RNR:
+        this.#advanceTo(Math.min(psn, limit));
+        return psn > limit ? this.#impliedNak(limit) : this.#notReady(psn, syndrome & 0x1f);
+      case KIND_NAK:
+        return this.#nak(psn, syndrome, limit);
+      default:
+        return Outcome.Ignore;
+    }
+  }
+
+  #nak(psn: number, syndrome: number, limit: number): Outcome {
+    const status = NAK_STATUS[syndrome & 0x1f];
+    if (status === undefined) return Outcome.Ignore;
+    this.#advanceTo(Math.min(psn, limit));
+    if (status === WcStatus.Success || psn > limit) return this.#impliedNak(Math.min(psn, limit));
+    this.status = status;
+    return Outcome.Fatal;
+  }
+
+  #notReady(psn: number, code: number): Outcome {
+    if (this.rnrDeadline !== Number.POSITIVE_INFINITY && this.ackedTo === this.una) return Outcome.Ignore;
+    const left = this.ackedTo > this.una ? this.#rnrRetry : this.rnrRetriesLeft;
+    if (left === 0) {
+      this.status = WcStatus.RnrRetryExcErr;
+      return Outcome.Fatal;
+    }
+    this.resumePsn = psn;
+    this.waitNs = RNR_TIMER_NS[code] as number;
+    return Outcome.Rnr;
+  }
+
+  /** A sequence NAK, spoken or implied. Ignored while an earlier one is still being acted upon. */
+  #impliedNak(from: number): Outcome {
+    return this.#retrying && this.ackedTo === this.una ? Outcome.Ignore : this.#retry(from);
+  }
+
+  /** Progress refills the retry counter before this retry is taken from it (ref:conformance REQ-23). */
+  #retry(from: number): Outcome {
+    const left = this.ackedTo > this.una ? this.#retryCnt : this.retriesLeft;
+    if (left === 0) {
+      this.status = WcStatus.RetryExcErr;
+      return Outcome.Fatal;
+    }
+    this.resumePsn = from;
+    return Outcome.Retry;
+  }
+
+  /** READ RESPONSE or ATOMIC ACKNOWLEDGE. */
+  #answer(psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): Outcome {
+    if (waiting === undefined) return Outcome.Ignore;
+    const expected = waiting.firstPsn + waiting.answered;
+    if (psn < expected) return Outcome.Ignore;
+    // Whoever answers this request has executed all requests before it (ref:conformance RD-17).
+    this.#advanceTo(expected);
+    if (psn > expected) return this.#impliedNak(expected);
+    this.status = waiting.isAtomic ? placeAtomic(frame, waiting, config) : placeRead(frame, waiting, config);
+    if (this.status !== WcStatus.Success) return Outcome.Fatal;
+    waiting.answered += 1;
+    return this.#advanceTo(expected + 1);
+  }
+
+  #advanceTo(psn: number): Outcome {
+    if (psn > this.ackedTo) this.ackedTo = psn;
+    return this.ackedTo > this.una ? Outcome.Advance : Outcome.Ignore;
+  }
+
+  /** The oldest started READ or atomic that lacks answers. */
+  #waiting(queue: SendQueue): SendEntry | undefined {
+    if (this.#answerHint < queue.head) this.#answerHint = queue.head;
+    while (this.#answerHint < queue.tail) {
+      const entry = queue.at(this.#answerHint);
+      if (!entry.started) return undefined;
+      if (entry.wantsAnswer && entry.firstPsn + entry.answered <= entry.lastPsn) return entry;
+      this.#answerHint += 1;
+    }
+    return undefined;
+  }
+
+  #refill(): void {
+    this.retriesLeft = this.#retryCnt;
+    this.rnrRetriesLeft = this.#rnrRetry;
+  }
+}
+
+/** NAK codes 0..31 of an AETH: Success stands for "send again", absent for reserved codes, which are ignored. */
+const NAK_STATUS: readonly (WcStatus | undefined)[] = [
+  WcStatus.Success,
+  WcStatus.RemInvReqErr,
+  WcStatus.RemAccessErr,
+  WcStatus.RemOpErr,
+];
+
+function hasGoodSyndrome(frame: Frame): boolean {
+  const at = AETH_AT[frame.opcode] as number;
+  return at < 0 || (aethSyndrome(frame.view, frame.bthOffset + at) & SYNDROME_KIND) === KIND_ACK;
+}
+
+/** Copies one READ response into the sink; never a byte more than was asked for. */
+function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
+  const done = entry.answered * config.mtu;
+  const left = entry.length - done;
+  const ends = left <= config.mtu;
+  const { opcode } = frame;
+  // A resumed READ may be answered from FIRST or ONLY, or, by rxe, from MIDDLE or LAST (ref:conformance RD-09).
+  const fits = ends
+    ? opcode === Op.ReadResponseLast || opcode === Op.ReadResponseOnly
+    : opcode === Op.ReadResponseFirst || opcode === Op.ReadResponseMiddle;
+  if (!fits || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
+  if (frame.payloadLength !== Math.min(left, config.mtu)) return WcStatus.LocLenErr;
+  if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
+  entry.segments.scatter(done, frame.bytes, frame.payloadOffset, frame.payloadLength);
+  return WcStatus.Success;
+}
+
+const ATOMIC_RESULT = new Uint8Array(8);
+const ATOMIC_RESULT_VIEW = new DataView(ATOMIC_RESULT.buffer);
+
+/** Stores the original value in host order, which is little-endian here (ref:conformance ATM-14). */
+function placeAtomic(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
+  if (frame.opcode !== Op.AtomicAcknowledge || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
+  if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
+  const at = frame.bthOffset + (ATOMIC_ACK_ETH_AT[frame.opcode] as number);
+  ATOMIC_RESULT_VIEW.setUint32(0, atomicAckLo(frame.view, at), true);
+  ATOMIC_RESULT_VIEW.setUint32(4, atomicAckHi(frame.view, at), true);
+  entry.segments.scatter(0, ATOMIC_RESULT, 0, 8);
+  return WcStatus.Success;
+}
+
+/** The message bytes a completed request reports: what a READ or atomic brought in. */
+export function completedBytes(entry: SendEntry): number {
+  return entry.opcode === WrOpcode.RdmaRead || entry.isAtomic ? entry.length : 0;
+}

@@ -1,0 +1,99 @@
+/**
+ * Replay memory: the last READs and atomics a responder executed, so that a repeated request is answered and not executed
+ * again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic; ref:conformance RSP-PSN-13,
+ * RSP-PSN-15..17, RD-07, RD-08, RD-10, ATM-05..ATM-08).
+ */
+import { Syndrome } from '../packets/aeth.ts';
+import type { Frame } from '../packets/frame.ts';
+import { Op, OpFlag, RETH_AT } from '../packets/opcode.ts';
+import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
+import type { MemoryRegion } from './memory.ts';
+import { ReplyKind, type ReplyQueue } from './reply-queue.ts';
+
+/** One executed READ or atomic. */
+export class Executed {
+  opcode = -1;
+  /** Extended PSNs the request consumed. */
+  firstPsn = 0;
+  lastPsn = 0;
+  rkey = 0;
+  vaHi = 0;
+  vaLo = 0;
+  region: MemoryRegion | undefined = undefined;
+  offset = 0;
+  length = 0;
+  /** Atomic: the value before it. */
+  originalHi = 0;
+  originalLo = 0;
+}
+
+export class ReplayMemory {
+  #entries: Executed[] = [];
+  #next = 0;
+
+  reset(): void {
+    this.#entries = [];
+    this.#next = 0;
+  }
+
+  /** The entry to fill for a request just executed: a new one, or the oldest of `capacity`. */
+  remember(opcode: number, firstPsn: number, packets: number, capacity: number): Executed {
+    let entry = this.#entries[this.#next];
+    if (entry === undefined) {
+      entry = new Executed();
+      this.#entries[this.#next] = entry;
+    }
+    this.#next = (this.#next + 1) % capacity;
+    entry.opcode = opcode;
+    entry.firstPsn = firstPsn;
+    entry.lastPsn = firstPsn + packets - 1;
+    entry.region = undefined;
+    return entry;
+  }
+
+  /** Owes the answer to a repeated READ or atomic; false when it is not remembered or not the same request. */
+  repeat(frame: Frame, psn: number, mtu: number, replies: ReplyQueue, msn: number): boolean {
+    const entry = this.#find(psn);
+    if (entry === undefined || entry.opcode !== frame.opcode) return false;
+    if ((frame.flags & OpFlag.Read) !== 0) return repeatRead(entry, frame, psn, mtu, replies, msn);
+    const reply = replies.answer(ReplyKind.Atomic, psn, Syndrome.Ack, msn);
+    reply.originalHi = entry.originalHi;
+    reply.originalLo = entry.originalLo;
+    return true;
+  }
+
+  #find(psn: number): Executed | undefined {
+    for (let i = 0; i < this.#entries.length; i++) {
+      const entry = this.#entries[i] as Executed;
+      if (psn >= entry.firstPsn && psn <= entry.lastPsn) return entry;
+    }
+    return undefined;
+  }
+}
+
+/** A repeated READ may ask for the whole or for a tail that starts at a packet boundary; the data is read anew. */
+function repeatRead(
+  entry: Executed,
+  frame: Frame,
+  psn: number,
+  mtu: number,
+  replies: ReplyQueue,
+  msn: number,
+): boolean {
+  const reth = frame.bthOffset + (RETH_AT[Op.ReadRequest] as number);
+  const skipped = (psn - entry.firstPsn) * mtu;
+  const length = rethDmaLength(frame.view, reth);
+  const low = entry.vaLo + skipped;
+  const hi = (entry.vaHi + (low > 0xff_ff_ff_ff ? 1 : 0)) >>> 0;
+  const same =
+    rethRkey(frame.view, reth) === entry.rkey &&
+    rethVaHi(frame.view, reth) === hi &&
+    rethVaLo(frame.view, reth) === low >>> 0 &&
+    length <= entry.length - skipped;
+  if (!same) return false;
+  const reply = replies.answer(ReplyKind.Read, psn, Syndrome.Ack, msn);
+  reply.region = entry.region;
+  reply.offset = entry.offset + skipped;
+  reply.length = length;
+  return true;
+}

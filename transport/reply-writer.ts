@@ -1,0 +1,64 @@
+/**
+ * Puts a responder's replies into packets: ACKNOWLEDGE (ACK, NAK, RNR NAK), ATOMIC ACKNOWLEDGE and the packets of a READ
+ * response. A READ that is answered again from its middle starts with FIRST or ONLY like any other (ref:conformance RD-09).
+ */
+
+import { AETH_BYTES, writeAeth } from '../packets/aeth.ts';
+import { writeAtomicAckEth } from '../packets/atomic-ack-eth.ts';
+import { BTH_BYTES, writeBth } from '../packets/bth.ts';
+import { invariant } from '../packets/errors.ts';
+import type { FrameWriter } from '../packets/frame-writer.ts';
+import { ATOMIC_ACK_ETH_AT, OPCODE_HEADER_BYTES, Op } from '../packets/opcode.ts';
+import { PSN_MASK } from '../packets/psn.ts';
+import type { QpConfig } from './qp-config.ts';
+import { type Reply, ReplyKind } from './reply-queue.ts';
+import { copyBytes } from './segments.ts';
+
+/** Writes the next packet of `reply`; true when it was the last. */
+export function writeReply(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {
+  return reply.kind === ReplyKind.Read
+    ? writeReadResponse(reply, config, writer)
+    : writeAcknowledge(reply, config, writer);
+}
+
+function writeAcknowledge(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {
+  invariant(config.path !== undefined, 'a queue pair that replies has a path');
+  const opcode = reply.kind === ReplyKind.Atomic ? Op.AtomicAcknowledge : Op.Acknowledge;
+  const { template } = config.path;
+  const bth = writer.begin(template);
+  writeBth(writer.view, bth, opcode, 0, config.migReq, 0, config.pkey, config.destQpn, 0, reply.psn & PSN_MASK);
+  writeAeth(writer.view, bth + BTH_BYTES, reply.syndrome, reply.msn);
+  if (reply.kind === ReplyKind.Atomic) {
+    writeAtomicAckEth(writer.view, bth + (ATOMIC_ACK_ETH_AT[opcode] as number), reply.originalHi, reply.originalLo);
+  }
+  writer.end(template, bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode] as number));
+  return true;
+}
+
+function writeReadResponse(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {
+  invariant(config.path !== undefined, 'a queue pair that replies has a path');
+  const { template } = config.path;
+  const left = reply.length - reply.sent;
+  const size = Math.min(left, config.mtu);
+  const last = left <= config.mtu;
+  const opcode = readResponseOpcode(reply.sent === 0, last);
+  const pad = -size & 3;
+  const psn = reply.psn + reply.sent / config.mtu;
+  const bth = writer.begin(template);
+  writeBth(writer.view, bth, opcode, 0, config.migReq, pad, config.pkey, config.destQpn, 0, psn & PSN_MASK);
+  let at = bth + BTH_BYTES;
+  if (opcode !== Op.ReadResponseMiddle) {
+    writeAeth(writer.view, at, reply.syndrome, reply.msn);
+    at += AETH_BYTES;
+  }
+  if (reply.region !== undefined) copyBytes(writer.bytes, at, reply.region.bytes, reply.offset + reply.sent, size);
+  for (let i = 0; i < pad; i++) writer.bytes[at + size + i] = 0;
+  writer.end(template, at + size + pad);
+  reply.sent += size;
+  return last;
+}
+
+function readResponseOpcode(first: boolean, last: boolean): number {
+  if (last) return first ? Op.ReadResponseOnly : Op.ReadResponseLast;
+  return first ? Op.ReadResponseFirst : Op.ReadResponseMiddle;
+}

@@ -1,0 +1,381 @@
+/**
+ * Responder: executes the peer's requests and owes it replies. A request passes the checks in the order of
+ * rxe:rxe_resp.c (ref:rxe#7): PSN, opcode sequence, permission, resources, length, key; then it is executed.
+ * Each check is one small function that returns a verdict; `verdict.ts` says what follows.
+ */
+import { Syndrome } from '../packets/aeth.ts';
+import { atomicRkey, atomicVaHi, atomicVaLo } from '../packets/atomic-eth.ts';
+import type { Frame } from '../packets/frame.ts';
+import type { FrameWriter } from '../packets/frame-writer.ts';
+import { iethRkey } from '../packets/ieth.ts';
+import { immDt } from '../packets/imm-dt.ts';
+import { ATOMIC_ETH_AT, IETH_AT, IMM_AT, OpFlag, RETH_AT } from '../packets/opcode.ts';
+import { PSN_MASK, psnDiff } from '../packets/psn.ts';
+import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
+import { executeAtomic } from './atomic.ts';
+import { Attempt } from './attempt.ts';
+import { Access, type MemoryRegion } from './memory.ts';
+import type { QpConfig } from './qp-config.ts';
+import { RecvEntry, type RecvQueue } from './recv-queue.ts';
+import { ReplayMemory } from './replay.ts';
+import { ReplyKind, ReplyQueue } from './reply-queue.ts';
+import { writeReply } from './reply-writer.ts';
+import { copyBytes } from './segments.ts';
+import { MAX_MESSAGE_BYTES } from './send-queue.ts';
+import { consequenceOf, Verdict } from './verdict.ts';
+import { WcOpcode, WcStatus } from './work.ts';
+
+/** What became of a request. */
+export const Reception = { Executed: 0, Duplicate: 1, OutOfSequence: 2, Dropped: 3, NotReady: 4, Refused: 5 } as const;
+export type Reception = (typeof Reception)[keyof typeof Reception];
+
+const Open = { None: 0, Send: 1, Write: 2 } as const;
+type Open = (typeof Open)[keyof typeof Open];
+
+export class Responder {
+  /** Next extended PSN to execute. */
+  expected = 0;
+  /** Completed request messages, 24 bits on the wire. */
+  msn = 0;
+  readonly replies = new ReplyQueue();
+  /** After `Reception.Refused`: why. */
+  verdict: Verdict = Verdict.Accept;
+  readonly #replay = new ReplayMemory();
+  /** A NAK for the expected PSN is out: be silent until that PSN arrives (ref:conformance RSP-PSN-05, RNR-06). */
+  #nakked = false;
+  /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance RSP-PSN-11). */
+  #newestAck = -1;
+  /** The open multi-packet message. */
+  #open: Open = Open.None;
+  #region: MemoryRegion | undefined = undefined;
+  #offset = 0;
+  /** Bytes a WRITE still brings. */
+  #left = 0;
+  /** Bytes received of the message that fills `#receive`. */
+  #received = 0;
+  /** The receive taken for the message in progress; valid while `#holdsReceive`. */
+  #receive = new RecvEntry();
+  #holdsReceive = false;
+  /** Set by `#checkKey` for the packet at hand. */
+  #target: MemoryRegion | undefined = undefined;
+  #targetOffset = 0;
+
+  reset(startingPsn: number): void {
+    this.expected = startingPsn;
+    this.msn = 0;
+    this.replies.clear();
+    this.#replay.reset();
+    this.#nakked = false;
+    this.#newestAck = -1;
+    this.#closeMessage();
+    this.#holdsReceive = false;
+  }
+
+  /** Takes one request of this queue pair's service. */
+  handle(frame: Frame, queue: RecvQueue, config: QpConfig): Reception {
+    const distance = psnDiff(frame.psn, this.expected & PSN_MASK);
+    if (distance > 0) return this.#future();
+    if (distance < 0) return this.#duplicate(frame, this.expected + distance, config);
+    this.#nakked = false;
+    const verdict = this.#judge(frame, queue, config);
+    if (verdict !== Verdict.Accept) return this.#refuse(verdict, config);
+    this.#execute(frame, config);
+    return Reception.Executed;
+  }
+
+  /** A reserved opcode of our service: refused at the expected PSN, else treated as any packet out of order. */
+  handleReserved(frame: Frame, config: QpConfig): Reception {
+    const distance = psnDiff(frame.psn, this.expected & PSN_MASK);
+    if (distance > 0) return this.#future();
+    return distance < 0 ? Reception.Dropped : this.#refuse(Verdict.Reserved, config);
+  }
+
+  /**
+   * Writes one packet of what is owed. Fault: a key died while its READ was being answered; a NAK takes the place of the
+   * missing response (ref:conformance KEY-13) and `verdict` says why.
+   */
+  transmit(config: QpConfig, writer: FrameWriter): Attempt {
+    const reply = this.replies.first;
+    if (reply === undefined) return Attempt.Nothing;
+    if (reply.kind === ReplyKind.Read && reply.region !== undefined && !reply.region.valid) {
+      const psn = reply.psn + reply.sent / config.mtu;
+      this.replies.clear();
+      this.#refuseAt(psn, Verdict.KeyRefused, config);
+      return Attempt.Fault;
+    }
+    if (writeReply(reply, config, writer)) this.replies.shift();
+    return Attempt.Sent;
+  }
+
+  /** Gives up the message in progress: its receive completes with `status`. For the way to ERROR. */
+  abandon(status: WcStatus, config: QpConfig): void {
+    if (this.#holdsReceive) this.#completeReceive(status, WcOpcode.Recv, config, undefined);
+    this.#closeMessage();
+  }
+
+  #future(): Reception {
+    if (this.#nakked) return Reception.Dropped;
+    this.#nakked = true;
+    this.replies.refuse(this.expected, Syndrome.NakSequence, this.msn);
+    return Reception.OutOfSequence;
+  }
+
+  #refuse(verdict: Verdict, config: QpConfig): Reception {
+    if (verdict === Verdict.NotReady) {
+      this.#nakked = true;
+      this.replies.refuse(this.expected, Syndrome.RnrNak | config.minRnrTimer, this.msn);
+      return Reception.NotReady;
+    }
+    this.#refuseAt(this.expected, verdict, config);
+    return Reception.Refused;
+  }
+
+  #refuseAt(psn: number, verdict: Verdict, config: QpConfig): void {
+    const { syndrome, status } = consequenceOf(verdict);
+    this.verdict = verdict;
+    if (syndrome >= 0) this.replies.refuse(psn, syndrome, this.msn);
+    this.abandon(status, config);
+  }
+
+  #duplicate(frame: Frame, psn: number, config: QpConfig): Reception {
+    if ((frame.flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) {
+      // Twice the limit: whoever repeats faster than we answer is not a peer that lost something.
+      if (this.replies.answers >= config.maxDestRdAtomic * 2) return Reception.Dropped;
+      return this.#replay.repeat(frame, psn, config.mtu, this.replies, this.msn)
+        ? Reception.Duplicate
+        : Reception.Dropped;
+    }
+    if (this.#newestAck < 0) return Reception.Dropped;
+    this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
+    return Reception.Duplicate;
+  }
+
+  // The checks, in order.
+
+  #judge(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
+    const { flags } = frame;
+    if (!this.#inSequence(flags)) return Verdict.BadSequence;
+    if (!isPermitted(flags, config)) return Verdict.NotPermitted;
+    if ((flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) return this.#judgeAnswered(frame, config);
+    return (flags & OpFlag.Write) !== 0
+      ? this.#judgeWrite(frame, queue, config)
+      : this.#judgeSend(frame, queue, config);
+  }
+
+  #judgeSend(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
+    if ((frame.flags & (OpFlag.First | OpFlag.Only)) !== 0 && !this.#takeReceive(queue)) return Verdict.NotReady;
+    return lengthFits(frame, config.mtu) ? this.#checkSend(frame, config) : Verdict.BadLength;
+  }
+
+  /** The receive of a WRITE with immediate is taken last, so that a refused WRITE consumes none (ref:conformance KEY-03). */
+  #judgeWrite(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
+    if (!lengthFits(frame, config.mtu)) return Verdict.BadLength;
+    const verdict = this.#checkWrite(frame, config);
+    if (verdict !== Verdict.Accept || (frame.flags & OpFlag.Imm) === 0) return verdict;
+    return this.#takeReceive(queue) ? Verdict.Accept : Verdict.NotReady;
+  }
+
+  /** ref:conformance OPS-01..OPS-07: FIRST and ONLY when nothing is open, MIDDLE and LAST of the same kind otherwise. */
+  #inSequence(flags: number): boolean {
+    if ((flags & (OpFlag.Middle | OpFlag.Last)) === 0) return this.#open === Open.None;
+    return this.#open === ((flags & OpFlag.Write) !== 0 ? Open.Write : Open.Send);
+  }
+
+  #judgeAnswered(frame: Frame, config: QpConfig): Verdict {
+    if (this.replies.answers >= config.maxDestRdAtomic) return Verdict.TooManyReads;
+    if (frame.payloadLength !== 0 || frame.padCount !== 0) return Verdict.BadLength;
+    return (frame.flags & OpFlag.Read) !== 0 ? this.#checkRead(frame, config) : this.#checkAtomic(frame, config);
+  }
+
+  #takeReceive(queue: RecvQueue): boolean {
+    const taken = queue.take(this.#receive);
+    if (taken === undefined) return false;
+    this.#receive = taken;
+    this.#holdsReceive = true;
+    return true;
+  }
+
+  #checkSend(frame: Frame, config: QpConfig): Verdict {
+    const { segments } = this.#receive;
+    if (frame.payloadLength > segments.length - this.#received) return Verdict.BufferTooSmall;
+    if (frame.payloadLength > 0 && !segments.accessible(config.pd, true)) return Verdict.BufferFault;
+    if ((frame.flags & OpFlag.Invalidate) === 0) return Verdict.Accept;
+    const key = iethRkey(frame.view, frame.bthOffset + (IETH_AT[frame.opcode] as number));
+    return config.keys.find(key, config.pd, 0)?.remoteInvalidate === true ? Verdict.Accept : Verdict.BadInvalidate;
+  }
+
+  /** The whole DMA length is checked with the first packet (ref:conformance KEY-12), the key again with every packet. */
+  #checkWrite(frame: Frame, config: QpConfig): Verdict {
+    const { flags, payloadLength } = frame;
+    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) {
+      const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
+      this.#left = rethDmaLength(frame.view, reth);
+      if (this.#left > MAX_MESSAGE_BYTES) return Verdict.BadLength;
+      if (!this.#fitsWrite(flags, payloadLength)) return Verdict.BadLength;
+      const verdict = this.#checkKey(frame.view, reth, this.#left, Access.RemoteWrite, config);
+      this.#region = this.#target;
+      this.#offset = this.#targetOffset;
+      return verdict;
+    }
+    if (!this.#fitsWrite(flags, payloadLength)) return Verdict.BadLength;
+    return this.#region?.valid === true ? Verdict.Accept : Verdict.KeyRefused;
+  }
+
+  /** FIRST and MIDDLE leave something for later, LAST and ONLY leave nothing (ref:conformance LEN-04, LEN-05, OPS-06). */
+  #fitsWrite(flags: number, payloadLength: number): boolean {
+    const ends = (flags & (OpFlag.Last | OpFlag.Only)) !== 0;
+    return ends ? payloadLength === this.#left : payloadLength < this.#left;
+  }
+
+  #checkRead(frame: Frame, config: QpConfig): Verdict {
+    const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
+    const length = rethDmaLength(frame.view, reth);
+    if (length > MAX_MESSAGE_BYTES) return Verdict.BadLength;
+    return this.#checkKey(frame.view, reth, length, Access.RemoteRead, config);
+  }
+
+  #checkAtomic(frame: Frame, config: QpConfig): Verdict {
+    const at = frame.bthOffset + (ATOMIC_ETH_AT[frame.opcode] as number);
+    const hi = atomicVaHi(frame.view, at);
+    const lo = atomicVaLo(frame.view, at);
+    if ((lo & 7) !== 0) return Verdict.BadLength;
+    this.#target = config.keys.find(atomicRkey(frame.view, at), config.pd, Access.RemoteAtomic);
+    this.#targetOffset = this.#target?.offsetOf(hi, lo, 8) ?? -1;
+    return this.#targetOffset < 0 ? Verdict.KeyRefused : Verdict.Accept;
+  }
+
+  /** A zero-length access needs no key (ref:conformance KEY-04). */
+  #checkKey(view: DataView, reth: number, length: number, access: number, config: QpConfig): Verdict {
+    this.#target = undefined;
+    this.#targetOffset = 0;
+    if (length === 0) return Verdict.Accept;
+    this.#target = config.keys.find(rethRkey(view, reth), config.pd, access);
+    this.#targetOffset = this.#target?.offsetOf(rethVaHi(view, reth), rethVaLo(view, reth), length) ?? -1;
+    return this.#targetOffset < 0 ? Verdict.KeyRefused : Verdict.Accept;
+  }
+
+  // Execution: nothing below can fail.
+
+  #execute(frame: Frame, config: QpConfig): void {
+    const { flags } = frame;
+    if ((flags & OpFlag.Read) !== 0) this.#executeRead(frame, config);
+    else if ((flags & OpFlag.Atomic) !== 0) this.#executeAtomic(frame, config);
+    else this.#executeData(frame, config);
+  }
+
+  #executeData(frame: Frame, config: QpConfig): void {
+    const { flags } = frame;
+    if ((flags & OpFlag.Write) !== 0) this.#executeWrite(frame);
+    else this.#executeSend(frame);
+    this.#newestAck = this.expected;
+    this.expected += 1;
+    if ((flags & (OpFlag.Last | OpFlag.Only)) !== 0) this.#finish(frame, config);
+    else this.#open = (flags & OpFlag.Write) !== 0 ? Open.Write : Open.Send;
+    if (frame.ackReq !== 0) this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
+  }
+
+  #executeSend(frame: Frame): void {
+    this.#receive.segments.scatter(this.#received, frame.bytes, frame.payloadOffset, frame.payloadLength);
+    this.#received += frame.payloadLength;
+  }
+
+  #executeWrite(frame: Frame): void {
+    const { payloadLength } = frame;
+    if (this.#region !== undefined) {
+      copyBytes(this.#region.bytes, this.#offset, frame.bytes, frame.payloadOffset, payloadLength);
+    }
+    this.#offset += payloadLength;
+    this.#left -= payloadLength;
+    this.#received += payloadLength;
+  }
+
+  #executeRead(frame: Frame, config: QpConfig): void {
+    const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
+    const length = rethDmaLength(frame.view, reth);
+    const packets = Math.max(1, Math.ceil(length / config.mtu));
+    this.#countMessage();
+    const kept = this.#replay.remember(frame.opcode, this.expected, packets, config.maxDestRdAtomic);
+    kept.rkey = rethRkey(frame.view, reth);
+    kept.vaHi = rethVaHi(frame.view, reth);
+    kept.vaLo = rethVaLo(frame.view, reth);
+    kept.region = this.#target;
+    kept.offset = this.#targetOffset;
+    kept.length = length;
+    const reply = this.replies.answer(ReplyKind.Read, this.expected, Syndrome.Ack, this.msn);
+    reply.region = this.#target;
+    reply.offset = this.#targetOffset;
+    reply.length = length;
+    this.expected += packets;
+  }
+
+  #executeAtomic(frame: Frame, config: QpConfig): void {
+    this.#countMessage();
+    const kept = this.#replay.remember(frame.opcode, this.expected, 1, config.maxDestRdAtomic);
+    executeAtomic(frame, (this.#target as MemoryRegion).view, this.#targetOffset, kept);
+    const reply = this.replies.answer(ReplyKind.Atomic, this.expected, Syndrome.Ack, this.msn);
+    reply.originalHi = kept.originalHi;
+    reply.originalLo = kept.originalLo;
+    this.#newestAck = this.expected;
+    this.expected += 1;
+  }
+
+  /** The last packet of a SEND or WRITE has been placed. */
+  #finish(frame: Frame, config: QpConfig): void {
+    this.#countMessage();
+    const write = (frame.flags & OpFlag.Write) !== 0;
+    if (this.#holdsReceive) {
+      const opcode = write ? WcOpcode.RecvRdmaWithImm : WcOpcode.Recv;
+      this.#completeReceive(WcStatus.Success, opcode, config, frame);
+    }
+    this.#closeMessage();
+  }
+
+  #completeReceive(status: WcStatus, opcode: number, config: QpConfig, frame: Frame | undefined): void {
+    this.#holdsReceive = false;
+    const wc = config.recvCq.push();
+    if (wc === undefined) return;
+    wc.wrId = this.#receive.wrId;
+    wc.status = status;
+    wc.opcode = opcode;
+    wc.byteLen = this.#received;
+    wc.qpn = config.qpn;
+    wc.immData = -1;
+    wc.invalidatedRkey = -1;
+    wc.solicited = frame !== undefined && frame.solicited !== 0;
+    if (frame !== undefined && (frame.flags & OpFlag.Imm) !== 0) {
+      wc.immData = immDt(frame.view, frame.bthOffset + (IMM_AT[frame.opcode] as number));
+    }
+    if (frame !== undefined && (frame.flags & OpFlag.Invalidate) !== 0) {
+      wc.invalidatedRkey = iethRkey(frame.view, frame.bthOffset + (IETH_AT[frame.opcode] as number));
+      const region = config.keys.find(wc.invalidatedRkey, config.pd, 0);
+      if (region !== undefined) region.valid = false;
+    }
+    config.recvCq.pushed(wc);
+  }
+
+  #closeMessage(): void {
+    this.#open = Open.None;
+    this.#region = undefined;
+    this.#left = 0;
+    this.#received = 0;
+  }
+
+  #countMessage(): void {
+    this.msn = (this.msn + 1) & PSN_MASK;
+  }
+}
+
+/** ref:conformance LEN-01..LEN-03, LEN-08: FIRST and MIDDLE are full and unpadded, LAST is not empty, none exceeds the MTU. */
+function lengthFits(frame: Frame, mtu: number): boolean {
+  const { flags, payloadLength, padCount } = frame;
+  if ((flags & (OpFlag.First | OpFlag.Middle)) !== 0) return payloadLength === mtu && padCount === 0;
+  return payloadLength <= mtu && ((flags & OpFlag.Last) === 0 || payloadLength > 0);
+}
+
+/** ref:conformance OPS-08..OPS-10: what the queue pair itself does not allow draws an invalid request. */
+function isPermitted(flags: number, config: QpConfig): boolean {
+  if ((flags & OpFlag.Read) !== 0) return (config.access & Access.RemoteRead) !== 0 && config.maxDestRdAtomic > 0;
+  if ((flags & OpFlag.Atomic) !== 0) return (config.access & Access.RemoteAtomic) !== 0 && config.maxDestRdAtomic > 0;
+  if ((flags & OpFlag.Write) !== 0) return (config.access & Access.RemoteWrite) !== 0;
+  return (flags & OpFlag.Send) !== 0;
+}

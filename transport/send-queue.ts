@@ -1,0 +1,189 @@
+/**
+ * The send queue of a queue pair: posted requests in order, from post to completion. It holds facts about each request
+ * (what was asked, which PSNs it got, how far its answer has come); the requester and the completer read and advance them.
+ *
+ * Packet sequence numbers here and in the requester and completer are *extended*: they count up from the starting PSN and
+ * never wrap, so that order is plain `<`. Only the low 24 bits travel; see `extendPsn`.
+ */
+
+import { RoceError } from '../packets/errors.ts';
+import { psnDiff } from '../packets/psn.ts';
+import { Ring } from './ring.ts';
+import { checkSges, SegmentList } from './segments.ts';
+import { type SendWr, WcOpcode, WrOpcode } from './work.ts';
+
+/** Largest message: 2^31 bytes (ref:conformance LEN-15). */
+export const MAX_MESSAGE_BYTES = 2 ** 31;
+
+/** The extended PSN nearest to `near` whose low 24 bits are `psn`; a distance of exactly 2^23 counts as past. */
+export function extendPsn(psn: number, near: number): number {
+  return near + psnDiff(psn, near % 0x1_00_00_00);
+}
+
+export class SendEntry {
+  wrId = 0;
+  opcode: WrOpcode = WrOpcode.Send;
+  signaled = true;
+  fence = false;
+  solicited = false;
+  remoteHi = 0;
+  remoteLo = 0;
+  rkey = 0;
+  immData = 0;
+  invalidateRkey = 0;
+  compareHi = 0;
+  compareLo = 0;
+  swapHi = 0;
+  swapLo = 0;
+  readonly segments = new SegmentList();
+  /** Copied bytes of an inline request; `inlineLength` -1 when the request uses `segments`. */
+  inlineBytes = EMPTY;
+  inlineLength = -1;
+  /** Message bytes. */
+  length = 0;
+  /** First and last extended PSN, set when the first packet is sent; -1 before. */
+  firstPsn = -1;
+  lastPsn = -1;
+  /** PSNs of a READ or atomic already answered. */
+  answered = 0;
+
+  /** READ and atomics complete by their answer, all others by an acknowledge. */
+  get wantsAnswer(): boolean {
+    return this.opcode === WrOpcode.RdmaRead || this.isAtomic;
+  }
+
+  get isAtomic(): boolean {
+    return this.opcode === WrOpcode.AtomicCmpAndSwp || this.opcode === WrOpcode.AtomicFetchAndAdd;
+  }
+
+  get started(): boolean {
+    return this.firstPsn >= 0;
+  }
+}
+
+const EMPTY = new Uint8Array(0);
+
+const COMPLETION_OPCODE: Readonly<Record<WrOpcode, number>> = {
+  [WrOpcode.Send]: WcOpcode.Send,
+  [WrOpcode.SendWithImm]: WcOpcode.Send,
+  [WrOpcode.SendWithInv]: WcOpcode.Send,
+  [WrOpcode.RdmaWrite]: WcOpcode.RdmaWrite,
+  [WrOpcode.RdmaWriteWithImm]: WcOpcode.RdmaWrite,
+  [WrOpcode.RdmaRead]: WcOpcode.RdmaRead,
+  [WrOpcode.AtomicCmpAndSwp]: WcOpcode.CompSwap,
+  [WrOpcode.AtomicFetchAndAdd]: WcOpcode.FetchAdd,
+};
+
+/** The ibv_wc_opcode with which a request completes. */
+export function completionOpcode(opcode: WrOpcode): number {
+  return COMPLETION_OPCODE[opcode];
+}
+
+export interface SendLimits {
+  readonly maxSge: number;
+  readonly maxInlineData: number;
+}
+
+export class SendQueue extends Ring<SendEntry> {
+  readonly #limits: SendLimits;
+
+  constructor(capacity: number, limits: SendLimits) {
+    super(capacity, () => new SendEntry());
+    this.#limits = limits;
+  }
+
+  /** Copies a work request into the queue; throws before anything is changed. */
+  post(wr: SendWr): void {
+    checkSendWr(wr, this.#limits);
+    if (this.full)
+      throw new RoceError('ERR_ROCE_QUEUE_FULL', `all ${this.capacity} send work requests are outstanding`);
+    const entry = this.push();
+    entry.wrId = wr.wrId;
+    entry.opcode = wr.opcode;
+    entry.signaled = wr.signaled ?? true;
+    entry.fence = wr.fence ?? false;
+    entry.solicited = wr.solicited ?? false;
+    entry.rkey = (wr.rkey ?? 0) >>> 0;
+    entry.immData = (wr.immData ?? 0) >>> 0;
+    entry.invalidateRkey = (wr.invalidateRkey ?? 0) >>> 0;
+    entry.firstPsn = -1;
+    entry.lastPsn = -1;
+    entry.answered = 0;
+    takeData(entry, wr);
+    take64(entry, wr);
+  }
+}
+
+function takeData(entry: SendEntry, wr: SendWr): void {
+  if (wr.inline === undefined) {
+    entry.inlineLength = -1;
+    entry.segments.assign(wr.sges ?? []);
+    entry.length = entry.segments.length;
+    return;
+  }
+  entry.segments.assign([]);
+  if (entry.inlineBytes.length < wr.inline.length) entry.inlineBytes = new Uint8Array(wr.inline.length);
+  entry.inlineBytes.set(wr.inline);
+  entry.inlineLength = wr.inline.length;
+  entry.length = wr.inline.length;
+}
+
+/** Splits the 64-bit values once, here, so that no BigInt travels with packets. */
+function take64(entry: SendEntry, wr: SendWr): void {
+  const address = wr.remoteAddr ?? 0n;
+  const compareAdd = wr.compareAdd ?? 0n;
+  const swap = wr.swap ?? 0n;
+  entry.remoteHi = high32(address);
+  entry.remoteLo = low32(address);
+  // FETCH ADD carries its addend in the swap field of the AtomicETH (ref:wire#6: "swap-or-add").
+  const cas = wr.opcode === WrOpcode.AtomicCmpAndSwp;
+  entry.compareHi = cas ? high32(compareAdd) : 0;
+  entry.compareLo = cas ? low32(compareAdd) : 0;
+  entry.swapHi = high32(cas ? swap : compareAdd);
+  entry.swapLo = low32(cas ? swap : compareAdd);
+}
+
+const high32 = (value: bigint): number => (value === 0n ? 0 : Number((value >> 32n) & 0xff_ff_ff_ffn));
+const low32 = (value: bigint): number => (value === 0n ? 0 : Number(value & 0xff_ff_ff_ffn));
+
+function checkSendWr(wr: SendWr, limits: SendLimits): void {
+  if (COMPLETION_OPCODE[wr.opcode] === undefined) {
+    throw new RoceError('ERR_ROCE_ARGUMENT', `send opcode ${wr.opcode} is not one an RC queue pair supports`);
+  }
+  if (!isUnsigned64(wr.remoteAddr) || !isUnsigned64(wr.compareAdd) || !isUnsigned64(wr.swap)) {
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'remoteAddr, compareAdd and swap are unsigned 64-bit values');
+  }
+  if (!isUnsigned32(wr.rkey) || !isUnsigned32(wr.immData) || !isUnsigned32(wr.invalidateRkey)) {
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'rkey, immData and invalidateRkey are unsigned 32-bit values');
+  }
+  const atomic = wr.opcode === WrOpcode.AtomicCmpAndSwp || wr.opcode === WrOpcode.AtomicFetchAndAdd;
+  if (wr.inline !== undefined) checkInline(wr, wr.inline, limits, atomic);
+  const length = checkSges(wr.sges, limits.maxSge);
+  if (length > MAX_MESSAGE_BYTES)
+    throw new RoceError('ERR_ROCE_ARGUMENT', `a message has at most 2^31 bytes, not ${length}`);
+  if (atomic && length !== 8)
+    throw new RoceError('ERR_ROCE_ARGUMENT', `an atomic answers with 8 bytes; its SGEs hold ${length}`);
+}
+
+function checkInline(wr: SendWr, inline: Uint8Array, limits: SendLimits, atomic: boolean): void {
+  if (atomic || wr.opcode === WrOpcode.RdmaRead) {
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'inline data is for SEND and WRITE; READ and atomics need SGEs');
+  }
+  if (wr.sges !== undefined && wr.sges.length > 0) {
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'a work request has inline data or SGEs, not both');
+  }
+  if (inline.length > limits.maxInlineData) {
+    throw new RoceError(
+      'ERR_ROCE_ARGUMENT',
+      `${inline.length} bytes of inline data, at most ${limits.maxInlineData} are allowed`,
+    );
+  }
+}
+
+function isUnsigned64(value: bigint | undefined): boolean {
+  return value === undefined || (value >= 0n && value < 1n << 64n);
+}
+
+function isUnsigned32(value: number | undefined): boolean {
+  return value === undefined || (Number.isInteger(value) && value >= 0 && value <= 0xff_ff_ff_ff);
+}

@@ -1,0 +1,144 @@
+/**
+ * The vocabulary of work: operations, completion statuses and the records a caller posts and polls. Values and names
+ * are those of <infiniband/verbs.h>, so that a reader of rdma-core is at home.
+ */
+import type { MemoryRegion } from './memory.ts';
+
+/** Work completion status, values of ibv_wc_status. */
+export const WcStatus = {
+  Success: 0,
+  LocLenErr: 1,
+  LocQpOpErr: 2,
+  LocEecOpErr: 3,
+  LocProtErr: 4,
+  WrFlushErr: 5,
+  MwBindErr: 6,
+  BadRespErr: 7,
+  LocAccessErr: 8,
+  RemInvReqErr: 9,
+  RemAccessErr: 10,
+  RemOpErr: 11,
+  RetryExcErr: 12,
+  RnrRetryExcErr: 13,
+  LocRddViolErr: 14,
+  RemInvRdReqErr: 15,
+  RemAbortErr: 16,
+  InvEecnErr: 17,
+  InvEecStateErr: 18,
+  FatalErr: 19,
+  RespTimeoutErr: 20,
+  GeneralErr: 21,
+} as const;
+export type WcStatus = (typeof WcStatus)[keyof typeof WcStatus];
+
+const STATUS_NAMES: readonly string[] = [
+  'success',
+  'local length error',
+  'local QP operation error',
+  'local EE context operation error',
+  'local protection error',
+  'Work Request Flushed Error',
+  'memory management operation error',
+  'bad response error',
+  'local access error',
+  'remote invalid request error',
+  'remote access error',
+  'remote operation error',
+  'transport retry counter exceeded',
+  'RNR retry counter exceeded',
+  'local RDD violation error',
+  'remote invalid RD request',
+  'aborted error',
+  'invalid EE context number',
+  'invalid EE context state',
+  'fatal error',
+  'response timeout error',
+  'general error',
+];
+
+/** The words ibv_wc_status_str(3) prints for a status. */
+export function wcStatusName(status: number): string {
+  return STATUS_NAMES[status] ?? 'unknown';
+}
+
+/** Work completion opcode, values of ibv_wc_opcode. */
+export const WcOpcode = {
+  Send: 0,
+  RdmaWrite: 1,
+  RdmaRead: 2,
+  CompSwap: 3,
+  FetchAdd: 4,
+  Recv: 128,
+  RecvRdmaWithImm: 129,
+} as const;
+
+/** Send work request opcode, values of ibv_wr_opcode. */
+export const WrOpcode = {
+  RdmaWrite: 0,
+  RdmaWriteWithImm: 1,
+  Send: 2,
+  SendWithImm: 3,
+  RdmaRead: 4,
+  AtomicCmpAndSwp: 5,
+  AtomicFetchAndAdd: 6,
+  SendWithInv: 9,
+} as const;
+export type WrOpcode = (typeof WrOpcode)[keyof typeof WrOpcode];
+
+/** A piece of local memory: `length` bytes at `offset` in a registered region. */
+export interface Sge {
+  readonly mr: MemoryRegion;
+  /** First byte, from the region's start; default 0. */
+  readonly offset?: number;
+  /** Bytes; default up to the region's end. */
+  readonly length?: number;
+}
+
+/** A send work request (ibv_send_wr). Fields that the opcode does not use are ignored. */
+export interface SendWr {
+  readonly wrId: number;
+  readonly opcode: WrOpcode;
+  /** Gathered (SEND, WRITE) or filled (READ, atomics) in order; at most the queue pair's maxSge. */
+  readonly sges?: readonly Sge[];
+  /** Bytes sent instead of `sges`, copied when posted (IBV_SEND_INLINE); at most maxInlineData, SEND and WRITE only. */
+  readonly inline?: Uint8Array;
+  /** Asks for a completion on success; errors always complete. Default true, as with sq_sig_all. */
+  readonly signaled?: boolean;
+  /** Waits for all earlier READs and atomics of this queue pair. */
+  readonly fence?: boolean;
+  /** Sets the solicited event bit. */
+  readonly solicited?: boolean;
+  /** Remote virtual address: WRITE, READ, atomics. */
+  readonly remoteAddr?: bigint;
+  readonly rkey?: number;
+  /** 32-bit immediate data, as a host number. */
+  readonly immData?: number;
+  /** Remote key to invalidate: SEND with invalidate. */
+  readonly invalidateRkey?: number;
+  /** Compare value of COMPARE SWAP, addend of FETCH ADD (ibv_send_wr.wr.atomic.compare_add). */
+  readonly compareAdd?: bigint;
+  readonly swap?: bigint;
+}
+
+/** A receive work request (ibv_recv_wr). */
+export interface RecvWr {
+  readonly wrId: number;
+  readonly sges?: readonly Sge[];
+}
+
+/** A work completion (ibv_wc). One object is reused by each `poll`; copy what is kept. */
+export class WorkCompletion {
+  wrId = 0;
+  status: WcStatus = WcStatus.Success;
+  /** A `WcOpcode`; undefined in verbs when status is not success, here always set. */
+  opcode = 0;
+  /** Bytes received; on the send side, bytes of a READ or atomic. */
+  byteLen = 0;
+  /** Immediate data, or -1. */
+  immData = -1;
+  /** The local key that a SEND with invalidate killed, or -1. */
+  invalidatedRkey = -1;
+  solicited = false;
+  /** Number of the local queue pair. */
+  qpn = 0;
+}
