@@ -1,0 +1,305 @@
+/**
+ * A Linux guest with rdma_rxe: boot it, run commands in it, stop it. Owns the guest's life and its limits in time: nothing here
+ * waits for ever. The control channel is a virtio-serial port, never the network under test.
+ */
+import { access, mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import ipaddr from 'ipaddr.js';
+import { RoceError } from '../../packets/errors.ts';
+import { AgentChannel, type JobExit, type OutputStream } from './agent.ts';
+import type { Image } from './image.ts';
+import { type GuestNetwork, QemuProcess, qemuArguments } from './qemu.ts';
+
+export interface GuestOptions {
+  readonly image: Image;
+  /** The wire, as a unix socket: qemu connects to it, or listens (`listen`) for a second guest. Without one it leads nowhere. */
+  readonly netSocket?: { readonly path: string; readonly listen?: boolean } | undefined;
+  /** The wire, as a TAP interface that exists; instead of `netSocket`. */
+  readonly tap?: string | undefined;
+  /** Default 52:54:00:00:00:02. */
+  readonly mac?: string | undefined;
+  /** Addresses with prefix length for eth0, IPv4 or IPv6: '10.77.0.2/24', 'fd77::2/64'. */
+  readonly addresses?: readonly string[] | undefined;
+  /** MTU of eth0, 1280 to 9216, default 1500 (IB MTU 1024); 4200 gives IB MTU 4096. */
+  readonly mtu?: number | undefined;
+  /** Default 512. */
+  readonly memoryMiB?: number | undefined;
+  /** A pcap file for qemu to write the guest's frames to. */
+  readonly capturePath?: string | undefined;
+  /** Limit of the boot, default 120 s: an emulated processor on a busy machine is slow. */
+  readonly bootTimeoutMs?: number | undefined;
+  /** Ends the boot, and the guest with it. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface RunResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A command that runs in the background of a guest. */
+export interface GuestJob {
+  /** What it has written so far. Programs keep output back (4 KiB, typically) when it does not go to a terminal. */
+  output(): Promise<{ stdout: string; stderr: string }>;
+  /** Waits for its end, at most `timeoutMs` (then `ERR_ROCE_TIMEOUT`, and it still runs). */
+  wait(timeoutMs: number): Promise<RunResult>;
+  /** Ends it and all it started. */
+  kill(signal?: 'TERM' | 'KILL' | 'INT'): Promise<void>;
+}
+
+export class Guest {
+  /** What `uname -r` prints. */
+  readonly release: string;
+  /** From the start of qemu to the answer of the agent. */
+  readonly bootMs: number;
+  readonly #qemu: QemuProcess;
+  readonly #agent: AgentChannel;
+  readonly #place: Place;
+
+  private constructor(parts: {
+    qemu: QemuProcess;
+    agent: AgentChannel;
+    place: Place;
+    release: string;
+    bootMs: number;
+  }) {
+    this.#qemu = parts.qemu;
+    this.#agent = parts.agent;
+    this.#place = parts.place;
+    this.release = parts.release;
+    this.bootMs = parts.bootMs;
+  }
+
+  /**
+   * Boots a guest; when it resolves, eth0 has its addresses and rxe0 is ACTIVE. Throws `RoceError`: `ERR_ROCE_ARGUMENT` for
+   * options outside their range, `ERR_ROCE_TIMEOUT`, `ERR_ROCE_LINK_UNAVAILABLE` when qemu or the guest cannot be set up.
+   */
+  static async boot(options: GuestOptions): Promise<Guest> {
+    checkOptions(options);
+    options.signal?.throwIfAborted();
+    const place = await Place.create();
+    let qemu: QemuProcess | undefined;
+    try {
+      const network = await chooseNetwork(options, place);
+      const started = performance.now();
+      qemu = new QemuProcess(
+        qemuArguments({
+          image: options.image,
+          controlPath: place.controlPath,
+          network,
+          mac: options.mac ?? '52:54:00:00:00:02',
+          addresses: options.addresses ?? [],
+          mtu: options.mtu ?? 1500,
+          memoryMiB: options.memoryMiB ?? 512,
+          capturePath: options.capturePath,
+        }),
+      );
+      const timeoutMs = options.bootTimeoutMs ?? BOOT_TIMEOUT_MS;
+      const { agent, release } = await within(timeoutMs, 'the guest did not boot', options.signal, [
+        awaitAgent(place),
+        failWhenEnded(qemu),
+      ]);
+      void qemu.ended.then((reason) => agent.close(reason));
+      return new Guest({ qemu, agent, place, release, bootMs: performance.now() - started });
+    } catch (error) {
+      await qemu?.stop();
+      await place.remove();
+      throw error;
+    }
+  }
+
+  /** Runs a shell command to its end. At the limit (default 60 s) it is killed and `ERR_ROCE_TIMEOUT` thrown. */
+  async run(command: string, options: { timeoutMs?: number } = {}): Promise<RunResult> {
+    const { code, stdout, stderr } = await this.#run(command, options.timeoutMs ?? RUN_TIMEOUT_MS);
+    return { code, stdout: stdout.toString('utf8'), stderr: stderr.toString('utf8') };
+  }
+
+  /** Starts a shell command in the background. */
+  spawn(command: string): GuestJob {
+    const { job, exit } = this.#agent.start(command);
+    const text = async (stream: OutputStream): Promise<string> => {
+      return (await bounded(this.#agent.read(job, stream), 'a command was not read')).toString('utf8');
+    };
+    return {
+      output: async () => ({ stdout: await text('out'), stderr: await text('err') }),
+      wait: async (timeoutMs) => {
+        const { code } = await within(timeoutMs, `the command did not end: ${command}`, undefined, [exit]);
+        return { code, stdout: await text('out'), stderr: await text('err') };
+      },
+      kill: (signal = 'TERM') => bounded(this.#agent.kill(job, signal), 'a command was not signalled'),
+    };
+  }
+
+  /** A file of the guest, whole. Throws `ERR_ROCE_ARGUMENT` when it cannot be read. */
+  async readFile(path: string): Promise<Uint8Array> {
+    const quoted = `'${path.replaceAll("'", "'\\''")}'`;
+    const { code, stdout, stderr } = await this.#run(`cat -- ${quoted}`, RUN_TIMEOUT_MS);
+    if (code !== 0)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `the guest cannot read ${path}: ${stderr.toString('utf8').trim()}`);
+    return stdout;
+  }
+
+  /** Ends the guest, at once. May be called more than once. */
+  async stop(): Promise<void> {
+    this.#agent.close('the guest was stopped');
+    await this.#qemu.stop();
+    await this.#place.remove();
+  }
+
+  /** What the guest's kernel has printed; nothing, as a rule, until it panics. */
+  get console(): string {
+    return this.#qemu.console;
+  }
+
+  async #run(command: string, timeoutMs: number): Promise<{ code: number; stdout: Buffer; stderr: Buffer }> {
+    const { job, exit } = this.#agent.start(command);
+    let ended: JobExit;
+    try {
+      ended = await within(timeoutMs, `the command did not end: ${command}`, undefined, [exit]);
+    } catch (error) {
+      await bounded(this.#agent.kill(job, 'KILL'), 'a command was not killed').catch(() => undefined);
+      throw error;
+    }
+    const read = async (stream: OutputStream, bytes: number): Promise<Buffer> => {
+      return bytes === 0 ? Buffer.alloc(0) : bounded(this.#agent.read(job, stream), 'output was not read');
+    };
+    const stdout = await read('out', ended.stdoutBytes);
+    const stderr = await read('err', ended.stderrBytes);
+    await bounded(this.#agent.drop(job), 'output was not dropped');
+    return { code: ended.code, stdout, stderr };
+  }
+}
+
+/** A private directory with the control socket, and the wire that leads nowhere where one is needed. */
+class Place {
+  readonly controlPath: string;
+  readonly control: Server;
+  readonly #directory: string;
+  readonly #sinks: Server[] = [];
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(directory: string) {
+    this.#directory = directory;
+    this.controlPath = join(directory, 'control');
+    this.control = createServer();
+  }
+
+  static async create(): Promise<Place> {
+    // A socket's path has at most 107 bytes, so it lies in the system's temporary directory and not in the cache.
+    const place = new Place(await mkdtemp(join(tmpdir(), 'roce-lab-')));
+    await listen(place.control, place.controlPath);
+    return place;
+  }
+
+  /** A socket that takes every frame and answers none. */
+  async sink(): Promise<string> {
+    const server = createServer((socket) => {
+      this.#sockets.add(socket);
+      socket.on('error', () => undefined);
+      socket.resume();
+    });
+    this.#sinks.push(server);
+    const path = join(this.#directory, 'sink');
+    await listen(server, path);
+    return path;
+  }
+
+  async remove(): Promise<void> {
+    this.control.close();
+    for (const sink of this.#sinks) sink.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+}
+
+async function chooseNetwork(options: GuestOptions, place: Place): Promise<GuestNetwork> {
+  if (options.tap !== undefined) return { kind: 'tap', name: options.tap };
+  if (options.netSocket === undefined) return { kind: 'stream', path: await place.sink(), listen: false };
+  const { path, listen: listening = false } = options.netSocket;
+  if (!listening) await awaitFile(path);
+  return { kind: 'stream', path, listen: listening };
+}
+
+/** qemu 7.2 connects once and never again, so the socket must be there: another guest's appears when its qemu starts. */
+async function awaitFile(path: string): Promise<void> {
+  for (let tries = 0; tries < SOCKET_TRIES; tries++) {
+    const found = await access(path).then(
+      () => true,
+      () => false,
+    );
+    if (found) return;
+    await delay(SOCKET_POLL_MS);
+  }
+  throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `nothing listens on ${path}`);
+}
+
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(path, resolve);
+  });
+}
+
+async function awaitAgent(place: Place): Promise<{ agent: AgentChannel; release: string }> {
+  const socket = await new Promise<Socket>((resolve) => place.control.once('connection', resolve));
+  const agent = new AgentChannel(socket);
+  return { agent, release: await agent.ready };
+}
+
+async function failWhenEnded(qemu: QemuProcess): Promise<never> {
+  throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `the guest did not boot: ${await qemu.ended}`);
+}
+
+/** The first of `promises` to settle, or `ERR_ROCE_TIMEOUT` after `timeoutMs`, or the signal's reason. */
+async function within<T>(
+  timeoutMs: number,
+  what: string,
+  signal: AbortSignal | undefined,
+  promises: readonly Promise<T>[],
+): Promise<T> {
+  const timer = new AbortController();
+  const stop = signal === undefined ? timer.signal : AbortSignal.any([timer.signal, signal]);
+  const limit = delay(timeoutMs, undefined, { signal: stop }).then(
+    () => Promise.reject(new RoceError('ERR_ROCE_TIMEOUT', `${what} (within ${timeoutMs / 1000} s)`)),
+    () => Promise.reject(signal?.reason ?? new RoceError('ERR_ROCE_CLOSED', what)),
+  );
+  limit.catch(() => undefined);
+  try {
+    return await Promise.race([...promises, limit]);
+  } finally {
+    timer.abort();
+  }
+}
+
+/** A limit for what a healthy guest answers at once. */
+function bounded<T>(answer: Promise<T>, what: string): Promise<T> {
+  return within(ANSWER_TIMEOUT_MS, what, undefined, [answer]);
+}
+
+function checkOptions(options: GuestOptions): void {
+  const refuse = (message: string): never => {
+    throw new RoceError('ERR_ROCE_ARGUMENT', message);
+  };
+  for (const address of options.addresses ?? []) {
+    if (!ipaddr.isValidCIDR(address)) refuse(`${JSON.stringify(address)} is not an address with a prefix length`);
+  }
+  const mtu = options.mtu ?? 1500;
+  if (!Number.isInteger(mtu) || mtu < 1280 || mtu > 9216) refuse(`the MTU ${mtu} is not between 1280 and 9216`);
+  const memoryMiB = options.memoryMiB ?? 512;
+  if (!Number.isInteger(memoryMiB) || memoryMiB < 256) refuse(`${memoryMiB} MiB of memory are not enough for a guest`);
+  if (options.mac !== undefined && !/^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/i.test(options.mac)) {
+    refuse(`${JSON.stringify(options.mac)} is not a MAC address`);
+  }
+  if (options.tap !== undefined && options.netSocket !== undefined)
+    refuse('a guest has one wire: a socket or a TAP interface');
+}
+
+const BOOT_TIMEOUT_MS = 120_000;
+const RUN_TIMEOUT_MS = 60_000;
+const ANSWER_TIMEOUT_MS = 30_000;
+const SOCKET_POLL_MS = 50;
+const SOCKET_TRIES = 400;

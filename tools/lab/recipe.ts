@@ -1,0 +1,72 @@
+/**
+ * What a guest is made of: suites, packages, programs, kernel modules. Data only; a change here makes new images.
+ */
+import type { Suite } from './sources.ts';
+
+/** The kernel generations of the lab: Debian 12, Debian 13, and Debian's newest. */
+export const KERNELS = ['6.1', '6.12', 'sid'] as const;
+export type KernelLabel = (typeof KERNELS)[number];
+
+export const KERNEL_SUITES: Readonly<Record<KernelLabel, Suite>> = { '6.1': 'bookworm', '6.12': 'trixie', sid: 'sid' };
+
+/** The metapackage whose dependencies lead to the newest kernel of a suite. */
+export const KERNEL_METAPACKAGE = 'linux-image-amd64';
+
+/**
+ * A kernel's own packages. Up to 6.12 there is one, linux-image-*; 7.x is split: linux-binary-* has the kernel, linux-modules-* the
+ * modules, linux-base-* the list of what is built in. Of the kernel's dependencies only these are wanted: the rest
+ * (initramfs tools, kmod) serves installation.
+ */
+export const isKernelPart = (name: string): boolean => /^linux-(?:image|binary|modules|base)-/.test(name);
+
+/** Every guest has the userland of one suite, so that only the kernel differs between them. */
+export const USERLAND_SUITE: Suite = 'bookworm';
+
+/** Programs taken from each package, by base name; 'all' takes each of its ELF programs. */
+export const USERLAND_PROGRAMS: Readonly<Record<string, 'all' | readonly string[]>> = {
+  'busybox-static': ['busybox'],
+  // The shell of commands: busybox's own would run its applets even where the guest has the real program (ip).
+  dash: ['dash'],
+  iproute2: ['ip', 'rdma', 'ss'],
+  'ibverbs-utils': 'all',
+  'rdmacm-utils': 'all',
+  perftest: 'all',
+  'nvme-cli': ['nvme'],
+  // Only its runtime files.
+  'ibverbs-providers': [],
+};
+
+/** Files that no program names as a library but that are needed when it runs: the loader, and what is opened by name. */
+export const isRuntimeFile = (path: string): boolean =>
+  path === 'usr/lib64/ld-linux-x86-64.so.2' ||
+  // libc opens it when a thread is cancelled, as rping's are.
+  path === 'usr/lib/x86_64-linux-gnu/libgcc_s.so.1' ||
+  /^usr\/lib\/[^/]+\/libibverbs\/librxe-rdmav\d+\.so$/.test(path) ||
+  path === 'etc/libibverbs.d/rxe.driver';
+
+/** Dependencies followed from there: libraries. The others (udev, debconf, adduser) serve installation, which never happens. */
+export const isLibraryPackage = (name: string): boolean => name.startsWith('lib') || name === 'zlib1g';
+
+/** Modules loaded at boot, in this order, each after its dependencies. */
+export const BOOT_MODULES = [
+  'virtio_pci',
+  'virtio_console',
+  'virtio_net',
+  // rxe before 7.x computes its ICRC through the crypto API and cannot load this by itself here (ref:rxe#1).
+  'crc32_generic',
+  'rdma_rxe',
+  'rdma_ucm',
+  'ib_umad',
+] as const;
+
+/** Modules a command may load with `modprobe`: NVMe over RDMA, both ends, and a disk in memory. */
+export const EXTRA_MODULES = ['nvme_rdma', 'nvmet_rdma', 'brd'] as const;
+
+/** Modules that are not in every kernel of the lab. */
+export const OPTIONAL_MODULES: ReadonlySet<string> = new Set(['crc32_generic', ...EXTRA_MODULES]);
+
+/** Parts of the kernel tree no wanted module lives in: their contents are not even kept in memory. */
+export const isForeignTree = (path: string): boolean =>
+  /\/kernel\/(?:sound|fs\/(?!configfs)|drivers\/(?:gpu|media|staging|usb|iio|input|hwmon|scsi|mtd|net\/(?:wireless|ethernet|can|usb)))\//.test(
+    path,
+  );
