@@ -39,7 +39,8 @@ export class AgentChannel {
   #nextId = 1;
   #closed: RoceError | undefined;
 
-  constructor(socket: Socket) {
+  /** `ended` settles with the reason when the guest is gone: everything that waits then fails with it. */
+  constructor(socket: Socket, ended: Promise<string>) {
     this.#socket = socket;
     this.ready = this.#wait(READY_ID).then((fields) => fields[0] ?? '');
     // A channel may close before anybody waits for it.
@@ -49,7 +50,7 @@ export class AgentChannel {
       for (const line of this.#splitter.push(String(text))) this.#answer(line);
     });
     socket.on('error', () => undefined);
-    socket.on('close', () => this.close('the guest closed its control channel'));
+    void ended.then((reason) => this.close(reason));
   }
 
   /** Starts a shell script in the guest; the exit comes when it has ended. */

@@ -2,7 +2,8 @@
  * A Linux guest with rdma_rxe: boot it, run commands in it, stop it. Owns the guest's life and its limits in time: nothing here
  * waits for ever. The control channel is a virtio-serial port, never the network under test.
  */
-import { access, mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { access, lstat, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +18,7 @@ export interface GuestOptions {
   readonly image: Image;
   /** The wire, as a unix socket: qemu connects to it, or listens (`listen`) for a second guest. Without one it leads nowhere. */
   readonly netSocket?: { readonly path: string; readonly listen?: boolean } | undefined;
-  /** The wire, as a TAP interface that exists; instead of `netSocket`. */
+  /** The wire, as a TAP interface; instead of `netSocket`. */
   readonly tap?: string | undefined;
   /** Default 52:54:00:00:00:02. */
   readonly mac?: string | undefined;
@@ -100,10 +101,9 @@ export class Guest {
       );
       const timeoutMs = options.bootTimeoutMs ?? BOOT_TIMEOUT_MS;
       const { agent, release } = await within(timeoutMs, 'the guest did not boot', options.signal, [
-        awaitAgent(place),
+        awaitAgent(place, qemu.ended),
         failWhenEnded(qemu),
       ]);
-      void qemu.ended.then((reason) => agent.close(reason));
       return new Guest({ qemu, agent, place, release, bootMs: performance.now() - started });
     } catch (error) {
       await qemu?.stop();
@@ -150,6 +150,11 @@ export class Guest {
     await this.#place.remove();
   }
 
+  /** Settles when the guest is gone, with the reason: it was stopped, or its kernel panicked. */
+  get ended(): Promise<string> {
+    return this.#qemu.ended;
+  }
+
   /** What the guest's kernel has printed; nothing, as a rule, until it panics. */
   get console(): string {
     return this.#qemu.console;
@@ -191,6 +196,7 @@ class Place {
   static async create(): Promise<Place> {
     // A socket's path has at most 107 bytes, so it lies in the system's temporary directory and not in the cache.
     const place = new Place(await mkdtemp(join(tmpdir(), 'roce-lab-')));
+    places.add(place.#directory);
     await listen(place.control, place.controlPath);
     return place;
   }
@@ -213,6 +219,7 @@ class Place {
     for (const sink of this.#sinks) sink.close();
     for (const socket of this.#sockets) socket.destroy();
     await rm(this.#directory, { recursive: true, force: true });
+    places.delete(this.#directory);
   }
 }
 
@@ -220,8 +227,17 @@ async function chooseNetwork(options: GuestOptions, place: Place): Promise<Guest
   if (options.tap !== undefined) return { kind: 'tap', name: options.tap };
   if (options.netSocket === undefined) return { kind: 'stream', path: await place.sink(), listen: false };
   const { path, listen: listening = false } = options.netSocket;
-  if (!listening) await awaitFile(path);
+  if (listening) await removeSocket(path);
+  else await awaitFile(path);
   return { kind: 'stream', path, listen: listening };
+}
+
+/** What an earlier guest left behind: a second guest would find it, connect to nobody, and fail. */
+async function removeSocket(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => undefined);
+  if (found === undefined) return;
+  if (!found.isSocket()) throw new RoceError('ERR_ROCE_ARGUMENT', `${path} exists and is not a socket`);
+  await rm(path);
 }
 
 /** qemu 7.2 connects once and never again, so the socket must be there: another guest's appears when its qemu starts. */
@@ -244,9 +260,9 @@ function listen(server: Server, path: string): Promise<void> {
   });
 }
 
-async function awaitAgent(place: Place): Promise<{ agent: AgentChannel; release: string }> {
+async function awaitAgent(place: Place, ended: Promise<string>): Promise<{ agent: AgentChannel; release: string }> {
   const socket = await new Promise<Socket>((resolve) => place.control.once('connection', resolve));
-  const agent = new AgentChannel(socket);
+  const agent = new AgentChannel(socket, ended);
   return { agent, release: await agent.ready };
 }
 
@@ -303,3 +319,8 @@ const RUN_TIMEOUT_MS = 60_000;
 const ANSWER_TIMEOUT_MS = 30_000;
 const SOCKET_POLL_MS = 50;
 const SOCKET_TRIES = 400;
+/** Directories that are still there; a node that exits in the middle leaves none behind. */
+const places = new Set<string>();
+process.on('exit', () => {
+  for (const directory of places) rmSync(directory, { recursive: true, force: true });
+});

@@ -11,7 +11,7 @@ export const QEMU = 'qemu-system-x86_64';
 export type GuestNetwork =
   /** qemu connects to a unix socket, or listens on it: frames with a 4-byte big-endian length before each. */
   | { readonly kind: 'stream'; readonly path: string; readonly listen: boolean }
-  /** An existing TAP interface of this machine. */
+  /** A TAP interface of this machine; qemu makes one that does not exist, if it may. */
   | { readonly kind: 'tap'; readonly name: string };
 
 export interface QemuOptions {
@@ -89,11 +89,10 @@ export class QemuProcess {
     await this.ended;
   }
 
+  /** A panic prints a page; its first line is the reason. */
   #lastWords(): string {
-    const line = `${this.#console}\n${this.#errors}`
-      .split('\n')
-      .filter((text) => text.trim() !== '')
-      .at(-1);
+    const lines = `${this.#console}\n${this.#errors}`.split('\n').filter((text) => text.trim() !== '');
+    const line = lines.find((text) => text.includes('Kernel panic')) ?? lines.at(-1);
     return line === undefined ? '' : `: ${line.trim()}`;
   }
 }

@@ -3,7 +3,8 @@
  * root, so that neither the machine's package lists nor its package database are touched and no root is needed.
  * Never names a host, and never weakens apt's signature check: every suite must verify with the installed archive keyring.
  */
-import { access, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RoceError } from '../../packets/errors.ts';
 import { type PackageRecord, parsePackages } from './packages.ts';
@@ -26,8 +27,17 @@ export interface Mirrors {
   readonly security?: string | undefined;
 }
 
-/** The format string to give `apt-get indextargets`, and what parses its answer. */
-export const INDEX_TARGET_FORMAT = '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)';
+/** What to ask apt-get for, and what parses its answer. */
+export const INDEX_TARGET_ARGUMENTS: readonly string[] = [
+  'indextargets',
+  '--format',
+  '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN)',
+  'Identifier: Packages',
+];
+export const NO_MIRROR =
+  'the apt configuration of this machine names no Debian mirror; set ROCE_LAB_MIRROR to the address of one';
+export const NO_KEYRING =
+  'the Debian archive keyring is not installed here (package debian-archive-keyring); the lab takes no unsigned package';
 
 export function parseIndexTargets(text: string): IndexTarget[] {
   const targets: IndexTarget[] = [];
@@ -67,32 +77,15 @@ export function sourcesList(suite: Suite, mirrors: Mirrors, keyring: string): st
 export async function findMirrors(signal?: AbortSignal): Promise<Mirrors> {
   const override = process.env['ROCE_LAB_MIRROR'];
   if (override !== undefined && override !== '') return { archive: override };
-  const text = await runTool('apt-get', ['indextargets', '--format', INDEX_TARGET_FORMAT, 'Identifier: Packages'], {
-    signal,
-  });
+  const text = await runTool('apt-get', INDEX_TARGET_ARGUMENTS, { signal });
   const mirrors = chooseMirrors(parseIndexTargets(text.toString('utf8')));
-  if (mirrors === undefined) {
-    throw new RoceError(
-      'ERR_ROCE_LINK_UNAVAILABLE',
-      'the apt configuration of this machine names no Debian mirror; set ROCE_LAB_MIRROR to the address of one',
-    );
-  }
+  if (mirrors === undefined) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', NO_MIRROR);
   return mirrors;
 }
 
-/** The keyring that must have signed every suite; the package debian-archive-keyring installs it. */
-export async function findKeyring(): Promise<string> {
-  for (const path of KEYRINGS) {
-    const readable = await access(path).then(
-      () => true,
-      () => false,
-    );
-    if (readable) return path;
-  }
-  throw new RoceError(
-    'ERR_ROCE_LINK_UNAVAILABLE',
-    'the Debian archive keyring is not installed here (package debian-archive-keyring); the lab takes no unsigned package',
-  );
+/** The keyring that must have signed every suite, where the package debian-archive-keyring has put it; or undefined. */
+export function findKeyring(): string | undefined {
+  return KEYRINGS.find((path) => existsSync(path));
 }
 
 /** A private apt root for one suite, in a directory of its own. */
@@ -107,7 +100,9 @@ export class AptRoot {
 
   /** Writes the root into `directory` (created) and fetches the suite's package list. */
   static async create(directory: string, suite: Suite, signal?: AbortSignal): Promise<AptRoot> {
-    const [mirrors, keyring] = await Promise.all([findMirrors(signal), findKeyring()]);
+    const mirrors = await findMirrors(signal);
+    const keyring = findKeyring();
+    if (keyring === undefined) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', NO_KEYRING);
     for (const part of ['lists/partial', 'cache/archives/partial', 'empty']) {
       await mkdir(join(directory, part), { recursive: true });
     }

@@ -3,7 +3,7 @@
  * Owns the sentence a user reads when one is missing or fails. Never goes through a shell, never asks for root.
  */
 import { spawn } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
+import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { RoceError } from '../../packets/errors.ts';
 
@@ -49,17 +49,18 @@ export function runTool(name: string, args: readonly string[], options: ToolOpti
 }
 
 /** The full path of a program on PATH, or undefined. */
-export async function findTool(name: string): Promise<string | undefined> {
-  for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
-    if (directory === '') continue;
-    const path = join(directory, name);
-    const runnable = await access(path, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (runnable) return path;
+export function findTool(name: string): string | undefined {
+  const candidates = (process.env['PATH'] ?? '').split(delimiter).filter((directory) => directory !== '');
+  return candidates.map((directory) => join(directory, name)).find(isRunnable);
+}
+
+function isRunnable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
   }
-  return undefined;
 }
 
 function startFailure(name: string, cause: Error): RoceError {

@@ -1,0 +1,84 @@
+// Goal: a guest boots with rdma_rxe, runs commands side by side, and leaves nothing behind. Method: one real guest of 6.12.
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Guest } from '../../tools/lab/guest.ts';
+import { buildImage } from '../../tools/lab/image.ts';
+import { describeWithLab } from './support.ts';
+
+describeWithLab('a guest with Linux 6.12', () => {
+  let guest: Guest;
+
+  beforeAll(async () => {
+    const image = await buildImage('6.12');
+    guest = await Guest.boot({ image, addresses: ['10.77.0.2/24', 'fd77::2/64'], mtu: 4200 });
+  }, 300_000);
+
+  afterAll(async () => {
+    await guest?.stop();
+  });
+
+  it('runs the kernel of its image', async () => {
+    const { code, stdout } = await guest.run('uname -r');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${guest.release}\n` });
+    expect(guest.release).toMatch(/^6\.12\./);
+  });
+
+  it('returns the exit code and both outputs of a command', async () => {
+    expect(await guest.run('echo out; echo err >&2; exit 7')).toEqual({ code: 7, stdout: 'out\n', stderr: 'err\n' });
+  });
+
+  it('has an active rxe device with a GID for each address and IB MTU 4096', async () => {
+    const { stdout } = await guest.run('ibv_devinfo -v -d rxe0');
+    expect(stdout).toMatch(/state:\s+PORT_ACTIVE/);
+    expect(stdout).toMatch(/active_mtu:\s+4096/);
+    expect(stdout).toMatch(/GID\[ +1\]:\s+::ffff:10\.77\.0\.2, RoCE v2/);
+    expect(stdout).toMatch(/GID\[ +2\]:\s+fd77::2, RoCE v2/);
+  });
+
+  it('runs a server in the background and its client beside it, over rxe', async () => {
+    const server = guest.spawn('rping -s -C 3 -S 3000');
+    await guest.run('until rdma resource show cm_id | grep -q LISTEN; do sleep 0.05; done');
+    const client = await guest.run('rping -c -a 10.77.0.2 -C 3 -S 3000');
+    expect(client.code, client.stderr).toBe(0);
+    expect((await server.wait(30_000)).code).toBe(0);
+  });
+
+  it('shows what a background command has written so far, and ends it with all it started', async () => {
+    const job = guest.spawn('echo started > /tmp/mark; echo hello; sleep 1000 & sleep 1000');
+    await guest.run('until [ -s /tmp/mark ]; do sleep 0.05; done');
+    expect((await job.output()).stdout).toBe('hello\n');
+    await expect(job.wait(1)).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
+    await job.kill();
+    expect(await job.wait(30_000)).toEqual({ code: 143, stdout: 'hello\n', stderr: '' });
+    expect((await guest.run('ps | grep -c "[s]leep 1000"')).stdout).toBe('0\n');
+  });
+
+  it('carries binary output of several commands at once', async () => {
+    const sizes = [0, 1, 16_384, 100_000, 200_001];
+    const files = await Promise.all(
+      sizes.map(async (size, index) => {
+        const { stdout } = await guest.run(`head -c ${size} /dev/urandom > /tmp/${index}; sha256sum < /tmp/${index}`);
+        return { sum: stdout, bytes: await guest.readFile(`/tmp/${index}`) };
+      }),
+    );
+    for (const [index, file] of files.entries()) {
+      expect(file.bytes.length).toBe(sizes[index]);
+      expect(file.sum).toBe(`${createHash('sha256').update(file.bytes).digest('hex')}  -\n`);
+    }
+  });
+
+  it('kills a command that runs beyond its limit and goes on working', async () => {
+    await expect(guest.run('sleep 1001', { timeoutMs: 10 })).rejects.toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
+    expect((await guest.run('ps | grep -c "[s]leep 1001"')).stdout).toBe('0\n');
+  });
+
+  it('says so when a file of the guest cannot be read', async () => {
+    await expect(guest.readFile('/no such file')).rejects.toMatchObject({ code: 'ERR_ROCE_ARGUMENT' });
+  });
+
+  it('tells a waiting command that the kernel panicked', async () => {
+    await expect(guest.run('echo c > /proc/sysrq-trigger')).rejects.toThrow(/Kernel panic/);
+    await expect(guest.run('true')).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    await guest.stop();
+  });
+});
