@@ -15,7 +15,7 @@ import { exactView, fromHex, written } from './support.ts';
 describe('AETH', () => {
   it('writes syndrome and MSN, cut to their bits', () => {
     expect(written(AETH_BYTES, (view, at) => writeAeth(view, at, Syndrome.Ack, 6))).toBe('1f000006');
-    expect(written(AETH_BYTES, (view, at) => writeAeth(view, at, 0xff, 0x1_00_00_02))).toBe('ff000002');
+    expect(written(AETH_BYTES, (view, at) => writeAeth(view, at, 0x60, 0x1_00_00_02))).toBe('60000002');
   });
 
   it('reads them unsigned', () => {

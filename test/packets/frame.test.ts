@@ -235,6 +235,23 @@ describe('parseFrame, one fault at a time', () => {
     expect(parse(v6.slice(0, 39), Medium.Ip).status).toBe(FrameStatus.Truncated);
   });
 
+  it('reads no port of a UDP header that IP has no room for', () => {
+    for (const v6 of [false, true]) {
+      const ipBytes = v6 ? 40 : 20;
+      for (let room = 0; room < 8; room++) {
+        const packet = udpPacket(new Uint8Array(0), v6).slice(0, ipBytes + room);
+        const view = viewOf(packet);
+        if (v6) view.setUint16(4, room);
+        else {
+          view.setUint16(2, packet.length);
+          view.setUint16(10, ~(0x45_00 + packet.length + 0x40_11));
+        }
+        const { status, frame } = parse(packet, Medium.Ip);
+        expect([status, frame.destPort]).toEqual([FrameStatus.BadUdpLength, 0]);
+      }
+    }
+  });
+
   it('names every status', () => {
     const names = Object.values(FrameStatus).map(frameStatusName);
     expect(names).toEqual(Object.keys(FrameStatus));

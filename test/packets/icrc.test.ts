@@ -2,6 +2,8 @@
  * The ICRC against real rxe packets, and bit by bit against the list of masked fields, which is typed here once more.
  */
 
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../packets/address.ts';
@@ -14,6 +16,9 @@ import { computeIcrc, ICRC_SEED, icrcMatches } from '../../packets/icrc.ts';
 import { writeReth } from '../../packets/reth.ts';
 import { RXE_FRAMES } from '../vectors/rxe-frames.ts';
 import { exactView, flipBit, fromHex, placed, viewOf } from './support.ts';
+
+/** Beside the repository, not in it; the frames in test/vectors are always there. */
+const CAPTURES = join(import.meta.dirname, '../../../shared/captures');
 
 /** Byte ranges of an IPv4 packet whose change must not break the ICRC: TOS, TTL, header checksum, UDP checksum, BTH byte 4. */
 const MASKED_V4: ReadonlySet<number> = new Set([1, 8, 10, 11, 26, 27, 32].flatMap(bitsOfByte));
@@ -49,6 +54,25 @@ describe('ICRC', () => {
       expect(view.getUint32(frame.icrcOffset)).toBe(icrcBytes);
     }
     useBulkCrc32(null);
+  });
+
+  it.skipIf(!existsSync(CAPTURES)).each([
+    ['rxe-6.1.pcap', 613],
+    ['rxe-6.12.pcap', 619],
+  ])('is right in every RoCE packet of %s, where the captures are at hand', (name, packets) => {
+    const bytes = new Uint8Array(readFileSync(join(CAPTURES, name)));
+    const view = viewOf(bytes);
+    const frame = new Frame();
+    let right = 0;
+    let length = 0;
+    // Classic pcap, little-endian: 24 bytes of file header, 16 before each frame.
+    for (let at = 24 + 16; at <= bytes.length; at += length + 16) {
+      length = view.getUint32(at - 8, true);
+      const status = parseFrame(bytes, view, at, at + length, Medium.Ethernet, frame);
+      if (status === FrameStatus.Ok && icrcMatches(frame)) right++;
+      else expect([FrameStatus.NotIp, FrameStatus.NotUdp]).toContain(status);
+    }
+    expect(right).toBe(packets);
   });
 
   it('leaves the frame as it was', () => {
