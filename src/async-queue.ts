@@ -1,0 +1,29 @@
+/** A queue between the machine, which pushes, and an application that awaits: bounded by what the protocol can produce. */
+export class AsyncQueue<T> implements AsyncIterable<T> {
+  readonly #items: T[] = [];
+  readonly #waiting: ((result: IteratorResult<T>) => void)[] = [];
+  #closed = false;
+
+  push(item: T): void {
+    if (this.#closed) return;
+    const waiter = this.#waiting.shift();
+    if (waiter === undefined) this.#items.push(item);
+    else waiter({ done: false, value: item });
+  }
+
+  /** Ends iteration once what was pushed has been taken. */
+  close(): void {
+    this.#closed = true;
+    for (const waiter of this.#waiting.splice(0)) waiter({ done: true, value: undefined });
+  }
+
+  next(): Promise<IteratorResult<T>> {
+    if (this.#items.length > 0) return Promise.resolve({ done: false, value: this.#items.shift() as T });
+    if (this.#closed) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<T> {
+    return { next: () => this.next() };
+  }
+}

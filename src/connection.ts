@@ -1,0 +1,166 @@
+/** What connecting and listening hand to an application: requests, connections, and why one was refused. */
+import type { IpAddress } from '../packets/address.ts';
+import { CmRejReason, type CmReq, cmRejReasonName } from '../packets/cm/index.ts';
+import { RoceError } from '../packets/errors.ts';
+import type { CmId, DisconnectCause } from '../transport/cm/index.ts';
+import { AsyncQueue } from './async-queue.ts';
+import type { CmService } from './cm-service.ts';
+import type { Qp } from './verbs.ts';
+
+/** The tunables of a connection that both sides have. Absent ones take the defaults in brackets. */
+export interface ConnectionTunables {
+  /** READs and atomics this side may have outstanding [16]. */
+  readonly initiatorDepth?: number;
+  /** READs and atomics of the peer this side answers at a time [16]. */
+  readonly responderResources?: number;
+  /** RNR retries this side asks its peer to make, 0..7; 7 for ever [7]. */
+  readonly rnrRetryCount?: number;
+  /** Code of the wait this side asks for when it has no receive, 0..31 [12: 0.64 ms]. */
+  readonly minRnrTimer?: number;
+  /** Local ACK timeout code, 4.096 us * 2^n [17: 0.54 s; the request's on the accepting side]. */
+  readonly ackTimeout?: number;
+  readonly privateData?: Uint8Array;
+}
+
+export interface ConnectOptions extends ConnectionTunables {
+  readonly address: IpAddress | string;
+  /** Port of RDMA_PS_TCP, 0..65535. */
+  readonly port: number;
+  /** In RESET or INIT. */
+  readonly qp: Qp;
+  readonly localPort?: number;
+  /** Path MTU, at most the device's [the device's]. */
+  readonly mtu?: number;
+  /** Transport retries of both sides, 0..7 [7]. */
+  readonly retryCount?: number;
+  /** Code: how long to wait for each answer of the peer's connection manager [20: 4.3 s]. */
+  readonly cmResponseTimeout?: number;
+  readonly maxCmRetries?: number;
+}
+
+export interface AcceptOptions extends ConnectionTunables {
+  /** In RESET or INIT. */
+  readonly qp: Qp;
+}
+
+/** The peer said no. */
+export class ConnectionRejected extends RoceError {
+  /** One of `CmRejReason`. */
+  readonly reason: number;
+  readonly privateData: Uint8Array;
+
+  constructor(reason: number, privateData: Uint8Array) {
+    super('ERR_ROCE_REJECTED', `the peer rejected the connection: ${cmRejReasonName(reason)} (${reason})`);
+    this.reason = reason;
+    this.privateData = privateData;
+  }
+}
+
+interface RequestFacts {
+  readonly remoteAddress: IpAddress;
+  readonly localAddress: IpAddress;
+  readonly remotePort: number;
+  readonly privateData: Uint8Array;
+}
+
+/** Somebody wants to connect. */
+export class ConnectionRequest {
+  readonly id: CmId;
+  readonly req: CmReq;
+  readonly remoteAddress: IpAddress;
+  readonly localAddress: IpAddress;
+  readonly remotePort: number;
+  readonly privateData: Uint8Array;
+  readonly #service: CmService;
+
+  constructor(service: CmService, id: CmId, req: CmReq, facts: RequestFacts) {
+    this.#service = service;
+    this.id = id;
+    this.req = req;
+    this.remoteAddress = facts.remoteAddress;
+    this.localAddress = facts.localAddress;
+    this.remotePort = facts.remotePort;
+    this.privateData = facts.privateData;
+  }
+
+  /** READs and atomics the peer wants to have outstanding. */
+  get initiatorDepth(): number {
+    return this.req.initiatorDepth;
+  }
+
+  /** READs and atomics the peer can answer at a time. */
+  get responderResources(): number {
+    return this.req.responderResources;
+  }
+
+  /** Brings the queue pair to RTS and says yes; resolves when the peer is ready too. */
+  accept(options: AcceptOptions): Promise<Connection> {
+    return this.#service.accept(this, options);
+  }
+
+  reject(privateData?: Uint8Array, reason: number = CmRejReason.ConsumerDefined): void {
+    this.#service.reject(this, reason, privateData);
+  }
+}
+
+/** A connected queue pair. */
+export class Connection {
+  readonly id: CmId;
+  readonly qp: Qp;
+  readonly remoteAddress: IpAddress;
+  /** What the peer sent with its answer. */
+  readonly privateData: Uint8Array;
+  /** Resolves when the connection has ended, with how; the queue pair is in ERROR then. */
+  readonly closed: Promise<DisconnectCause>;
+  readonly #service: CmService;
+  #end: (cause: DisconnectCause) => void = () => {};
+
+  constructor(service: CmService, id: CmId, qp: Qp, remoteAddress: IpAddress, privateData: Uint8Array) {
+    this.#service = service;
+    this.id = id;
+    this.qp = qp;
+    this.remoteAddress = remoteAddress;
+    this.privateData = privateData;
+    this.closed = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  /** Flushes the queue pair, tells the peer, and resolves when it has answered or never will. */
+  async disconnect(privateData?: Uint8Array): Promise<DisconnectCause> {
+    this.#service.disconnect(this, privateData);
+    return this.closed;
+  }
+
+  /** For the connection manager. */
+  end(cause: DisconnectCause): void {
+    this.#end(cause);
+  }
+}
+
+/** Takes requests on a port: `for await (const request of listener)`. */
+export class Listener implements AsyncIterable<ConnectionRequest> {
+  readonly port: number;
+  /** For the connection manager. */
+  readonly requests = new AsyncQueue<ConnectionRequest>();
+  readonly #unlisten: () => void;
+
+  constructor(port: number, unlisten: () => void) {
+    this.port = port;
+    this.#unlisten = unlisten;
+  }
+
+  next(): Promise<IteratorResult<ConnectionRequest>> {
+    return this.requests.next();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<ConnectionRequest> {
+    return this.requests[Symbol.asyncIterator]();
+  }
+
+  /** Takes no more requests and ends iteration. */
+  close(): void {
+    this.#unlisten();
+    this.requests.close();
+  }
+}

@@ -1,0 +1,45 @@
+/** Counters of a device for what never reaches a queue pair: one for every cause (ref:hostile#3). */
+import { FrameStatus } from '../packets/frame.ts';
+
+export class DeviceCounters {
+  receivedFrames = 0;
+  /** Ethernet frames to another station. */
+  otherHost = 0;
+  truncated = 0;
+  badIpHeader = 0;
+  badIpChecksum = 0;
+  fragment = 0;
+  badUdpLength = 0;
+  /** UDP to another port, or a protocol nobody here handles. */
+  notRoce = 0;
+  unknownOpcode = 0;
+  badTransportVersion = 0;
+  badPad = 0;
+  badHeaderLength = 0;
+  badIcrc = 0;
+  /** No queue pair has this number; multicast included. */
+  badQpn = 0;
+  /** Congestion notification packets; no queue pair reacts to them yet. */
+  cnpIgnored = 0;
+}
+
+const CAUSES: Readonly<Record<FrameStatus, keyof DeviceCounters>> = {
+  [FrameStatus.Ok]: 'receivedFrames',
+  [FrameStatus.NotIp]: 'notRoce',
+  [FrameStatus.NotUdp]: 'notRoce',
+  [FrameStatus.NotRoce]: 'notRoce',
+  [FrameStatus.Truncated]: 'truncated',
+  [FrameStatus.BadIpHeader]: 'badIpHeader',
+  [FrameStatus.BadIpChecksum]: 'badIpChecksum',
+  [FrameStatus.Fragment]: 'fragment',
+  [FrameStatus.BadUdpLength]: 'badUdpLength',
+  [FrameStatus.UnknownOpcode]: 'unknownOpcode',
+  [FrameStatus.BadTransportVersion]: 'badTransportVersion',
+  [FrameStatus.BadPad]: 'badPad',
+  [FrameStatus.BadHeaderLength]: 'badHeaderLength',
+};
+
+/** The counter for a frame that `parseFrame` refused. */
+export function dropCauseOf(status: FrameStatus): keyof DeviceCounters {
+  return CAUSES[status];
+}

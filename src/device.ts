@@ -1,0 +1,430 @@
+/**
+ * Device: one RoCEv2 port. It takes frames from whoever drives it (`Machine`), finds the queue pair each belongs to, gives
+ * queue pairs their turn to send, keeps their deadlines, and makes the objects of the verbs API.
+ * Sans I/O: time and randomness come from its host, so it runs on a wire, in the simulated world and in a browser.
+ */
+
+import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
+import { invariant, RoceError } from '../packets/errors.ts';
+import { Frame, FrameStatus, Medium, parseFrame } from '../packets/frame.ts';
+import type { FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
+import { icrcMatches } from '../packets/icrc.ts';
+import { GSI_QPN } from '../packets/mad.ts';
+import { Op, SERVICE_MASK, Service } from '../packets/opcode.ts';
+import { ConnectionManager } from '../transport/cm/index.ts';
+import { PortCounters } from '../transport/counters.ts';
+import { Access, KeyTable, type MemoryRegion } from '../transport/memory.ts';
+import type { QpAttributes } from '../transport/qp-attributes.ts';
+import type { QpPath } from '../transport/qp-config.ts';
+import { QueuePair } from '../transport/queue-pair.ts';
+import type { Random } from '../transport/random.ts';
+import { CmService } from './cm-service.ts';
+import { DeviceCounters, dropCauseOf } from './device-counters.ts';
+import { EventQueue } from './fabric/event-queue.ts';
+import { Gsi } from './gsi.ts';
+import type { Host, Machine } from './machine.ts';
+import { Paths } from './paths.ts';
+import { type AddressVector, Cq, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
+
+export interface DeviceOptions {
+  readonly host: Host;
+  readonly random: Random;
+  readonly medium: Medium;
+  readonly mac: MacAddress;
+  /** The addresses the device answers to and speaks from, with their on-link prefixes. At least one. */
+  readonly addresses: readonly IpPrefix[];
+  /** Largest IP packet of the link, in bytes; the active path MTU follows from it. */
+  readonly mtu: number;
+  readonly gateway?: IpAddress;
+  readonly name?: string;
+  readonly limits?: Partial<DeviceLimits>;
+}
+
+export interface DeviceLimits {
+  readonly maxQp: number;
+  readonly maxMr: number;
+  readonly maxCqe: number;
+  readonly maxQpWr: number;
+  readonly maxSge: number;
+  readonly maxInlineData: number;
+  readonly maxQpRdAtom: number;
+}
+
+export const DEFAULT_LIMITS: DeviceLimits = {
+  maxQp: 65_536,
+  maxMr: 1_048_576,
+  maxCqe: 4_194_304,
+  maxQpWr: 32_768,
+  maxSge: 32,
+  maxInlineData: 512,
+  maxQpRdAtom: 128,
+};
+
+/** IP, UDP, BTH, the longest extended headers and ICRC, as rdma_rxe budgets them (ref:wire#1). */
+const MAX_HEADER_BYTES = 80;
+const PATH_MTUS = [4096, 2048, 1024, 512, 256] as const;
+
+export class Device implements Machine {
+  readonly name: string;
+  readonly mac: MacAddress;
+  readonly addresses: readonly IpPrefix[];
+  readonly limits: DeviceLimits;
+  /** Largest path MTU the link carries. */
+  readonly activeMtu: number;
+  readonly medium: Medium;
+  readonly linkMtu: number;
+  readonly counters = new DeviceCounters();
+  readonly portCounters = new PortCounters();
+  readonly random: Random;
+  /** Connection manager of this port: `connect` and `listen`. */
+  readonly cm: CmService;
+  readonly gsi: Gsi;
+  readonly #host: Host;
+  readonly #paths: Paths;
+  readonly #keys: KeyTable;
+  readonly #qps = new Map<number, Qp>();
+  readonly #frame = new Frame();
+  /** Queue pairs with something to send, in the order of their turns. */
+  readonly #ready: Qp[] = [];
+  #readyHead = 0;
+  readonly #deadlines = new EventQueue();
+  readonly #notified: Cq[] = [];
+  readonly #cqs = new Set<Cq>();
+  #nextPd = 1;
+  #closed = false;
+
+  constructor(options: DeviceOptions) {
+    const { host, random, medium, mac, addresses, mtu, gateway } = options;
+    if (addresses.length === 0) throw new RoceError('ERR_ROCE_ARGUMENT', 'a device needs at least one address');
+    const pathMtu = PATH_MTUS.find((size) => size + MAX_HEADER_BYTES <= mtu);
+    if (pathMtu === undefined)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `a link MTU of ${mtu} bytes carries no RoCE packet`);
+    this.name = options.name ?? 'rocev2_0';
+    this.mac = mac;
+    this.addresses = addresses;
+    this.limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.activeMtu = pathMtu;
+    this.linkMtu = mtu;
+    this.medium = medium;
+    this.random = random;
+    this.#host = host;
+    this.#keys = new KeyTable(random, this.limits.maxMr);
+    this.#paths = new Paths({ medium, mac, addresses, ...(gateway === undefined ? {} : { gateway }) });
+    const manager = new ConnectionManager({ random, caGuid: this.guid });
+    this.gsi = new Gsi(manager, {
+      templateFor: (source, destination) => this.#paths.templateFor(this.now(), source, destination),
+    });
+    this.cm = new CmService(this, manager);
+  }
+
+  /** EUI-64 of the port, from its MAC address, as rdma_rxe forms it (node_guid). */
+  get guid(): bigint {
+    const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0] = this.mac;
+    return [a ^ 2, b, c, 0xff, 0xfe, d, e, f].reduce((guid, byte) => (guid << 8n) | BigInt(byte), 0n);
+  }
+
+  now(): number {
+    return this.#host.now();
+  }
+
+  // The verbs.
+
+  /** Makes a protection domain (ibv_alloc_pd). */
+  allocPd(): Pd {
+    this.#demandOpen();
+    return new Pd(this, this.#nextPd++);
+  }
+
+  /** Makes a completion queue with room for `capacity` completions (ibv_create_cq). */
+  createCq(capacity: number): Cq {
+    this.#demandOpen();
+    if (capacity > this.limits.maxCqe)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `a completion queue has at most ${this.limits.maxCqe} entries`);
+    const cq = new Cq(capacity, this.#notified);
+    this.#cqs.add(cq);
+    return cq;
+  }
+
+  /** Frees a completion queue. Throws ERR_ROCE_IN_USE while queue pairs complete into it. */
+  destroyCq(cq: Cq): void {
+    if (cq.users > 0) throw new RoceError('ERR_ROCE_IN_USE', `${cq.users} queue pairs still complete into this queue`);
+    this.#cqs.delete(cq);
+    cq.close();
+  }
+
+  /** For `Pd.regMr`. */
+  regMr(pd: Pd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion {
+    this.#demandOpen();
+    const bytes = typeof memory === 'number' ? new Uint8Array(memory) : memory;
+    return this.#keys.register(pd.core, bytes, {
+      access: options.access ?? Access.LocalWrite,
+      iova: options.iova ?? this.#freshIova(),
+      remoteInvalidate: options.remoteInvalidate ?? false,
+    });
+  }
+
+  /** For `Pd.deregMr`. */
+  deregMr(region: MemoryRegion): void {
+    this.#keys.deregister(region);
+  }
+
+  /** For `Pd.createQp`. */
+  createQp(pd: Pd, init: QpInit): Qp {
+    this.#demandOpen();
+    if (this.#qps.size >= this.limits.maxQp)
+      throw new RoceError('ERR_ROCE_LIMIT', `all ${this.limits.maxQp} queue pairs are in use`);
+    const { maxQpWr, maxSge, maxInlineData } = this.limits;
+    const capabilities = {
+      maxSendWr: checkedCapability('maxSendWr', init.maxSendWr ?? 128, maxQpWr),
+      maxRecvWr: checkedCapability('maxRecvWr', init.maxRecvWr ?? 128, maxQpWr),
+      maxSge: checkedCapability('maxSge', init.maxSge ?? 4, maxSge),
+      maxInlineData: checkedCapability('maxInlineData', init.maxInlineData ?? 64, maxInlineData),
+    };
+    const { sendCq, recvCq } = init;
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq };
+    const qp = new Qp(this, pd, new QueuePair(identity, capabilities, this.portCounters));
+    this.#qps.set(qp.qpn, qp);
+    pd.core.users += 1;
+    sendCq.users += 1;
+    recvCq.users += 1;
+    return qp;
+  }
+
+  /** For `Qp.destroy`. */
+  destroyQp(qp: Qp): void {
+    const { core } = qp;
+    if (!this.#qps.delete(qp.qpn)) return;
+    core.config.pd.users -= 1;
+    core.config.sendCq.users -= 1;
+    core.config.recvCq.users -= 1;
+  }
+
+  /** For `Qp.modify`. */
+  modifyQp(qp: Qp, attributes: QpAttributes): void {
+    const { mtu } = attributes;
+    if (mtu !== undefined && mtu > this.activeMtu) {
+      throw new RoceError('ERR_ROCE_ARGUMENT', `path MTU ${mtu} exceeds the ${this.activeMtu} bytes this link carries`);
+    }
+    qp.core.modify(attributes);
+    this.touched(qp);
+    this.#settle();
+  }
+
+  pathTo(qpn: number, av: AddressVector): QpPath {
+    return this.#paths.pathTo(qpn, av);
+  }
+
+  /** Our address towards a destination. Throws ERR_ROCE_ADDRESS when no address of its IP version is ours. */
+  sourceFor(destination: IpAddress): IpAddress {
+    return this.#paths.sourceFor(destination);
+  }
+
+  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when nobody answers for it. */
+  resolve(address: IpAddress): Promise<void> {
+    const resolved = this.#paths.resolve(this.now(), address);
+    this.#host.wake();
+    return resolved;
+  }
+
+  /** A queue pair was given something to do: list it for sending and note its deadline. */
+  touched(qp: Qp): void {
+    this.#schedule(qp);
+    if (this.#notified.length > 0) this.#settle();
+    this.#host.wake();
+  }
+
+  /** The connection manager was given something to do. */
+  cmTouched(): void {
+    this.#settle();
+    this.#host.wake();
+  }
+
+  /** Ends every wait with "done"; nothing can be made afterwards. */
+  close(): void {
+    this.#closed = true;
+    this.cm.close();
+    for (const cq of this.#cqs) cq.close();
+    for (const qp of [...this.#qps.values()]) qp.destroy();
+  }
+
+  // The machine.
+
+  receive(batch: FrameBatch): void {
+    const now = this.now();
+    for (let i = 0; i < batch.count; i++) {
+      const start = batch.starts[i] as number;
+      this.#receiveFrame(now, batch, start, start + (batch.lengths[i] as number));
+    }
+    this.#settle();
+  }
+
+  transmit(writer: FrameWriter): boolean {
+    const now = this.now();
+    this.#paths.neighbours?.poll(now, writer);
+    const more = this.gsi.transmit(now, writer);
+    while (!writer.full && this.#readyHead < this.#ready.length) {
+      const qp = this.#ready[this.#readyHead++] as Qp;
+      qp.core.listed = false;
+      if (this.#qps.get(qp.qpn) !== qp) continue;
+      const before = writer.count;
+      qp.core.transmit(now, writer);
+      this.portCounters.sentPkts += writer.count - before;
+      this.#schedule(qp);
+    }
+    if (this.#readyHead === this.#ready.length || this.#readyHead > 1024) {
+      this.#ready.splice(0, this.#readyHead);
+      this.#readyHead = 0;
+    }
+    this.#settle();
+    return more || this.#readyHead < this.#ready.length;
+  }
+
+  nextDeadline(): number {
+    this.#dropStaleDeadlines();
+    return Math.min(
+      this.#deadlines.peekTime(),
+      this.cm.nextDeadline(),
+      this.#paths.neighbours?.nextDeadline() ?? Infinity,
+    );
+  }
+
+  handleTimeouts(): void {
+    const now = this.now();
+    this.#paths.neighbours?.handleTimeouts(now);
+    this.cm.handleTimeouts(now);
+    for (this.#dropStaleDeadlines(); this.#deadlines.peekTime() <= now; this.#dropStaleDeadlines()) {
+      const qp = this.#qps.get(this.#deadlines.pop()) as Qp;
+      qp.core.heapDeadline = Infinity;
+      qp.core.handleTimeout(now);
+      this.#schedule(qp);
+    }
+    this.#settle();
+  }
+
+  #receiveFrame(now: number, batch: FrameBatch, start: number, end: number): void {
+    const frame = this.#frame;
+    const { counters } = this;
+    counters.receivedFrames += 1;
+    if (this.medium === Medium.Ethernet && !isForMac(batch.view, start, end, this.mac)) {
+      counters.otherHost += 1;
+      return;
+    }
+    const status = parseFrame(batch.bytes, batch.view, start, end, this.medium, frame);
+    if (status === FrameStatus.Ok) {
+      if (icrcMatches(frame)) this.#deliver(now, frame);
+      else counters.badIcrc += 1;
+    } else if (status === FrameStatus.UnknownOpcode && (frame.opcode & SERVICE_MASK) === Service.Rc) {
+      this.#deliverReserved(frame);
+    } else if (status === FrameStatus.NotIp || status === FrameStatus.NotUdp) {
+      this.#paths.neighbours?.handleFrame(now, frame, status);
+    } else {
+      counters[dropCauseOf(status)] += 1;
+    }
+  }
+
+  #deliver(now: number, frame: Frame): void {
+    this.portCounters.rcvdPkts += 1;
+    const { destQpn } = frame;
+    if (destQpn === GSI_QPN) {
+      this.gsi.handleFrame(now, frame);
+      return;
+    }
+    const qp = this.#qps.get(destQpn);
+    if (qp === undefined) {
+      this.counters.badQpn += 1;
+    } else if (frame.opcode === Op.Cnp) {
+      this.counters.cnpIgnored += 1;
+    } else {
+      qp.core.handleFrame(now, frame);
+      this.#schedule(qp);
+    }
+  }
+
+  /** A reserved opcode of the RC service may draw a NAK, but only when everything else about the packet is right. */
+  #deliverReserved(frame: Frame): void {
+    this.counters.unknownOpcode += 1;
+    const qp = this.#qps.get(frame.destQpn);
+    if (qp === undefined || !icrcMatches(frame)) return;
+    qp.core.handleReserved(frame);
+    this.#schedule(qp);
+  }
+
+  #schedule(qp: Qp): void {
+    const { core } = qp;
+    if (core.pending && !core.listed) {
+      core.listed = true;
+      this.#ready.push(qp);
+    }
+    const deadline = core.nextDeadline();
+    if (deadline < core.heapDeadline) {
+      core.heapDeadline = deadline;
+      this.#deadlines.push(deadline, core.qpn);
+    }
+    for (let event = core.pollEvent(); event !== undefined; event = core.pollEvent()) {
+      qp.events.push(event);
+      if (event === 'comm-est') this.cm.notifyTraffic(qp.qpn);
+    }
+  }
+
+  /** Entries whose queue pair is gone or whose deadline moved: later ones are put back, the rest forgotten. */
+  #dropStaleDeadlines(): void {
+    const heap = this.#deadlines;
+    while (heap.size > 0) {
+      const time = heap.peekTime();
+      const core = this.#qps.get(heap.peek())?.core;
+      const deadline = core?.nextDeadline() ?? Infinity;
+      if (core !== undefined && core.heapDeadline === time && deadline <= time) return;
+      heap.pop();
+      if (core === undefined || core.heapDeadline !== time) continue;
+      core.heapDeadline = deadline;
+      if (deadline < Infinity) heap.push(deadline, core.qpn);
+    }
+  }
+
+  /** Passes on what happened to those who wait for it. */
+  #settle(): void {
+    const { neighbours } = this.#paths;
+    for (let result = neighbours?.pollResolved(); result !== undefined; result = neighbours?.pollResolved()) {
+      this.#paths.settle(result.address, result.mac !== undefined);
+      if (result.mac === undefined) this.gsi.unresolved(result.address);
+    }
+    this.cm.settle();
+    while (this.#notified.length > 0) {
+      const cq = this.#notified.shift();
+      cq?.settle();
+    }
+  }
+
+  #demandOpen(): void {
+    if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+  }
+
+  /** ref:hostile#3: random QPN, never 0, 1 or 0xFFFFFF. */
+  #freshQpn(): number {
+    for (let tries = 0; tries < 1_000_000; tries++) {
+      const qpn = this.random.u32() >>> 8;
+      if (qpn > 1 && qpn !== 0xff_ff_ff && !this.#qps.has(qpn) && !this.cm.isHeld(qpn)) return qpn;
+    }
+    invariant(false, 'a random queue pair number is found long before every one was tried');
+  }
+
+  /** A page-aligned address in the lower half, as user space memory would have. */
+  #freshIova(): bigint {
+    return (BigInt(0x10_00 + (this.random.u32() & 0x6f_ff)) << 32n) | BigInt((this.random.u32() & ~0xfff) >>> 0);
+  }
+}
+
+function checkedCapability(name: string, value: number, max: number): number {
+  if (!Number.isInteger(value) || value < 0 || value > max) {
+    throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from 0 to ${max}`);
+  }
+  return value;
+}
+
+/** Unicast to us, or a group address. */
+function isForMac(view: DataView, start: number, end: number, mac: MacAddress): boolean {
+  if (end - start < 6) return true;
+  if ((view.getUint8(start) & 1) !== 0) return true;
+  for (let i = 0; i < 6; i++) if (view.getUint8(start + i) !== mac[i]) return false;
+  return true;
+}

@@ -1,0 +1,38 @@
+/**
+ * rocev2: a userspace RoCEv2 stack. `openDevice` opens a device on a link; `World` runs devices on a simulated network.
+ */
+export { formatMac, IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
+export { CmRejReason, cmRejReasonName } from '../packets/cm/index.ts';
+export { InvariantError, RoceError, type RoceErrorCode } from '../packets/errors.ts';
+export { Medium } from '../packets/frame.ts';
+export {
+  Access,
+  type MemoryRegion,
+  QP_STATE_NAMES,
+  type QpEvent,
+  QpState,
+  type Random,
+  type RecvWr,
+  type SendWr,
+  type Sge,
+  WcOpcode,
+  WcStatus,
+  WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from '../transport/index.ts';
+export {
+  type AcceptOptions,
+  Connection,
+  ConnectionRejected,
+  ConnectionRequest,
+  type ConnectOptions,
+  Listener,
+} from './connection.ts';
+export { DEFAULT_LIMITS, Device, type DeviceLimits, type DeviceOptions } from './device.ts';
+export type { DeviceCounters } from './device-counters.ts';
+export { World, type WorldOptions } from './fabric/world.ts';
+export type { Link, LinkSink } from './links/link.ts';
+export type { Host, Machine } from './machine.ts';
+
+export { type AddressVector, Cq, type ModifyAttributes, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
