@@ -1,0 +1,18 @@
+/**
+ * `rocev2/fabric`: the simulated network, its faults, and the world that runs machines on it in virtual time.
+ */
+export { EventQueue } from './event-queue.ts';
+export {
+  type ActiveRule,
+  describeFate,
+  type EcnProfile,
+  Fate,
+  type FaultRule,
+  type FaultSpec,
+  type WireCounters,
+  type WireDirection,
+} from './faults.ts';
+export { type NetworkOptions, type NetworkTap, type PortOptions, SimulatedNetwork } from './network.ts';
+export { type PortCounters, SimulatedPort } from './port.ts';
+export { Prng } from './prng.ts';
+export { type MachineFactory, type RunLimits, World, type WorldOptions } from './world.ts';

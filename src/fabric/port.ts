@@ -1,0 +1,163 @@
+/**
+ * One port of a simulated network: a `Link` to whoever holds it, two wires to the medium.
+ * Owns the sink, the batch in the making and the counters. Never moves a frame: the network does, through the methods marked "for the network".
+ */
+import { RoceError } from '../../packets/errors.ts';
+import type { Medium } from '../../packets/frame.ts';
+import type { FrameBatch } from '../../packets/frame-writer.ts';
+import type { Link, LinkSink } from '../links/link.ts';
+import type { FaultSpec } from './faults.ts';
+import type { FramePool } from './frame-pool.ts';
+import type { Wire } from './wire.ts';
+
+/** Frames in one call of `receive`, at most. */
+export const BATCH_FRAMES = 64;
+/** Ethernet header and two VLAN tags. */
+const LINK_HEADER_BYTES = 22;
+
+/** What a port needs of its network. */
+export interface PortMedium {
+  readonly medium: Medium;
+  sendFrom(port: SimulatedPort, batch: FrameBatch, from: number): number;
+  detach(port: SimulatedPort): void;
+}
+
+/** Frames, by what the port itself did with them; what the wires did is in their counters. */
+export interface PortCounters {
+  sent: number;
+  delivered: number;
+  /** Longer than the MTU allows, on the way in or out: dropped. */
+  oversize: number;
+  /** Arrived while nobody had started the port, or after it was closed: dropped. */
+  unheard: number;
+  /** Addressed to the port they came from: dropped. */
+  hairpinned: number;
+}
+
+export class SimulatedPort implements Link {
+  readonly name: string;
+  readonly mtu: number;
+  /** Position in the network. */
+  readonly index: number;
+  readonly sendWire: Wire;
+  readonly receiveWire: Wire;
+  readonly counters: PortCounters = { sent: 0, delivered: 0, oversize: 0, unheard: 0, hairpinned: 0 };
+  closed = false;
+  /** For the network: a `send` was cut short and `writable` is owed. */
+  blocked = false;
+
+  readonly #network: PortMedium;
+  readonly #batch = new PoolBatch();
+  #sink: LinkSink | undefined;
+
+  /** Made by `SimulatedNetwork.attach`. */
+  constructor(network: PortMedium, name: string, index: number, mtu: number, sendWire: Wire, receiveWire: Wire) {
+    this.#network = network;
+    this.name = name;
+    this.index = index;
+    this.mtu = mtu;
+    this.sendWire = sendWire;
+    this.receiveWire = receiveWire;
+  }
+
+  get medium(): Medium {
+    return this.#network.medium;
+  }
+
+  get maxFrameBytes(): number {
+    return this.mtu + LINK_HEADER_BYTES;
+  }
+
+  start(sink: LinkSink): Promise<void> {
+    if (this.closed) return Promise.reject(new RoceError('ERR_ROCE_CLOSED', `port ${this.name} is closed`));
+    this.#sink = sink;
+    return Promise.resolve();
+  }
+
+  /** As `Link.send`; a closed port takes everything and delivers nothing. */
+  send(batch: FrameBatch, from: number): number {
+    return this.closed ? batch.count - from : this.#network.sendFrom(this, batch, from);
+  }
+
+  close(): Promise<void> {
+    if (this.closed) return Promise.resolve();
+    this.closed = true;
+    this.#network.detach(this);
+    const sink = this.#sink;
+    this.#sink = undefined;
+    sink?.closed();
+    return Promise.resolve();
+  }
+
+  /** Replaces the faults of one direction, or of both when it is left out. */
+  setFaults(spec: FaultSpec, direction?: 'send' | 'receive'): void {
+    if (direction !== 'receive') this.sendWire.setFaults(spec);
+    if (direction !== 'send') this.receiveWire.setFaults(spec);
+  }
+
+  /** For the network: whether somebody listens. */
+  get listening(): boolean {
+    return this.#sink !== undefined;
+  }
+
+  /** For the network: adds a frame, by its slot, to the batch in the making; true when it is the first. */
+  stage(slot: number): boolean {
+    return this.#batch.add(slot);
+  }
+
+  /** For the network: hands over what was staged and gives the slots back. */
+  flush(pool: FramePool): void {
+    const batch = this.#batch;
+    batch.bind(pool);
+    // Somebody earlier in the same batch round may have closed this port.
+    if (this.#sink === undefined) this.counters.unheard += batch.count;
+    else {
+      this.counters.delivered += batch.count;
+      this.#sink.receive(batch);
+    }
+    batch.release(pool);
+  }
+
+  get batchFull(): boolean {
+    return this.#batch.count === BATCH_FRAMES;
+  }
+
+  /** For the network: `send` takes frames again. */
+  unblock(): void {
+    if (!this.blocked) return;
+    this.blocked = false;
+    this.#sink?.writable();
+  }
+}
+
+/** A batch whose frames lie in the slots of a pool. */
+class PoolBatch implements FrameBatch {
+  bytes: Uint8Array = new Uint8Array(0);
+  view: DataView = new DataView(this.bytes.buffer);
+  count = 0;
+  readonly starts = new Int32Array(BATCH_FRAMES);
+  readonly lengths = new Int32Array(BATCH_FRAMES);
+  readonly #slots = new Int32Array(BATCH_FRAMES);
+
+  add(slot: number): boolean {
+    this.#slots[this.count++] = slot;
+    return this.count === 1;
+  }
+
+  /** Finds the frames in the pool's present memory: it may have grown since they were added. */
+  bind(pool: FramePool): void {
+    this.bytes = pool.bytes;
+    this.view = pool.view;
+    for (let i = 0; i < this.count; i++) {
+      const slot = this.#slots[i] ?? 0;
+      this.starts[i] = pool.start(slot);
+      this.lengths[i] = pool.length(slot);
+    }
+  }
+
+  release(pool: FramePool): void {
+    const { count } = this;
+    this.count = 0;
+    for (let i = 0; i < count; i++) pool.drop(this.#slots[i] ?? 0);
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * Machines on a simulated network in virtual time: the whole of a distributed run as one deterministic, bounded loop.
+ *
+ * Owns the order in which things happen: what was woken transmits, then time jumps to the next frame or deadline, then frames are
+ * handed over, then timeouts. Work per step grows with the machines that have something to do, not with their number.
+ * Never reads a clock, never waits for real. Every run is bounded; what exceeds its bounds is an InvariantError that names the seed.
+ * The same seed and the same calls put the same bytes on the wire.
+ */
+import { InvariantError, invariant, RoceError } from '../../packets/errors.ts';
+import type { Link } from '../links/link.ts';
+import type { Host, Machine } from '../machine.ts';
+import { EventQueue } from './event-queue.ts';
+import { Member, type MemberWorld } from './member.ts';
+import { type NetworkOptions, type PortOptions, SimulatedNetwork } from './network.ts';
+import { Prng } from './prng.ts';
+import { WriterPool } from './writer-pool.ts';
+
+export interface WorldOptions extends Omit<NetworkOptions, 'seed'> {
+  /** Every choice by chance follows from it: a safe integer. */
+  readonly seed: number;
+}
+
+/** Bounds of one run. */
+export interface RunLimits {
+  /** Default 10,000,000. */
+  readonly maxSteps?: number;
+  /** Virtual nanoseconds from the start of the run; default 3,600 s. */
+  readonly maxTimeNs?: number;
+}
+
+/** Makes a machine for a port. `random` is a stream of its own, which follows from the seed and the machine's name. */
+export type MachineFactory<M extends Machine> = (host: Host, port: Link, random: Prng) => M;
+
+export class World implements MemberWorld {
+  readonly seed: number;
+  readonly network: SimulatedNetwork;
+  /** For the script of the run itself; machines have their own streams. */
+  readonly random: Prng;
+  /** Steps taken since the world began. */
+  steps = 0;
+
+  readonly #writers = new WriterPool();
+  readonly #members: Member[] = [];
+  /** Members to be given a chance to transmit, first woken first; a member is in it once at most. */
+  #ready: Member[] = [];
+  #draining: Member[] = [];
+  /** At most one entry per member is right; the others are passed over when their time comes. Negative payloads are sleepers. */
+  readonly #deadlines = new EventQueue();
+  readonly #sleepers: ((() => void) | undefined)[] = [];
+
+  constructor(options: WorldOptions) {
+    const { seed } = options;
+    this.seed = seed;
+    const random = new Prng(seed);
+    this.random = random.fork('script');
+    this.network = new SimulatedNetwork(options);
+  }
+
+  /** Virtual time in integer nanoseconds. */
+  get now(): number {
+    return this.network.now;
+  }
+
+  /** Makes a machine on a new port and begins to drive it. @throws RoceError as `SimulatedNetwork.attach` */
+  attach<M extends Machine>(name: string, make: MachineFactory<M>, options: PortOptions = {}): M {
+    const port = this.network.attach(name, options);
+    const member = new Member(this, this.#members.length, port);
+    this.#members.push(member);
+    const machine = make(member, port, new Prng(this.seed).fork(`machine ${name}`));
+    member.machine = machine;
+    // A simulated port begins at once; the promise is for links that take their time.
+    void port.start(member);
+    member.wake();
+    return machine;
+  }
+
+  /** Lets everything happen that happens next; false when nothing ever will unless somebody acts. */
+  step(): boolean {
+    this.steps++;
+    this.#transmitAll();
+    const next = Math.min(this.network.nextEventTime(), this.#nextDeadline());
+    if (next === Infinity) return false;
+    const now = Math.max(next, this.now);
+    this.network.deliverDue(now);
+    this.#fireDeadlines(now);
+    return true;
+  }
+
+  /** Steps until `predicate` holds. @throws InvariantError when the bounds are reached or the world falls silent before */
+  runUntil(predicate: () => boolean, limits: RunLimits = {}): void {
+    const bounds = new Bounds(this, limits);
+    while (!predicate()) {
+      bounds.check();
+      if (!this.step() && !predicate()) bounds.fail('fell silent before the condition was met');
+    }
+  }
+
+  /** Steps until nothing is left to happen. */
+  runUntilIdle(limits: RunLimits = {}): void {
+    const bounds = new Bounds(this, limits);
+    while (this.step()) bounds.check();
+  }
+
+  /** Lets `durationNs` pass, idle or not. */
+  runFor(durationNs: number, limits: RunLimits = {}): void {
+    const until = this.now + durationNs;
+    const bounds = new Bounds(this, { maxTimeNs: durationNs, ...limits });
+    for (;;) {
+      this.#transmitAll();
+      if (Math.min(this.network.nextEventTime(), this.#nextDeadline()) > until) break;
+      bounds.check();
+      this.step();
+    }
+    this.network.deliverDue(until);
+  }
+
+  /** Steps, giving promises their turn between steps, until `promise` settles, and passes on how. @throws InvariantError as `runUntil` */
+  async run<T>(promise: Promise<T>, limits: RunLimits = {}): Promise<T> {
+    const bounds = new Bounds(this, limits);
+    let settled = false;
+    const settle = (): void => {
+      settled = true;
+    };
+    promise.then(settle, settle);
+    for (;;) {
+      await turns(TURNS_PER_STEP);
+      if (settled) return promise;
+      bounds.check();
+      if (this.step()) continue;
+      // Nothing is left on the wire: a longer chain of promises may still have something to say.
+      await turns(TURNS_WHEN_SILENT);
+      if (!settled && this.#isSilent()) bounds.fail('fell silent before the promise settled');
+    }
+  }
+
+  /** Resolves when `durationNs` of virtual time have passed, while somebody runs the world. */
+  sleep(durationNs: number): Promise<void> {
+    const at = this.now + durationNs;
+    if (!(at >= this.now && at < Infinity))
+      throw new RoceError('ERR_ROCE_ARGUMENT', `cannot sleep for ${durationNs} ns`);
+    return new Promise((resolve) => {
+      const free = this.#sleepers.indexOf(undefined);
+      const index = free < 0 ? this.#sleepers.length : free;
+      this.#sleepers[index] = resolve;
+      this.#deadlines.push(Math.ceil(at), -1 - index);
+    });
+  }
+
+  /** For the members. */
+  enqueue(member: Member): void {
+    this.#ready.push(member);
+  }
+
+  #isSilent(): boolean {
+    return this.#ready.length === 0 && Math.min(this.network.nextEventTime(), this.#nextDeadline()) === Infinity;
+  }
+
+  #transmitAll(): void {
+    let rounds = 0;
+    while (this.#ready.length > 0) {
+      if (++rounds > MAX_ROUNDS) throw new InvariantError(`the world never ends this instant (${describeWorld(this)})`);
+      const members = this.#ready;
+      this.#ready = this.#draining;
+      this.#draining = members;
+      for (let i = 0; i < members.length; i++) members[i]?.transmit(this.#writers);
+      for (let i = 0; i < members.length; i++) this.#arm(members[i]);
+      members.length = 0;
+    }
+  }
+
+  /** Makes sure that an entry not later than the member's deadline is in the queue; one that is too early costs a look. */
+  #arm(member: Member | undefined): void {
+    if (member === undefined || member.port.closed) return;
+    const deadline = member.nextDeadline();
+    if (deadline >= member.armedAt) return;
+    member.armedAt = deadline;
+    this.#deadlines.push(deadline, member.index);
+  }
+
+  /** The earliest true deadline; drops or moves the entries before it that no longer hold, so that time never jumps to one. */
+  #nextDeadline(): number {
+    const queue = this.#deadlines;
+    while (queue.size > 0) {
+      const time = queue.peekTime();
+      const payload = queue.peek();
+      if (payload < 0) return time;
+      const member = this.#member(payload);
+      if (member.armedAt === time) {
+        const deadline = member.port.closed ? Infinity : member.nextDeadline();
+        if (deadline <= time) return time;
+        member.armedAt = Infinity;
+        queue.pop();
+        this.#arm(member);
+      } else queue.pop();
+    }
+    return Infinity;
+  }
+
+  #fireDeadlines(now: number): void {
+    while (this.#nextDeadline() <= now) {
+      const payload = this.#deadlines.pop();
+      if (payload >= 0) this.#member(payload).handleTimeouts();
+      else {
+        this.#sleepers[-1 - payload]?.();
+        this.#sleepers[-1 - payload] = undefined;
+      }
+    }
+  }
+
+  #member(index: number): Member {
+    const member = this.#members[index];
+    invariant(member !== undefined, 'a deadline belongs to a member of the world');
+    return member;
+  }
+}
+
+/** The bounds of a run, counted from where it starts. */
+class Bounds {
+  readonly #world: World;
+  readonly #lastStep: number;
+  readonly #lastTime: number;
+
+  constructor(world: World, limits: RunLimits) {
+    this.#world = world;
+    this.#lastStep = world.steps + (limits.maxSteps ?? DEFAULT_MAX_STEPS);
+    this.#lastTime = world.now + (limits.maxTimeNs ?? DEFAULT_MAX_TIME_NS);
+  }
+
+  check(): void {
+    if (this.#world.steps >= this.#lastStep) this.fail('took more steps than allowed');
+    if (this.#world.now > this.#lastTime) this.fail('took more virtual time than allowed');
+  }
+
+  fail(what: string): never {
+    throw new InvariantError(`the world ${what} (${describeWorld(this.#world)})`);
+  }
+}
+
+function describeWorld(world: World): string {
+  return `seed ${world.seed}, step ${world.steps}, ${world.now} ns, ${world.network.framesInFlight} frames on their way`;
+}
+
+/** A fixed number of turns of the promise queue: enough for what usually hangs on a completion, and the same in every run. */
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await null;
+}
+
+const TURNS_PER_STEP = 16;
+const TURNS_WHEN_SILENT = 1_000;
+const DEFAULT_MAX_STEPS = 10_000_000;
+const DEFAULT_MAX_TIME_NS = 3_600e9;
+/** Batches per member and instant before it counts as endless. */
+const MAX_ROUNDS = 1_000_000;
