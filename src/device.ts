@@ -20,10 +20,10 @@ import { QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import { CmService } from './cm-service.ts';
 import { DeviceCounters, dropCauseOf } from './device-counters.ts';
-import { EventQueue } from './fabric/event-queue.ts';
 import { Gsi } from './gsi.ts';
 import type { Host, Machine } from './machine.ts';
 import { Paths } from './paths.ts';
+import { Scheduler } from './scheduler.ts';
 import { type AddressVector, Cq, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
 
 export interface DeviceOptions {
@@ -84,10 +84,9 @@ export class Device implements Machine {
   readonly #keys: KeyTable;
   readonly #qps = new Map<number, Qp>();
   readonly #frame = new Frame();
-  /** Queue pairs with something to send, in the order of their turns. */
-  readonly #ready: Qp[] = [];
-  #readyHead = 0;
-  readonly #deadlines = new EventQueue();
+  readonly #scheduler = new Scheduler(this.#qps);
+  /** Bound once: called for every turn a queue pair takes. */
+  readonly #afterTurn = (qp: Qp): void => this.#schedule(qp);
   readonly #notified: Cq[] = [];
   readonly #cqs = new Set<Cq>();
   #nextPd = 1;
@@ -262,27 +261,16 @@ export class Device implements Machine {
     const now = this.now();
     this.#paths.neighbours?.poll(now, writer);
     const more = this.gsi.transmit(now, writer);
-    while (!writer.full && this.#readyHead < this.#ready.length) {
-      const qp = this.#ready[this.#readyHead++] as Qp;
-      qp.core.listed = false;
-      if (this.#qps.get(qp.qpn) !== qp) continue;
-      const before = writer.count;
-      qp.core.transmit(now, writer);
-      this.portCounters.sentPkts += writer.count - before;
-      this.#schedule(qp);
-    }
-    if (this.#readyHead === this.#ready.length || this.#readyHead > 1024) {
-      this.#ready.splice(0, this.#readyHead);
-      this.#readyHead = 0;
-    }
+    const before = writer.count;
+    const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
+    this.portCounters.sentPkts += writer.count - before;
     this.#settle();
-    return more || this.#readyHead < this.#ready.length;
+    return more || queued;
   }
 
   nextDeadline(): number {
-    this.#dropStaleDeadlines();
     return Math.min(
-      this.#deadlines.peekTime(),
+      this.#scheduler.nextDeadline(),
       this.cm.nextDeadline(),
       this.#paths.neighbours?.nextDeadline() ?? Infinity,
     );
@@ -292,9 +280,7 @@ export class Device implements Machine {
     const now = this.now();
     this.#paths.neighbours?.handleTimeouts(now);
     this.cm.handleTimeouts(now);
-    for (this.#dropStaleDeadlines(); this.#deadlines.peekTime() <= now; this.#dropStaleDeadlines()) {
-      const qp = this.#qps.get(this.#deadlines.pop()) as Qp;
-      qp.core.heapDeadline = Infinity;
+    for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
       qp.core.handleTimeout(now);
       this.#schedule(qp);
     }
@@ -351,33 +337,10 @@ export class Device implements Machine {
 
   #schedule(qp: Qp): void {
     const { core } = qp;
-    if (core.pending && !core.listed) {
-      core.listed = true;
-      this.#ready.push(qp);
-    }
-    const deadline = core.nextDeadline();
-    if (deadline < core.heapDeadline) {
-      core.heapDeadline = deadline;
-      this.#deadlines.push(deadline, core.qpn);
-    }
+    this.#scheduler.note(qp);
     for (let event = core.pollEvent(); event !== undefined; event = core.pollEvent()) {
       qp.events.push(event);
       if (event === 'comm-est') this.cm.notifyTraffic(qp.qpn);
-    }
-  }
-
-  /** Entries whose queue pair is gone or whose deadline moved: later ones are put back, the rest forgotten. */
-  #dropStaleDeadlines(): void {
-    const heap = this.#deadlines;
-    while (heap.size > 0) {
-      const time = heap.peekTime();
-      const core = this.#qps.get(heap.peek())?.core;
-      const deadline = core?.nextDeadline() ?? Infinity;
-      if (core !== undefined && core.heapDeadline === time && deadline <= time) return;
-      heap.pop();
-      if (core === undefined || core.heapDeadline !== time) continue;
-      core.heapDeadline = deadline;
-      if (deadline < Infinity) heap.push(deadline, core.qpn);
     }
   }
 
