@@ -1,0 +1,216 @@
+/**
+ * The connection manager: sets up and ends RC connections by messages between queue pairs 1. Sans I/O.
+ *
+ * Order of use, as with every machine of this project: inputs (`handleMad`, `handleTimeout`, `notifyTraffic`, the application's calls),
+ * then the outputs, polled until empty: `pollTransmit`, `pollEvent`, and `pollTimeout` for the next deadline.
+ * `now` is in integer nanoseconds and never goes back.
+ *
+ *   passive   listen -> connect-request -> accept -> established -> disconnected -> timewait-exit
+ *   active    connect -> connect-response -> ready -> established -> disconnected -> timewait-exit
+ *
+ * Owns: the order of checks on a MAD and the public face. Never: a queue pair; the application moves it when events say so.
+ * The peer's mistakes are statuses with counters; the caller's are RoceErrors: ERR_ROCE_ARGUMENT, _ADDRESS, _STATE, _IN_USE, _LIMIT.
+ * Rules: ref:conformance#CM, ref:hostile SEC-14. Wire facts: ref:wire#10, packets/cm.
+ */
+import { type CmMad, CmRejReason, parseCmMad } from '../../packets/cm/index.ts';
+import { invariant, RoceError } from '../../packets/errors.ts';
+import { GSI_QPN } from '../../packets/mad.ts';
+import { connect, handleRep, ready } from './active.ts';
+import type { Connection } from './connection.ts';
+import { CmCore, NO_BYTES } from './core.ts';
+import { destroy, expire } from './expiry.ts';
+import { checkRange } from './parameters.ts';
+import { accept, handleReq, handleRtu, notifyTraffic } from './passive.ts';
+import { handleMra, handleRej, reject, sendMra } from './refusal.ts';
+import type { CmState } from './states.ts';
+import { disconnect, handleDrep, handleDreq } from './teardown.ts';
+import {
+  type AcceptParameters,
+  type CmEvent,
+  type CmId,
+  CmInputStatus,
+  type CmOptions,
+  type ConnectParameters,
+  type MadOrigin,
+  type OutgoingMad,
+} from './types.ts';
+import { handleLap, handleSidrReq } from './unserved.ts';
+
+export class ConnectionManager {
+  readonly #core: CmCore;
+  #now = Number.NEGATIVE_INFINITY;
+
+  constructor(options: CmOptions) {
+    checkRange('maxPending', options.maxPending ?? 1, 1, 2 ** 24);
+    checkRange('maxTransmits', options.maxTransmits ?? 1, 1, 2 ** 24);
+    this.#core = new CmCore(options);
+  }
+
+  /** Takes requests for this service id, `backlog` of them at a time while the application thinks. Throws when it is taken. */
+  listen(serviceId: bigint, backlog: number): void {
+    checkRange('backlog', backlog, 1, 2 ** 24);
+    if (this.#core.listeners.has(serviceId)) {
+      throw new RoceError('ERR_ROCE_IN_USE', `service id 0x${serviceId.toString(16)} has a listener`);
+    }
+    this.#core.listeners.set(serviceId, { serviceId, backlog, waiting: 0 });
+  }
+
+  /** Takes no more requests; those already reported can still be accepted or rejected. */
+  unlisten(serviceId: bigint): void {
+    this.#core.listeners.delete(serviceId);
+  }
+
+  /** Sends REQ. What follows is `connect-response`, `rejected` or `unreachable`. */
+  connect(now: number, parameters: ConnectParameters): CmId {
+    this.#advance(now);
+    return connect(this.#core, now, parameters);
+  }
+
+  /** Sends REP for a `connect-request`, with the queue pair in RTR. What follows is `established`, `rejected` or `unreachable`. */
+  accept(now: number, id: CmId, parameters: AcceptParameters): void {
+    this.#advance(now);
+    accept(this.#core, now, id, parameters);
+  }
+
+  /** Sends RTU for a `connect-response`, with the queue pair in RTS. Up to 224 bytes of private data. */
+  ready(now: number, id: CmId, privateData: Uint8Array = NO_BYTES): void {
+    this.#advance(now);
+    ready(this.#core, id, privateData);
+  }
+
+  /** Sends REJ for a `connect-request` or a `connect-response`; the id is gone. Up to 148 bytes of private data. */
+  reject(
+    now: number,
+    id: CmId,
+    reason: number = CmRejReason.ConsumerDefined,
+    privateData: Uint8Array = NO_BYTES,
+    info: Uint8Array = NO_BYTES,
+  ): void {
+    this.#advance(now);
+    reject(this.#core, now, id, reason, privateData, info);
+  }
+
+  /** Asks the peer to wait 4.096 us * 2^serviceTimeout longer; `deferred`: only if it repeats its message. */
+  sendMra(now: number, id: CmId, serviceTimeout: number, deferred = false): void {
+    this.#advance(now);
+    sendMra(this.#core, now, id, serviceTimeout, deferred);
+  }
+
+  /** Sends DREQ. What follows is `disconnected` and `timewait-exit`. Does nothing when the connection is ending already. */
+  disconnect(now: number, id: CmId, privateData: Uint8Array = NO_BYTES): void {
+    this.#advance(now);
+    disconnect(this.#core, now, id, privateData);
+  }
+
+  /** Data has arrived for a queue pair in RTR: as good as the RTU that was lost. True when that established a connection. */
+  notifyTraffic(now: number, qpn: number): boolean {
+    this.#advance(now);
+    return notifyTraffic(this.#core, qpn);
+  }
+
+  /** Lets go of a connection in any state; no more events. Unknown ids are fine. */
+  destroy(now: number, id: CmId): void {
+    this.#advance(now);
+    destroy(this.#core, now, id);
+  }
+
+  /** Takes a MAD of `length` bytes that arrived for queue pair 1. Never throws for what a peer sent. */
+  handleMad(now: number, view: DataView, offset: number, length: number, origin: MadOrigin): CmInputStatus {
+    this.#advance(now);
+    if (origin.sourceQpn !== GSI_QPN) return this.#core.count(CmInputStatus.BadSourceQpn);
+    const mad = parseCmMad(view, offset, length);
+    // The first statuses have the numbers of CmParseStatus.
+    return this.#core.count(typeof mad === 'number' ? mad : this.#dispatch(now, mad, origin));
+  }
+
+  /** Does what is due. */
+  handleTimeout(now: number): void {
+    this.#advance(now);
+    for (const connection of this.#core.table.due(now)) expire(this.#core, now, connection);
+  }
+
+  /** When handleTimeout has something to do, in ns; Infinity: never. */
+  pollTimeout(): number {
+    return this.#core.table.nextDeadline();
+  }
+
+  /** The next MAD to send. */
+  pollTransmit(_now: number): OutgoingMad | undefined {
+    return this.#core.transmits.shift();
+  }
+
+  /** The next event for the application. */
+  pollEvent(): CmEvent | undefined {
+    return this.#core.events.shift();
+  }
+
+  /** State of a connection, for tests, tools and the curious. */
+  state(id: CmId): CmState | undefined {
+    return this.#core.table.byId(id)?.state;
+  }
+
+  /** Connections of any state, TIMEWAIT and remembered refusals included. */
+  get size(): number {
+    return this.#core.table.size;
+  }
+
+  /** Half-open connections of the passive side, at most `maxPending`. */
+  get pendingCount(): number {
+    return this.#core.table.pendingCount;
+  }
+
+  /** What became of all MADs so far, by status name, and the MADs that found the transmit queue full. */
+  counters(): Readonly<Record<string, number>> {
+    return { ...this.#core.counters(), transmitsDropped: this.#core.transmitsDropped };
+  }
+
+  #advance(now: number): void {
+    invariant(now >= this.#now, 'time does not go back');
+    this.#now = now;
+  }
+
+  #dispatch(now: number, mad: CmMad, origin: MadOrigin): CmInputStatus {
+    const core = this.#core;
+    const { message } = mad;
+    switch (message.kind) {
+      case 'REQ':
+        return handleReq(core, now, mad, message.body, origin);
+      case 'REP': {
+        const connection = this.#find(message.body.remoteCommId, undefined, origin);
+        if (typeof connection === 'number') return connection;
+        return handleRep(core, now, mad, message.body, connection, origin);
+      }
+      case 'RTU': {
+        const connection = this.#find(message.body.remoteCommId, message.body.localCommId, origin);
+        return typeof connection === 'number' ? connection : handleRtu(core, message.body, connection);
+      }
+      case 'DREP': {
+        const connection = this.#find(message.body.remoteCommId, message.body.localCommId, origin);
+        return typeof connection === 'number' ? connection : handleDrep(core, now, message.body, connection);
+      }
+      case 'DREQ':
+        return handleDreq(core, now, mad, message.body, origin);
+      case 'REJ':
+        return handleRej(core, now, message.body, origin);
+      case 'MRA':
+        return handleMra(core, now, message.body, origin);
+      case 'SIDR_REQ':
+        return handleSidrReq(core, mad, message.body, origin);
+      case 'LAP':
+        return handleLap(core, mad, message.body, origin);
+      case 'SIDR_REP':
+      case 'APR':
+        // We never ask for either.
+        return CmInputStatus.UnknownId;
+    }
+  }
+
+  /** The connection with our id and, when given, the peer's, at the address the message came from; else what is wrong. */
+  #find(localId: CmId, remoteId: number | undefined, origin: MadOrigin): Connection | CmInputStatus {
+    const connection = this.#core.table.byId(localId);
+    if (connection === undefined) return CmInputStatus.UnknownId;
+    if (remoteId !== undefined && connection.remoteCommId !== remoteId) return CmInputStatus.UnknownId;
+    if (!connection.remote.equals(origin.source)) return CmInputStatus.ForeignAddress;
+    return connection;
+  }
+}

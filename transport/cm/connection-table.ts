@@ -1,0 +1,146 @@
+/**
+ * All connections, found by local id, by the peer's id, by the peer's queue pair and by our own, and their deadlines.
+ *
+ * Owns: the indexes, the choice of communication ids, the count of half-open connections, the next deadline.
+ * Never: changes a connection's state.
+ * Rules: an id is unpredictable and not given out again while anything still has it, TIMEWAIT included (CM-19); the number of
+ * half-open connections is bounded (CM-26, SEC-14).
+ */
+import { invariant } from '../../packets/errors.ts';
+import type { Random } from '../random.ts';
+import type { Connection } from './connection.ts';
+import type { CmId } from './types.ts';
+
+export class ConnectionTable {
+  readonly #byId = new Map<CmId, Connection>();
+  /** Key: CA GUID and communication id of the peer. */
+  readonly #byPeerId = new Map<bigint, Connection>();
+  /** Key: CA GUID and queue pair number of the peer. */
+  readonly #byPeerQpn = new Map<bigint, Connection>();
+  /** Passive connections that wait for RTU, by their own queue pair. */
+  readonly #byLocalQpn = new Map<number, Connection>();
+  /** Half-open ones, oldest first. */
+  readonly #pending = new Set<Connection>();
+  readonly #timed = new Set<Connection>();
+  /** Undefined: has to be looked for again. */
+  #nextDeadline: number | undefined = Number.POSITIVE_INFINITY;
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  get pendingCount(): number {
+    return this.#pending.size;
+  }
+
+  /** An id that nothing here has; `undefined` when the random source keeps giving used ones. */
+  unusedId(random: Random): CmId | undefined {
+    for (let attempt = 0; attempt < MAX_ID_ATTEMPTS; attempt++) {
+      const id = random.u32() >>> 0;
+      if (id !== 0 && !this.#byId.has(id)) return id;
+    }
+    return undefined;
+  }
+
+  add(connection: Connection): void {
+    invariant(!this.#byId.has(connection.id), 'a communication id is given out once');
+    this.#byId.set(connection.id, connection);
+  }
+
+  /** Forgets the connection entirely. */
+  remove(connection: Connection): void {
+    this.#byId.delete(connection.id);
+    this.unlinkPeer(connection);
+    const key = peerKey(connection.remoteCaGuid, connection.remoteCommId);
+    if (this.#byPeerId.get(key) === connection) this.#byPeerId.delete(key);
+    this.schedule(connection, Number.POSITIVE_INFINITY);
+  }
+
+  byId(id: CmId): Connection | undefined {
+    return this.#byId.get(id);
+  }
+
+  byPeerId(caGuid: bigint, commId: number): Connection | undefined {
+    return this.#byPeerId.get(peerKey(caGuid, commId));
+  }
+
+  byPeerQpn(caGuid: bigint, qpn: number): Connection | undefined {
+    return this.#byPeerQpn.get(peerKey(caGuid, qpn));
+  }
+
+  byLocalQpn(qpn: number): Connection | undefined {
+    return this.#byLocalQpn.get(qpn);
+  }
+
+  /** Indexes the connection by its peer's id and queue pair, which the caller has found unused. */
+  linkPeer(connection: Connection): void {
+    this.#byPeerId.set(peerKey(connection.remoteCaGuid, connection.remoteCommId), connection);
+    this.#byPeerQpn.set(peerKey(connection.remoteCaGuid, connection.remoteQpn), connection);
+  }
+
+  linkLocalQpn(connection: Connection): void {
+    this.#byLocalQpn.set(connection.localQpn, connection);
+  }
+
+  /** Its queue pairs are free for another connection; repetitions of its messages still find it by the ids. */
+  unlinkPeer(connection: Connection): void {
+    const key = peerKey(connection.remoteCaGuid, connection.remoteQpn);
+    if (this.#byPeerQpn.get(key) === connection) this.#byPeerQpn.delete(key);
+    this.unlinkLocalQpn(connection);
+    this.#pending.delete(connection);
+  }
+
+  unlinkLocalQpn(connection: Connection): void {
+    if (this.#byLocalQpn.get(connection.localQpn) === connection) this.#byLocalQpn.delete(connection.localQpn);
+  }
+
+  addPending(connection: Connection): void {
+    this.#pending.add(connection);
+  }
+
+  removePending(connection: Connection): void {
+    this.#pending.delete(connection);
+  }
+
+  /** The oldest half-open connection that only waits to repeat its refusal. */
+  oldestRejected(): Connection | undefined {
+    for (const connection of this.#pending) if (connection.state === 'rejected') return connection;
+    return undefined;
+  }
+
+  /** Sets the connection's deadline in ns; Infinity for none. */
+  schedule(connection: Connection, deadline: number): void {
+    const old = connection.deadline;
+    connection.deadline = deadline;
+    if (deadline === Number.POSITIVE_INFINITY) this.#timed.delete(connection);
+    else this.#timed.add(connection);
+    if (this.#nextDeadline === undefined) return;
+    if (deadline <= this.#nextDeadline) this.#nextDeadline = deadline;
+    else if (old === this.#nextDeadline) this.#nextDeadline = undefined;
+  }
+
+  /** The earliest deadline in ns, or Infinity. */
+  nextDeadline(): number {
+    if (this.#nextDeadline === undefined) {
+      let next = Number.POSITIVE_INFINITY;
+      for (const connection of this.#timed) if (connection.deadline < next) next = connection.deadline;
+      this.#nextDeadline = next;
+    }
+    return this.#nextDeadline;
+  }
+
+  /** Connections whose deadline has come, in the order in which they were first scheduled. */
+  due(now: number): Connection[] {
+    const due: Connection[] = [];
+    if (this.nextDeadline() > now) return due;
+    for (const connection of this.#timed) if (connection.deadline <= now) due.push(connection);
+    return due;
+  }
+}
+
+function peerKey(caGuid: bigint, number: number): bigint {
+  return (caGuid << 32n) | BigInt(number);
+}
+
+/** With fewer than 2^31 connections each attempt succeeds more often than not. */
+const MAX_ID_ATTEMPTS = 64;

@@ -1,0 +1,81 @@
+/**
+ * One connection, or the attempt at one, as the connection manager sees it.
+ *
+ * Owns: the fields. Never: decisions (the handlers), indexes (connection-table.ts).
+ */
+import type { IpAddress } from '../../packets/address.ts';
+import type { CmState } from './states.ts';
+import type { CmId } from './types.ts';
+
+/** A service id somebody listens on. */
+export interface Listener {
+  readonly serviceId: bigint;
+  readonly backlog: number;
+  /** Requests that the application has not answered yet. */
+  waiting: number;
+}
+
+export class Connection {
+  readonly id: CmId;
+  readonly role: 'active' | 'passive';
+  readonly local: IpAddress;
+  readonly remote: IpAddress;
+  state: CmState;
+  /** The application has let go of it: no more events. */
+  detached = false;
+  /** The application knows that it has ended, although DREQ is still being repeated. */
+  endReported = false;
+
+  /** Of the exchange that set the connection up; its replies echo it. */
+  readonly transactionId: bigint;
+  /** 0 until the peer has told. */
+  remoteCommId = 0;
+  remoteCaGuid = 0n;
+  remoteQpn = 0;
+  localQpn = 0;
+
+  /** What the request offered, or what this side asked for. */
+  initiatorDepth = 0;
+  responderResources = 0;
+
+  /** Passive side: what counts against its backlog until the application has decided. */
+  listener: Listener | undefined = undefined;
+
+  /** Sent again at each deadline until answered: REQ, REP or DREQ. */
+  request: Uint8Array | undefined = undefined;
+  retriesLeft = 0;
+  readonly maxRetries: number;
+  /** Between repetitions; an MRA makes it longer. */
+  intervalNs: number;
+  readonly responseTimeoutNs: number;
+  /** Sent again when the peer repeats what it answered: MRA, RTU or REJ. */
+  answer: Uint8Array | undefined = undefined;
+  readonly timewaitNs: number;
+  /** When handleTimeout has something to do here; Infinity: never. Set by ConnectionTable.schedule only. */
+  deadline = Number.POSITIVE_INFINITY;
+
+  constructor(init: ConnectionInit) {
+    this.id = init.id;
+    this.role = init.role;
+    this.local = init.local;
+    this.remote = init.remote;
+    this.state = init.role === 'active' ? 'req-sent' : 'req-rcvd';
+    this.transactionId = init.transactionId;
+    this.maxRetries = init.maxRetries;
+    this.intervalNs = init.responseTimeoutNs;
+    this.responseTimeoutNs = init.responseTimeoutNs;
+    this.timewaitNs = init.timewaitNs;
+  }
+}
+
+/** What does not change afterwards. */
+export interface ConnectionInit {
+  readonly id: CmId;
+  readonly role: 'active' | 'passive';
+  readonly local: IpAddress;
+  readonly remote: IpAddress;
+  readonly transactionId: bigint;
+  readonly maxRetries: number;
+  readonly responseTimeoutNs: number;
+  readonly timewaitNs: number;
+}

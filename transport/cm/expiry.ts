@@ -1,0 +1,91 @@
+/**
+ * What happens when a deadline comes, and when the application lets go: the two ways in which a connection moves without a message.
+ *
+ * Owns: repetitions and their end (CM-21), expiry of half-open connections (CM-26), end of TIMEWAIT, `destroy`.
+ * Source for `destroy`: rdma:cm.c#cm_destroy_id.
+ */
+import { CmRejReason } from '../../packets/cm/index.ts';
+import type { Connection } from './connection.ts';
+import { type CmCore, NO_BYTES } from './core.ts';
+import { reject, sendLastRej } from './refusal.ts';
+import { startDisconnect } from './teardown.ts';
+import type { CmId } from './types.ts';
+
+/** Handles the deadline of one connection, which has come. */
+export function expire(core: CmCore, now: number, connection: Connection): void {
+  if (connection.request !== undefined && connection.retriesLeft > 0) {
+    connection.retriesLeft--;
+    core.sendBytes(connection.local, connection.remote, connection.request);
+    core.table.schedule(connection, now + connection.intervalNs);
+    return;
+  }
+  switch (connection.state) {
+    case 'req-sent':
+    case 'mra-req-rcvd':
+      giveUp(core, connection, 'REP');
+      break;
+    case 'rep-sent':
+    case 'mra-rep-rcvd':
+      giveUp(core, connection, 'RTU');
+      break;
+    case 'dreq-sent':
+      core.disconnected(now, connection, 'timeout', NO_BYTES);
+      break;
+    case 'req-rcvd':
+    case 'mra-req-sent':
+      core.forget(connection);
+      core.emit(connection, { type: 'unreachable', id: connection.id, waitingFor: 'application' });
+      break;
+    case 'timewait':
+      core.forget(connection);
+      core.emit(connection, { type: 'timewait-exit', id: connection.id });
+      break;
+    case 'rejected':
+      core.forget(connection);
+      break;
+    case 'rep-rcvd':
+    case 'mra-rep-sent':
+    case 'established':
+      // These wait for the application or for the peer, without a deadline.
+      core.stopRepeating(connection);
+      break;
+  }
+}
+
+/** The application lets go. The peer is told, and what has to stay known for its repetitions stays. */
+export function destroy(core: CmCore, now: number, id: CmId): void {
+  const connection = core.table.byId(id);
+  if (connection === undefined || connection.detached) return;
+  switch (connection.state) {
+    case 'req-sent':
+    case 'mra-req-rcvd':
+      sendLastRej(core, connection, CmRejReason.Timeout);
+      core.forget(connection);
+      break;
+    case 'rep-sent':
+    case 'mra-rep-rcvd':
+      sendLastRej(core, connection, CmRejReason.ConsumerDefined);
+      core.enterTimewait(now, connection);
+      break;
+    case 'req-rcvd':
+    case 'mra-req-sent':
+    case 'rep-rcvd':
+    case 'mra-rep-sent':
+      reject(core, now, id, CmRejReason.ConsumerDefined, NO_BYTES);
+      break;
+    case 'established':
+      startDisconnect(core, now, connection, NO_BYTES);
+      break;
+    case 'dreq-sent':
+    case 'timewait':
+    case 'rejected':
+      break;
+  }
+  connection.detached = true;
+}
+
+function giveUp(core: CmCore, connection: Connection, waitingFor: 'REP' | 'RTU'): void {
+  sendLastRej(core, connection, CmRejReason.Timeout);
+  core.forget(connection);
+  core.emit(connection, { type: 'unreachable', id: connection.id, waitingFor });
+}

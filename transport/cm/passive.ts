@@ -1,0 +1,244 @@
+/**
+ * The side that listens: REQ comes in, REP goes out, RTU or the first data packet completes it.
+ *
+ * Owns: handling of REQ and RTU, and `accept`. Never: REJ and MRA (refusal.ts), the end of a connection (teardown.ts).
+ * Rules: CM-01 unknown service, CM-02 repeated REQ absorbed, CM-04 REQ of a dead connection, CM-05 stale connection,
+ * CM-08 second RTU, CM-09 data counts as RTU, CM-15 foreign GID, CM-16 depths crossed, CM-18 ids swapped, CM-26 bounded table
+ * (ref:conformance#CM); order of checks as rdma:cm.c#cm_match_req.
+ */
+import {
+  type CmMad,
+  CmMessageRef,
+  CmRejReason,
+  type CmReq,
+  type CmRtu,
+  CmTransport,
+  IP_CM_HEADER_BYTES,
+  type IpCmHeader,
+  isRdmaServiceId,
+  readIpCmHeader,
+} from '../../packets/cm/index.ts';
+import { Connection, type Listener } from './connection.ts';
+import type { CmCore } from './core.ts';
+import { NO_BYTES } from './core.ts';
+import { checkDepths, checkRange, isDataQpn, MAX_PSN } from './parameters.ts';
+import { cmAction } from './states.ts';
+import { startDisconnect } from './teardown.ts';
+import { type AcceptParameters, CmInputStatus, type EstablishCause, type MadOrigin } from './types.ts';
+
+/** A REQ: repetition, stale, refused, or a new half-open connection. */
+export function handleReq(core: CmCore, now: number, mad: CmMad, req: CmReq, origin: MadOrigin): CmInputStatus {
+  const known = core.table.byPeerId(req.localCaGuid, req.localCommId);
+  if (known !== undefined) return repeatedReq(core, mad, req, known, origin);
+
+  const stale = core.table.byPeerQpn(req.localCaGuid, req.localQpn);
+  if (stale !== undefined) {
+    refuseReq(core, mad, req, origin, CmRejReason.StaleConnection);
+    tearDownStale(core, now, stale, origin);
+    return CmInputStatus.Stale;
+  }
+  const listener = core.listeners.get(req.serviceId);
+  if (listener === undefined) {
+    refuseReq(core, mad, req, origin, CmRejReason.InvalidServiceId);
+    return CmInputStatus.NoListener;
+  }
+  const fault = faultOf(req, origin);
+  if (fault !== undefined) {
+    refuseReq(core, mad, req, origin, fault.reason, fault.info);
+    return CmInputStatus.Refused;
+  }
+  // Too many of them are dropped in silence: the peer repeats, and a flood gets nothing back.
+  if (listener.waiting >= listener.backlog) return CmInputStatus.BacklogFull;
+  if (!makeRoom(core)) return CmInputStatus.TableFull;
+  const id = core.table.unusedId(core.random);
+  if (id === undefined) return CmInputStatus.TableFull;
+  open(core, now, id, mad, req, listener, origin);
+  return CmInputStatus.Ok;
+}
+
+/** RTU: the connection stands. */
+export function handleRtu(core: CmCore, rtu: CmRtu, connection: Connection): CmInputStatus {
+  switch (cmAction('RTU', connection.state)) {
+    case 'establish':
+      establish(core, connection, 'rtu', rtu.privateData);
+      return CmInputStatus.Ok;
+    case 'absorb':
+      return CmInputStatus.Duplicate;
+    default:
+      return CmInputStatus.UnexpectedState;
+  }
+}
+
+/** The application takes the request: REP, repeated until RTU or data comes. */
+export function accept(core: CmCore, now: number, id: number, parameters: AcceptParameters): void {
+  const connection = core.expect(id, 'accept', 'req-rcvd', 'mra-req-sent');
+  checkRange('qpn', parameters.qpn, 2, 0xff_ff_fe);
+  checkRange('startingPsn', parameters.startingPsn, 0, MAX_PSN);
+  checkRange('rnrRetryCount', parameters.rnrRetryCount, 0, 7);
+  checkDepths(parameters);
+  const initiatorDepth = Math.min(parameters.initiatorDepth, connection.initiatorDepth);
+  const responderResources = Math.min(parameters.responderResources, connection.responderResources);
+  core.sendRepeatedly(now, connection, connection.transactionId, {
+    kind: 'REP',
+    body: {
+      localCommId: connection.id,
+      remoteCommId: connection.remoteCommId,
+      localQkey: 0,
+      localQpn: parameters.qpn,
+      localEecn: 0,
+      startingPsn: parameters.startingPsn,
+      vendorId: 0,
+      responderResources,
+      initiatorDepth,
+      targetAckDelay: core.targetAckDelay,
+      failoverAccepted: 0,
+      endToEndFlowControl: parameters.flowControl === true ? 1 : 0,
+      rnrRetryCount: parameters.rnrRetryCount,
+      srq: parameters.srq === true ? 1 : 0,
+      localCaGuid: core.caGuid,
+      privateData: parameters.privateData ?? NO_BYTES,
+    },
+  });
+  core.leaveBacklog(connection);
+  connection.initiatorDepth = initiatorDepth;
+  connection.responderResources = responderResources;
+  connection.localQpn = parameters.qpn;
+  connection.answer = undefined;
+  connection.state = 'rep-sent';
+  core.table.linkLocalQpn(connection);
+}
+
+/** Data has arrived for a queue pair that waits for RTU. True when that established a connection. */
+export function notifyTraffic(core: CmCore, qpn: number): boolean {
+  const connection = core.table.byLocalQpn(qpn);
+  if (connection === undefined) return false;
+  establish(core, connection, 'traffic', NO_BYTES);
+  return true;
+}
+
+/** The peer has started anew on a queue pair that we believe connected (CM-05): end the old connection. */
+export function tearDownStale(core: CmCore, now: number, stale: Connection, origin: MadOrigin): void {
+  // Only the peer itself may say so, or anybody could end connections by naming their GUID and queue pair.
+  if (stale.state !== 'established' || !stale.remote.equals(origin.source)) return;
+  startDisconnect(core, now, stale, NO_BYTES);
+  core.emit(stale, { type: 'disconnected', id: stale.id, cause: 'stale', privateData: NO_BYTES });
+  stale.endReported = true;
+}
+
+function establish(core: CmCore, connection: Connection, cause: EstablishCause, privateData: Uint8Array): void {
+  core.settle(connection);
+  core.emit(connection, { type: 'established', id: connection.id, cause, privateData });
+}
+
+function repeatedReq(core: CmCore, mad: CmMad, req: CmReq, connection: Connection, origin: MadOrigin): CmInputStatus {
+  if (!connection.remote.equals(origin.source)) return CmInputStatus.ForeignAddress;
+  switch (cmAction('REQ', connection.state)) {
+    case 'absorb':
+      return CmInputStatus.Duplicate;
+    case 'answer-again':
+      core.answerAgain(connection);
+      return CmInputStatus.Duplicate;
+    case 'reject-stale':
+      refuseReq(core, mad, req, origin, CmRejReason.StaleConnection);
+      return CmInputStatus.Duplicate;
+    default:
+      return CmInputStatus.UnexpectedState;
+  }
+}
+
+/** A REJ for a REQ of which nothing is kept: our id is 0 (rdma:cm.c#cm_issue_rej). */
+function refuseReq(
+  core: CmCore,
+  mad: CmMad,
+  req: CmReq,
+  origin: MadOrigin,
+  reason: number,
+  info: Uint8Array = NO_BYTES,
+): void {
+  core.reply(origin, mad.header.transactionId, {
+    kind: 'REJ',
+    body: {
+      localCommId: 0,
+      remoteCommId: req.localCommId,
+      messageRejected: CmMessageRef.Req,
+      infoLength: info.length,
+      reason,
+      info,
+      privateData: NO_BYTES,
+    },
+  });
+}
+
+/** What in the request makes a connection impossible, if anything does. */
+function faultOf(req: CmReq, origin: MadOrigin): { reason: number; info?: Uint8Array } | undefined {
+  if (req.transportServiceType !== CmTransport.Rc) return { reason: CmRejReason.InvalidTransportType };
+  // CM-15. The packet was delivered to us, so its destination is ours; the path must lead to the same two addresses.
+  if (!req.primaryPath.remoteGid.equals(origin.destination) || !req.primaryPath.localGid.equals(origin.source)) {
+    const info = new Uint8Array(16);
+    origin.destination.writeGid(new DataView(info.buffer), 0);
+    return { reason: CmRejReason.InvalidGid, info };
+  }
+  if (req.pathMtu < 1 || req.pathMtu > 5) return { reason: CmRejReason.InvalidMtu };
+  if (!isDataQpn(req.localQpn)) return { reason: CmRejReason.Unsupported };
+  if (isRdmaServiceId(req.serviceId) && ipHeaderOf(req) === undefined) return { reason: CmRejReason.ConsumerDefined };
+  return undefined;
+}
+
+function ipHeaderOf(req: CmReq): IpCmHeader | undefined {
+  if (!isRdmaServiceId(req.serviceId)) return undefined;
+  const { buffer, byteOffset, byteLength } = req.privateData;
+  return readIpCmHeader(new DataView(buffer, byteOffset, byteLength), 0);
+}
+
+/** True when another half-open connection fits, for which a refused one may have to go. */
+function makeRoom(core: CmCore): boolean {
+  if (core.table.pendingCount < core.maxPending) return true;
+  const oldest = core.table.oldestRejected();
+  if (oldest === undefined) return false;
+  core.forget(oldest);
+  return true;
+}
+
+function open(
+  core: CmCore,
+  now: number,
+  id: number,
+  mad: CmMad,
+  req: CmReq,
+  listener: Listener,
+  origin: MadOrigin,
+): void {
+  const responseTimeoutNs = core.responseTimeoutNs(req.localCmResponseTimeout);
+  const connection = new Connection({
+    id,
+    role: 'passive',
+    local: origin.destination,
+    remote: origin.source,
+    transactionId: mad.header.transactionId,
+    maxRetries: req.maxCmRetries,
+    responseTimeoutNs,
+    timewaitNs: core.timewaitNs(req.primaryPath.localAckTimeout),
+  });
+  connection.remoteCommId = req.localCommId;
+  connection.remoteCaGuid = req.localCaGuid;
+  connection.remoteQpn = req.localQpn;
+  // CM-16: what the peer may start is what we must answer, and the other way round.
+  connection.initiatorDepth = req.responderResources;
+  connection.responderResources = req.initiatorDepth;
+  connection.listener = listener;
+  listener.waiting++;
+  core.table.add(connection);
+  core.table.linkPeer(connection);
+  core.table.addPending(connection);
+  core.table.schedule(connection, now + core.requestLifetimeNs);
+  const ipHeader = ipHeaderOf(req);
+  core.emit(connection, {
+    type: 'connect-request',
+    id,
+    request: req,
+    ipHeader,
+    privateData: ipHeader === undefined ? req.privateData : req.privateData.subarray(IP_CM_HEADER_BYTES),
+    source: origin.source,
+    destination: origin.destination,
+  });
+}

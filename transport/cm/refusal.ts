@@ -1,0 +1,174 @@
+/**
+ * "No" and "later": REJ and MRA, in both directions.
+ *
+ * Owns: handling of REJ and MRA, `reject`, `sendMra`, and the REJ that ends an attempt without answer.
+ * Rules: CM-03 repeated REQ after MRA (ref:conformance#CM); which connection a REJ is for as rdma:cm.c#cm_acquire_rejected_id:
+ * a REJ of a REQ knows only our id, a REJ for a timeout may know only the peer's own GUID and id, any other names both ids.
+ * SEC-14: the address must be right as well, and a REJ without our id ends half-open attempts only.
+ */
+import { CmMessageRef, type CmMra, type CmRej, CmRejReason, cmRejInfo } from '../../packets/cm/index.ts';
+import type { Connection } from './connection.ts';
+import { type CmCore, encodeMad, NO_BYTES } from './core.ts';
+import { checkRange } from './parameters.ts';
+import { cmAction } from './states.ts';
+import { type CmId, CmInputStatus, type MadOrigin } from './types.ts';
+
+export function handleRej(core: CmCore, now: number, rej: CmRej, origin: MadOrigin): CmInputStatus {
+  const connection = rejectedConnection(core, rej);
+  if (connection === undefined) return CmInputStatus.UnknownId;
+  if (!connection.remote.equals(origin.source)) return CmInputStatus.ForeignAddress;
+  const event = {
+    type: 'rejected',
+    id: connection.id,
+    reason: rej.reason,
+    info: cmRejInfo(rej),
+    privateData: rej.privateData,
+  } as const;
+  switch (cmAction('REJ', connection.state)) {
+    case 'refused':
+      // A stale connection means that old packets for this queue pair may be about.
+      if (rej.reason === CmRejReason.StaleConnection) core.enterTimewait(now, connection);
+      else core.forget(connection);
+      core.emit(connection, event);
+      return CmInputStatus.Ok;
+    case 'refused-timewait':
+      core.enterTimewait(now, connection);
+      core.emit(connection, event);
+      return CmInputStatus.Ok;
+    case 'torn-down':
+      core.disconnected(now, connection, 'rej', rej.privateData);
+      return CmInputStatus.Ok;
+    case 'absorb':
+      return CmInputStatus.Duplicate;
+    default:
+      return CmInputStatus.UnexpectedState;
+  }
+}
+
+export function handleMra(core: CmCore, now: number, mra: CmMra, origin: MadOrigin): CmInputStatus {
+  const connection = core.table.byId(mra.remoteCommId);
+  if (connection === undefined) return CmInputStatus.UnknownId;
+  const ofReq = connection.role === 'active' && mra.messageMraed === CmMessageRef.Req;
+  const ofRep = connection.role === 'passive' && mra.messageMraed === CmMessageRef.Rep;
+  if (!ofReq && !(ofRep && connection.remoteCommId === mra.localCommId)) return CmInputStatus.UnknownId;
+  if (!connection.remote.equals(origin.source)) return CmInputStatus.ForeignAddress;
+  switch (cmAction('MRA', connection.state)) {
+    case 'postpone':
+      connection.state = ofReq ? 'mra-req-rcvd' : 'mra-rep-rcvd';
+      connection.intervalNs = connection.responseTimeoutNs + core.serviceTimeoutNs(mra.serviceTimeout);
+      core.table.schedule(connection, now + connection.intervalNs);
+      core.emit(connection, {
+        type: 'mra',
+        id: connection.id,
+        serviceTimeout: mra.serviceTimeout,
+        privateData: mra.privateData,
+      });
+      return CmInputStatus.Ok;
+    case 'absorb':
+      return CmInputStatus.Duplicate;
+    default:
+      return CmInputStatus.UnexpectedState;
+  }
+}
+
+/** The application refuses a request or a response. The refusal is repeated when the peer repeats itself. */
+export function reject(
+  core: CmCore,
+  now: number,
+  id: CmId,
+  reason: number,
+  privateData: Uint8Array,
+  info: Uint8Array = NO_BYTES,
+): void {
+  const connection = core.expect(id, 'reject', 'req-rcvd', 'mra-req-sent', 'rep-rcvd', 'mra-rep-sent');
+  checkRange('reason', reason, 1, 0xff_ff);
+  connection.answer = core.sendTo(connection, connection.transactionId, {
+    kind: 'REJ',
+    body: {
+      // The peer has not been told our id while it knows of nothing but its own REQ (rdma:cm.c#cm_format_rej).
+      localCommId: connection.state === 'req-rcvd' ? 0 : id,
+      remoteCommId: connection.remoteCommId,
+      messageRejected: connection.role === 'passive' ? CmMessageRef.Req : CmMessageRef.Rep,
+      infoLength: info.length,
+      reason,
+      info,
+      privateData,
+    },
+  });
+  core.leaveBacklog(connection);
+  connection.state = 'rejected';
+  connection.detached = true;
+  connection.request = undefined;
+  core.table.unlinkPeer(connection);
+  if (connection.role === 'passive') core.table.addPending(connection);
+  // As long as the peer can repeat itself, and a little more for its last message to arrive.
+  core.table.schedule(connection, now + (connection.maxRetries + 2) * connection.responseTimeoutNs);
+}
+
+/**
+ * Tells the peer that the answer takes up to 4.096 us * 2^serviceTimeout longer.
+ * `deferred`: only when the peer repeats its message, as rdma_cm does.
+ */
+export function sendMra(core: CmCore, now: number, id: CmId, serviceTimeout: number, deferred: boolean): void {
+  const connection = core.expect(id, 'sendMra', 'req-rcvd', 'rep-rcvd');
+  checkRange('serviceTimeout', serviceTimeout, 0, 31);
+  const passive = connection.role === 'passive';
+  connection.answer = encodeMad(connection.transactionId, {
+    kind: 'MRA',
+    body: {
+      localCommId: id,
+      remoteCommId: connection.remoteCommId,
+      messageMraed: passive ? CmMessageRef.Req : CmMessageRef.Rep,
+      serviceTimeout,
+      privateData: NO_BYTES,
+    },
+  });
+  if (!deferred) core.answerAgain(connection);
+  connection.state = passive ? 'mra-req-sent' : 'mra-rep-sent';
+  if (passive) {
+    core.table.schedule(connection, now + core.requestLifetimeNs + core.serviceTimeoutNs(serviceTimeout));
+  }
+}
+
+/**
+ * Ends an attempt of ours with a REJ that nobody answers, so that the peer need not wait for its own timers.
+ * `Timeout` carries our GUID: with our id it names the attempt even when we never learned the peer's id.
+ */
+export function sendLastRej(core: CmCore, connection: Connection, reason: number): void {
+  const info = new Uint8Array(reason === CmRejReason.Timeout ? 8 : 0);
+  if (info.length > 0) new DataView(info.buffer).setBigUint64(0, core.caGuid);
+  core.sendTo(connection, connection.transactionId, {
+    kind: 'REJ',
+    body: {
+      localCommId: connection.id,
+      remoteCommId: connection.remoteCommId,
+      messageRejected: CmMessageRef.Other,
+      infoLength: info.length,
+      reason,
+      info,
+      privateData: NO_BYTES,
+    },
+  });
+}
+
+function rejectedConnection(core: CmCore, rej: CmRej): Connection | undefined {
+  if (rej.remoteCommId === 0) return rej.reason === CmRejReason.Timeout ? timedOut(core, rej) : undefined;
+  const connection = core.table.byId(rej.remoteCommId);
+  if (connection === undefined) return undefined;
+  if (rej.messageRejected === CmMessageRef.Req) {
+    const waiting = connection.state === 'req-sent' || connection.state === 'mra-req-rcvd';
+    return waiting ? connection : undefined;
+  }
+  // Before the first REP the peer's id is unknown, and a REJ that names one cannot be checked.
+  return connection.remoteCommId === rej.localCommId ? connection : undefined;
+}
+
+/** The half-open attempt whose active side has given up without ever learning our id. */
+function timedOut(core: CmCore, rej: CmRej): Connection | undefined {
+  const info = cmRejInfo(rej);
+  if (info.length < 8) return undefined;
+  const caGuid = new DataView(info.buffer, info.byteOffset, info.byteLength).getBigUint64(0);
+  const connection = core.table.byPeerId(caGuid, rej.localCommId);
+  if (connection === undefined || connection.role !== 'passive') return undefined;
+  return cmAction('REJ', connection.state) === 'refused' ? connection : undefined;
+}

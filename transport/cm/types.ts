@@ -1,0 +1,192 @@
+/**
+ * What goes into and comes out of the connection manager: options, requests of the application, events, outgoing MADs, statuses.
+ *
+ * Owns: shapes only. Units are in the names or comments; a "code" is a 5-bit exponent that means 4.096 us * 2^code.
+ */
+import type { IpAddress } from '../../packets/address.ts';
+import type { CmRep, CmReq, IpCmHeader } from '../../packets/cm/index.ts';
+import type { Random } from '../random.ts';
+
+/** Names a connection for the application: its local communication id. Never 0, not reused while messages of it may live. */
+export type CmId = number;
+
+export interface CmOptions {
+  /** Communication ids and transaction ids come from here: a predictable source makes spoofing easy. */
+  readonly random: Random;
+  /** GUID of the channel adapter; peers tell restarted and running connections apart by it. */
+  readonly caGuid: bigint;
+  /** Half-open connections at most, refused ones that still answer included. Default 128. */
+  readonly maxPending?: number;
+  /** Outgoing MADs at most that wait for pollTransmit; more are dropped, as a full wire would. Default 1024. */
+  readonly maxTransmits?: number;
+  /** Code: upper limit of the response timeouts and TIMEWAIT lengths that peers ask for. Default 20 (4.3 s). */
+  readonly maxResponseTimeout?: number;
+  /** Code: upper limit of what an MRA may ask for. Default 24 (69 s), what rdma_cm asks for. */
+  readonly maxServiceTimeout?: number;
+  /** How long the application may think about a request without MRA, ns. Default 60 s. */
+  readonly requestLifetimeNs?: number;
+  /** Code sent in REP. Default 15, as rdma_rxe. */
+  readonly targetAckDelay?: number;
+}
+
+/** What `connect` needs. Numbers beyond the width of their field are refused. */
+export interface ConnectParameters {
+  /** See rdmaServiceId; the remote port is part of it. */
+  readonly serviceId: bigint;
+  readonly local: IpAddress;
+  readonly remote: IpAddress;
+  /** Source port in the IP CM header, when the service id is one of RDMA CM. */
+  readonly localPort: number;
+  readonly qpn: number;
+  readonly startingPsn: number;
+  /** MTU code, 1 (256) to 5 (4096). */
+  readonly mtu: number;
+  /** READs and atomics this side wants to have outstanding. */
+  readonly initiatorDepth: number;
+  /** READs and atomics this side can answer at a time. */
+  readonly responderResources: number;
+  readonly retryCount: number;
+  readonly rnrRetryCount: number;
+  /** Code: local acknowledge timeout of the connection. */
+  readonly ackTimeout: number;
+  readonly srq?: boolean;
+  readonly flowControl?: boolean;
+  /** Up to 56 bytes with an RDMA CM service id, up to 92 with any other. */
+  readonly privateData?: Uint8Array;
+  /** Code: how long either side waits for an answer of connection management. Default 20, as rdma_cm. */
+  readonly cmResponseTimeout?: number;
+  /** Repetitions of REQ, 0 to 15. Default 15, as rdma_cm. */
+  readonly maxCmRetries?: number;
+  readonly trafficClass?: number;
+  /** Default 64. */
+  readonly hopLimit?: number;
+  /** Default: random, so that connections spread over equal-cost paths. */
+  readonly flowLabel?: number;
+  readonly partitionKey?: number;
+}
+
+/** What `accept` needs. */
+export interface AcceptParameters {
+  readonly qpn: number;
+  readonly startingPsn: number;
+  /** Cut to the responder resources of the request. */
+  readonly initiatorDepth: number;
+  /** Cut to the initiator depth of the request. */
+  readonly responderResources: number;
+  readonly rnrRetryCount: number;
+  readonly srq?: boolean;
+  readonly flowControl?: boolean;
+  /** Up to 196 bytes. */
+  readonly privateData?: Uint8Array;
+}
+
+export type CmEvent =
+  | {
+      readonly type: 'connect-request';
+      readonly id: CmId;
+      readonly request: CmReq;
+      /** Present when the service id is one of RDMA CM. What it says is the peer's claim; `source` is where the packet came from. */
+      readonly ipHeader: IpCmHeader | undefined;
+      /** Behind the IP CM header, if there is one. */
+      readonly privateData: Uint8Array;
+      readonly source: IpAddress;
+      readonly destination: IpAddress;
+    }
+  | {
+      readonly type: 'connect-response';
+      readonly id: CmId;
+      readonly rep: CmRep;
+      readonly privateData: Uint8Array;
+      /** What this side may have outstanding: its own wish, cut to the peer's resources. */
+      readonly initiatorDepth: number;
+      /** What this side must be able to answer. */
+      readonly responderResources: number;
+    }
+  | {
+      readonly type: 'established';
+      readonly id: CmId;
+      readonly cause: EstablishCause;
+      readonly privateData: Uint8Array;
+    }
+  | { readonly type: 'mra'; readonly id: CmId; readonly serviceTimeout: number; readonly privateData: Uint8Array }
+  | {
+      readonly type: 'rejected';
+      readonly id: CmId;
+      readonly reason: number;
+      readonly info: Uint8Array;
+      readonly privateData: Uint8Array;
+    }
+  /** Retries are used up, or (`application`) the peer has lost patience with our accept. The id is gone. */
+  | { readonly type: 'unreachable'; readonly id: CmId; readonly waitingFor: 'REP' | 'RTU' | 'application' }
+  | {
+      readonly type: 'disconnected';
+      readonly id: CmId;
+      readonly cause: DisconnectCause;
+      readonly privateData: Uint8Array;
+    }
+  /** TIMEWAIT is over: the id is gone, and the queue pair number may be used again. */
+  | { readonly type: 'timewait-exit'; readonly id: CmId };
+
+/** RTU arrived; data arrived before it; or our own `ready` on the active side. */
+export type EstablishCause = 'rtu' | 'traffic' | 'ready';
+/** DREQ arrived; DREP arrived; nobody answered our DREQ; the peer has forgotten the connection; the peer sent REJ. */
+export type DisconnectCause = 'dreq' | 'drep' | 'timeout' | 'stale' | 'rej';
+
+/** A MAD to send: UD SEND ONLY from queue pair 1 to queue pair 1, Q_Key GSI_QKEY. The bytes must not be changed: they may be sent again. */
+export interface OutgoingMad {
+  readonly bytes: Uint8Array;
+  readonly source: IpAddress;
+  readonly destination: IpAddress;
+  readonly remoteQpn: number;
+}
+
+/** Where a MAD came from, as the packet says. Its Q_Key, ICRC and length have been checked by the device. */
+export interface MadOrigin {
+  readonly source: IpAddress;
+  readonly destination: IpAddress;
+  readonly sourceQpn: number;
+}
+
+/** What became of a MAD. Each value has a counter. */
+export const CmInputStatus = {
+  Ok: 0,
+  BadLength: 1,
+  BadBaseVersion: 2,
+  NotCm: 3,
+  BadClassVersion: 4,
+  BadMethod: 5,
+  UnknownAttribute: 6,
+  /** Not from queue pair 1, which only a privileged process owns. */
+  BadSourceQpn: 7,
+  /** A repetition, absorbed or answered as before. */
+  Duplicate: 8,
+  /** Nothing here has these communication ids. */
+  UnknownId: 9,
+  /** Right ids, but not from the connection's peer. */
+  ForeignAddress: 10,
+  WrongQpn: 11,
+  /** Right ids, but nothing that the state of the connection allows. */
+  UnexpectedState: 12,
+  NoListener: 13,
+  /** Names a queue pair that is connected already. */
+  Stale: 14,
+  /** A REQ or REP with values we do not take; it drew a REJ. */
+  Refused: 15,
+  TableFull: 16,
+  BacklogFull: 17,
+  /** Known, but not served here: SIDR and alternate paths. */
+  Unsupported: 18,
+} as const;
+export type CmInputStatus = (typeof CmInputStatus)[keyof typeof CmInputStatus];
+
+/** Name of a status. */
+export function cmInputStatusName(status: CmInputStatus): string {
+  return STATUS_NAMES[status] ?? `status ${status}`;
+}
+
+/** 4.096 us * 2^code, in ns. */
+export function codeToNs(code: number): number {
+  return 4096 * 2 ** code;
+}
+
+const STATUS_NAMES: readonly string[] = Object.keys(CmInputStatus);
