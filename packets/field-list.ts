@@ -50,13 +50,13 @@ export class FieldList {
     this.text(name, formatMac(value));
   }
 
-  /** Bytes as tshark's JSON has them, hex with colons; shown without the zeros at the end, of which private data is full. */
+  /** Bytes as tshark's JSON has them, hex with colons; zeros at the end, of which private data is full, are shown as their number. */
   bytes(name: string, value: Uint8Array): void {
     let end = value.length;
     while (end > 0 && value[end - 1] === 0) end--;
-    const shown =
-      end === value.length ? hexBytes(value) : `${hexBytes(value.subarray(0, end))} + ${value.length - end} zeros`;
-    this.add(name, hexBytes(value), shown.trimStart());
+    const zeros = value.length - end;
+    const parts = [hexBytes(value.subarray(0, end)), zeros > 0 ? `${zeros} zeros` : ''];
+    this.add(name, hexBytes(value), parts.filter((part) => part !== '').join(' + ') || 'empty');
   }
 
   /**

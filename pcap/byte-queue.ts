@@ -25,7 +25,8 @@ export class ByteQueue {
   /** Appends `chunk`. An empty queue takes the chunk itself, without a copy: the caller must not change it afterwards. */
   push(chunk: Uint8Array): void {
     if (this.length === 0) {
-      this.adopt(chunk, chunk.length);
+      // A plain Uint8Array whatever the chunk is: slices of a Node Buffer would share memory where others copy.
+      this.adopt(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength), chunk.length);
       return;
     }
     if (this.bytes.length - this.end < chunk.length || !this.owned) {

@@ -3,7 +3,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BROADCAST_MAC, IpAddress, parseMac } from '../../packets/address.ts';
+import { BROADCAST_MAC, IpAddress } from '../../packets/address.ts';
 import { Syndrome, writeAeth } from '../../packets/aeth.ts';
 import { ArpOperation, writeArp } from '../../packets/arp.ts';
 import { writeAtomicEth } from '../../packets/atomic-eth.ts';
@@ -14,72 +14,19 @@ import { writeDeth } from '../../packets/deth.ts';
 import { writeEthernet } from '../../packets/ethernet.ts';
 import { writeFeth } from '../../packets/feth.ts';
 import { formatAeth, formatFrame, formatFrameDetails, rnrTimerMs } from '../../packets/format.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
+import { Medium } from '../../packets/frame.ts';
 import { frameFields } from '../../packets/frame-fields.ts';
-import { FrameWriter } from '../../packets/frame-writer.ts';
-import { HeaderTemplate, type PathSpec } from '../../packets/header-template.ts';
-import { icrcMatches } from '../../packets/icrc.ts';
 import { writeIeth } from '../../packets/ieth.ts';
 import { writeImmDt } from '../../packets/imm-dt.ts';
-import { Op, opcodeInfo } from '../../packets/opcode.ts';
+import { Op } from '../../packets/opcode.ts';
 import { writeReth } from '../../packets/reth.ts';
 import { RXE_FRAMES } from '../vectors/rxe-frames.ts';
-
-const PATH: PathSpec = {
-  medium: Medium.Ethernet,
-  sourceMac: parseMac('52:54:00:00:00:02'),
-  destMac: parseMac('52:54:00:00:00:01'),
-  source: IpAddress.parse('10.77.0.2'),
-  destination: IpAddress.parse('10.77.0.1'),
-  trafficClass: 0,
-  hopLimit: 64,
-  flowLabel: 0,
-  sourcePort: 50_000,
-};
-
-/** A frame whose headers behind the BTH, and `payloadBytes` of payload, are written by `write`. */
-function make(
-  opcode: number,
-  write: (view: DataView, at: number) => void = () => {},
-  path: Partial<PathSpec> = {},
-  payloadBytes = 0,
-) {
-  const template = new HeaderTemplate({ ...PATH, ...path });
-  const writer = new FrameWriter(1, 2048);
-  const bth = writer.begin(template);
-  writeBth(writer.view, bth, opcode, 0, 0, 0, 0xffff, 0x12, 0, 1234);
-  write(writer.view, bth + BTH_BYTES);
-  writer.end(template, bth + BTH_BYTES + opcodeInfo(opcode).headerBytes + payloadBytes);
-  return writer.bytes.slice(0, writer.lengths[0]);
-}
-
-function parse(bytes: Uint8Array, medium: Medium = Medium.Ethernet) {
-  const frame = new Frame();
-  const status = parseFrame(
-    bytes,
-    new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
-    0,
-    bytes.length,
-    medium,
-    frame,
-  );
-  return { frame, status, icrcOk: status === FrameStatus.Ok && icrcMatches(frame) };
-}
+import { make, PATH, parse, rxeFrame } from './made-frames.ts';
 
 function line(bytes: Uint8Array, medium: Medium = Medium.Ethernet): string {
   const { frame, status, icrcOk } = parse(bytes, medium);
   return formatFrame(frame, status, icrcOk);
 }
-
-function fieldsOf(bytes: Uint8Array) {
-  const { frame, status, icrcOk } = parse(bytes);
-  return frameFields(frame, status, icrcOk);
-}
-
-const rxeFrame = (opcode: number) =>
-  Uint8Array.from(RXE_FRAMES.find((found) => found.opcode === opcode)?.hex.match(/../g) ?? [], (digits) =>
-    Number.parseInt(digits, 16),
-  );
 
 describe('formatFrame', () => {
   it.each([
@@ -237,56 +184,6 @@ describe('formatAeth', () => {
       ...[10_240, 15_360, 20_480, 30_720, 40_960, 61_440, 81_920, 122_880, 163_840, 245_760, 327_680, 491_520],
     ];
     expect(microseconds.map((_, code) => rnrTimerMs(code) * 1000)).toEqual(microseconds);
-  });
-});
-
-describe('frameFields', () => {
-  it('gives plain numbers, and digits where a number would not be exact', () => {
-    const fields = fieldsOf(
-      make(Op.FetchAdd, (view, at) => writeAtomicEth(view, at, 0x1fffff, 0xffffffff, 3, 0x200000, 1, 0, 0)),
-    );
-    expect(fields).toMatchObject({
-      'infiniband.bth.opcode': 0x14,
-      'infiniband.bth.psn': 1234,
-      'infiniband.reth.va': Number.MAX_SAFE_INTEGER,
-      'infiniband.atomiceth.swapdt': '9007199254740993',
-      'infiniband.atomiceth.cmpdt': 0,
-      'ip.src': '10.77.0.2',
-      'roce.icrc.status': 'good',
-      'roce.frame.status': 'Ok',
-    });
-  });
-
-  it('splits a syndrome as tshark does', () => {
-    const syndromeOf = (syndrome: number) =>
-      fieldsOf(make(Op.Acknowledge, (view, at) => writeAeth(view, at, syndrome, 3)));
-    expect(syndromeOf(0x2c)).toMatchObject({
-      'infiniband.aeth.syndrome.opcode': 1,
-      'infiniband.aeth.syndrome.timer': 12,
-    });
-    expect(syndromeOf(0x61)).toMatchObject({
-      'infiniband.aeth.syndrome.opcode': 3,
-      'infiniband.aeth.syndrome.error_code': 1,
-    });
-    expect(syndromeOf(0x41)).toMatchObject({ 'infiniband.aeth.syndrome.reserved_value': 1 });
-    expect(syndromeOf(0x9f)).toMatchObject({
-      'infiniband.aeth.syndrome.reserved': 1,
-      'infiniband.aeth.syndrome.credit_count': 31,
-    });
-  });
-
-  it('says a wrong ICRC, and nothing of it where there is none', () => {
-    const bytes = make(Op.SendOnly);
-    bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 0xff;
-    expect(fieldsOf(bytes)['roce.icrc.status']).toBe('bad');
-    const malformed = fieldsOf(make(0x1f));
-    expect(malformed).toMatchObject({ 'roce.frame.status': 'UnknownOpcode', 'infiniband.bth.opcode': 0x1f });
-    expect(malformed).not.toHaveProperty('roce.icrc.status');
-  });
-
-  it('has the tag of a VLAN', () => {
-    const fields = fieldsOf(make(Op.SendOnly, undefined, { vlanTci: 0x6064 }));
-    expect(fields).toMatchObject({ 'eth.type': 0x8100, 'vlan.priority': 3, 'vlan.id': 100, 'vlan.etype': 0x0800 });
   });
 });
 

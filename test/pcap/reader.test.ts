@@ -332,6 +332,11 @@ describe('CaptureReader', () => {
     expect(packets).toEqual([...readCapture(bytes)]);
   });
 
+  it('hands out plain arrays even of a Node Buffer, whose slices would share memory', () => {
+    const [packet] = [...readCapture(Buffer.from(samplePcap()))];
+    expect(Object.getPrototypeOf(packet?.bytes)).toBe(Uint8Array.prototype);
+  });
+
   it('refuses bytes after the end', () => {
     const reader = new CaptureReader();
     reader.push(samplePcap());
