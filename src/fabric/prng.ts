@@ -7,10 +7,11 @@
 import { xoroshiro128plusFromState } from 'pure-rand/generator/xoroshiro128plus';
 import type { JumpableRandomGenerator } from 'pure-rand/types/JumpableRandomGenerator';
 import { invariant } from '../../packets/errors.ts';
+import type { Random } from '../../transport/random.ts';
 
 const TWO_POW_32 = 0x1_00_00_00_00;
 
-export class Prng {
+export class Prng implements Random {
   readonly seed: number;
   readonly #path: string;
   readonly #generator: JumpableRandomGenerator;

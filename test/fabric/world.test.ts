@@ -140,7 +140,8 @@ describe('World', () => {
     a.setDeadline(world.now + 1);
     world.runUntil(() => rounds === 1000);
     expect(idle.reduce((sum, machine) => sum + machine.transmitCalls, 0)).toBe(before);
-    expect(queries.reduce((sum, asked) => sum + asked(), 0)).toBe(0);
+    // Only the idle machine at the head of the queue is asked, once a step.
+    expect(queries.reduce((sum, asked) => sum + asked(), 0)).toBeLessThanOrEqual(1001);
   });
 
   it('stops at its bounds with an error that names the seed', () => {
