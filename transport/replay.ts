@@ -56,7 +56,7 @@ export class ReplayMemory {
     const entry = this.#find(psn);
     if (entry === undefined || entry.opcode !== frame.opcode) return false;
     if ((frame.flags & OpFlag.Read) !== 0) return repeatRead(entry, frame, psn, mtu, replies, msn);
-    const reply = replies.answer(ReplyKind.Atomic, psn, Syndrome.Ack, msn);
+    const reply = replies.answer(ReplyKind.Atomic, psn, Syndrome.Ack, msn, true);
     reply.originalHi = entry.originalHi;
     reply.originalLo = entry.originalLo;
     return true;
@@ -90,8 +90,8 @@ function repeatRead(
     rethVaHi(frame.view, reth) === hi &&
     rethVaLo(frame.view, reth) === low >>> 0 &&
     length <= entry.length - skipped;
-  if (!same) return false;
-  const reply = replies.answer(ReplyKind.Read, psn, Syndrome.Ack, msn);
+  if (!same || entry.region?.valid === false) return false;
+  const reply = replies.answer(ReplyKind.Read, psn, Syndrome.Ack, msn, true);
   reply.region = entry.region;
   reply.offset = entry.offset + skipped;
   reply.length = length;

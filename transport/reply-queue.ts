@@ -21,6 +21,13 @@ export class Reply {
   /** Atomic: the original value. */
   originalHi = 0;
   originalLo = 0;
+  /** Answers a repeated request: what goes wrong with it is silent (ref:conformance RSP-PSN-15). */
+  repeated = false;
+
+  /** A READ whose memory may not be read any more. */
+  get dead(): boolean {
+    return this.region !== undefined && !this.region.valid;
+  }
 }
 
 export class ReplyQueue {
@@ -77,13 +84,15 @@ export class ReplyQueue {
    * Owes a READ or atomic answer. A repeated request may be older than answers still waiting: answers leave in PSN order,
    * and those behind it start over, since the requester has gone back (ref:conformance RSP-PSN-13).
    */
-  answer(kind: ReplyKind, psn: number, syndrome: number, msn: number): Reply {
+  answer(kind: ReplyKind, psn: number, syndrome: number, msn: number, repeated: boolean): Reply {
     for (let i = this.#head; i < this.#replies.length; i++) {
       const waiting = this.#replies[i] as Reply;
       if (waiting.kind >= ReplyKind.Read && waiting.psn >= psn) return this.#insertAnswer(i, kind, psn, syndrome, msn);
     }
     this.answers += 1;
-    return this.#append(kind, psn, syndrome, msn);
+    const reply = this.#append(kind, psn, syndrome, msn);
+    reply.repeated = repeated;
+    return reply;
   }
 
   #insertAnswer(at: number, kind: ReplyKind, psn: number, syndrome: number, msn: number): Reply {
@@ -92,6 +101,7 @@ export class ReplyQueue {
     if (same.psn === psn && same.kind === kind) return same;
     this.answers += 1;
     const reply = this.#fresh(kind, psn, syndrome, msn);
+    reply.repeated = true;
     this.#replies.splice(at, 0, reply);
     return reply;
   }
@@ -109,6 +119,7 @@ export class ReplyQueue {
     reply.syndrome = syndrome;
     reply.msn = msn;
     reply.sent = 0;
+    reply.repeated = false;
     return reply;
   }
 }

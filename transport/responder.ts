@@ -95,9 +95,13 @@ export class Responder {
    * missing response (ref:conformance KEY-13) and `verdict` says why.
    */
   transmit(config: QpConfig, writer: FrameWriter): Attempt {
-    const reply = this.replies.first;
+    let reply = this.replies.first;
+    while (reply?.repeated === true && reply.dead) {
+      this.replies.shift();
+      reply = this.replies.first;
+    }
     if (reply === undefined) return Attempt.Nothing;
-    if (reply.kind === ReplyKind.Read && reply.region !== undefined && !reply.region.valid) {
+    if (reply.dead) {
       const psn = reply.psn + reply.sent / config.mtu;
       this.replies.clear();
       this.#refuseAt(psn, Verdict.KeyRefused, config);
@@ -301,7 +305,7 @@ export class Responder {
     kept.region = this.#target;
     kept.offset = this.#targetOffset;
     kept.length = length;
-    const reply = this.replies.answer(ReplyKind.Read, this.expected, Syndrome.Ack, this.msn);
+    const reply = this.replies.answer(ReplyKind.Read, this.expected, Syndrome.Ack, this.msn, false);
     reply.region = this.#target;
     reply.offset = this.#targetOffset;
     reply.length = length;
@@ -312,7 +316,7 @@ export class Responder {
     this.#countMessage();
     const kept = this.#replay.remember(frame.opcode, this.expected, 1, config.maxDestRdAtomic);
     executeAtomic(frame, (this.#target as MemoryRegion).view, this.#targetOffset, kept);
-    const reply = this.replies.answer(ReplyKind.Atomic, this.expected, Syndrome.Ack, this.msn);
+    const reply = this.replies.answer(ReplyKind.Atomic, this.expected, Syndrome.Ack, this.msn, false);
     reply.originalHi = kept.originalHi;
     reply.originalLo = kept.originalLo;
     this.#newestAck = this.expected;

@@ -1,0 +1,147 @@
+/**
+ * Between packet values and frames: builds real frames with FrameWriter and the codecs, takes frames apart again, and
+ * checks on every frame of the subject what must hold of all (ref:conformance LEN-14, ACK-20).
+ */
+import { expect } from 'vitest';
+import { IpAddress } from '../../../packets/address.ts';
+import { readAeth, writeAeth } from '../../../packets/aeth.ts';
+import { readAtomicAckEth, writeAtomicAckEth } from '../../../packets/atomic-ack-eth.ts';
+import { readAtomicEth, writeAtomicEth } from '../../../packets/atomic-eth.ts';
+import { BTH_BYTES, writeBth } from '../../../packets/bth.ts';
+import { Frame, FrameStatus, frameDestinationIs, frameSourceIs, Medium, parseFrame } from '../../../packets/frame.ts';
+import { FrameWriter } from '../../../packets/frame-writer.ts';
+import { HeaderTemplate } from '../../../packets/header-template.ts';
+import { icrcMatches } from '../../../packets/icrc.ts';
+import { iethRkey, writeIeth } from '../../../packets/ieth.ts';
+import { immDt, writeImmDt } from '../../../packets/imm-dt.ts';
+import {
+  AETH_AT,
+  ATOMIC_ACK_ETH_AT,
+  ATOMIC_ETH_AT,
+  IETH_AT,
+  IMM_AT,
+  OPCODE_HEADER_BYTES,
+  RETH_AT,
+} from '../../../packets/opcode.ts';
+import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
+import { readReth, writeReth } from '../../../packets/reth.ts';
+import type { Packet } from './packets.ts';
+
+export const SUBJECT_IP = IpAddress.parse('192.0.2.1');
+export const PEER_IP = IpAddress.parse('192.0.2.2');
+export const SUBJECT_QPN = 0x11;
+export const PEER_QPN = 0x22;
+
+/** Largest frame: IPv4, UDP, BTH, the longest headers, 4096 bytes and a little to spare for frames that are too long. */
+export const SLOT_BYTES = 4608;
+
+export function pathTemplate(source: IpAddress, destination: IpAddress, sourcePort = 0xc0_01): HeaderTemplate {
+  const mac = new Uint8Array(6);
+  return new HeaderTemplate({
+    medium: Medium.Ip,
+    sourceMac: mac,
+    destMac: mac,
+    source,
+    destination,
+    trafficClass: 0,
+    hopLimit: 64,
+    flowLabel: 0,
+    sourcePort,
+  });
+}
+
+const toSubject = pathTemplate(PEER_IP, SUBJECT_IP);
+const stimulusWriter = new FrameWriter(1, 3 * SLOT_BYTES);
+
+const hi = (value: bigint): number => Number((value >> 32n) & 0xff_ff_ff_ffn);
+const lo = (value: bigint): number => Number(value & 0xff_ff_ff_ffn);
+
+/** The bytes of `packet` as the peer sends it, from the IP header to the ICRC. `firstPsn` is what its PSN counts from. */
+export function buildFrame(packet: Packet, firstPsn: number, destQpn = SUBJECT_QPN): Uint8Array {
+  const { payload = new Uint8Array(0), source, sourcePort } = packet;
+  const foreign = source !== undefined || sourcePort !== undefined;
+  const template = foreign
+    ? pathTemplate(source === undefined ? PEER_IP : IpAddress.parse(source), SUBJECT_IP, sourcePort)
+    : toSubject;
+  const writer = stimulusWriter;
+  writer.reset();
+  const bth = writer.begin(template);
+  const pad = packet.pad ?? -payload.length & 3;
+  const { opcode, solicited, migReq = 1, pkey = 0xff_ff, ackReq } = packet;
+  const psn = (firstPsn + packet.psn) & PSN_MASK;
+  writeBth(writer.view, bth, opcode, solicited ? 1 : 0, migReq, pad, pkey, destQpn, ackReq ? 1 : 0, psn);
+  writeHeaders(writer.view, bth, packet);
+  const at = bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode] ?? 0);
+  writer.bytes.set(payload, at);
+  writer.bytes.fill(0, at + payload.length, at + payload.length + pad);
+  writer.end(template, at + payload.length + pad);
+  const start = writer.starts[0] ?? 0;
+  return writer.bytes.slice(start, start + (writer.lengths[0] ?? 0));
+}
+
+function writeHeaders(view: DataView, bth: number, packet: Packet): void {
+  const { opcode, reth, atomic, imm, inv, syndrome = 0, msn = 0, original } = packet;
+  const at = (table: Int8Array): number => table[opcode] ?? -1;
+  if (at(RETH_AT) >= 0 && reth !== undefined) {
+    writeReth(view, bth + at(RETH_AT), hi(reth.va), lo(reth.va), reth.rkey, reth.length);
+  }
+  if (at(ATOMIC_ETH_AT) >= 0 && atomic !== undefined) {
+    const { va, rkey, swapAdd, compare } = atomic;
+    const eth = bth + at(ATOMIC_ETH_AT);
+    writeAtomicEth(view, eth, hi(va), lo(va), rkey, hi(swapAdd), lo(swapAdd), hi(compare), lo(compare));
+  }
+  if (at(IMM_AT) >= 0) writeImmDt(view, bth + at(IMM_AT), imm ?? 0);
+  if (at(IETH_AT) >= 0) writeIeth(view, bth + at(IETH_AT), inv ?? 0);
+  if (at(AETH_AT) >= 0) writeAeth(view, bth + at(AETH_AT), syndrome, msn);
+  if (at(ATOMIC_ACK_ETH_AT) >= 0 && original !== undefined) {
+    writeAtomicAckEth(view, bth + at(ATOMIC_ACK_ETH_AT), hi(original), lo(original));
+  }
+}
+
+/** Parses whatever a link may bring; the ICRC is judged only when the rest is well. */
+export function parseBytes(
+  bytes: Uint8Array,
+  frame = new Frame(),
+): { frame: Frame; status: FrameStatus; icrc: boolean } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const status = parseFrame(bytes, view, 0, bytes.length, Medium.Ip, frame);
+  const shaped = status === FrameStatus.Ok || status === FrameStatus.UnknownOpcode;
+  return { frame, status, icrc: shaped && icrcMatches(frame) };
+}
+
+/** Takes one frame of the subject apart, after checking what holds of every frame it may send. */
+export function readFrame(bytes: Uint8Array, firstPsn: (opcode: number) => number): Packet {
+  const { frame, status, icrc } = parseBytes(bytes);
+  expect(status).toBe(FrameStatus.Ok);
+  expect(icrc).toBe(true);
+  expect(frameSourceIs(frame, SUBJECT_IP) && frameDestinationIs(frame, PEER_IP)).toBe(true);
+  expect(frame.destQpn).toBe(PEER_QPN);
+  expect(frame.pkey).toBe(0xff_ff);
+  expect(frame.migReq).toBe(1);
+  expect([frame.fecn, frame.becn]).toEqual([0, 0]);
+  expect((frame.payloadLength + frame.padCount) % 4).toBe(0);
+  const { bthOffset: bth, opcode, view } = frame;
+  for (let i = frame.payloadOffset + frame.payloadLength; i < frame.icrcOffset; i++) expect(bytes[i]).toBe(0);
+  const at = (table: Int8Array): number => ((table[opcode] ?? -1) < 0 ? -1 : bth + (table[opcode] ?? 0));
+  const packet: { -readonly [K in keyof Packet]: Packet[K] } = {
+    opcode,
+    psn: psnDiff(frame.psn, firstPsn(opcode)),
+    ackReq: frame.ackReq === 1,
+    solicited: frame.solicited === 1,
+    payload: bytes.slice(frame.payloadOffset, frame.payloadOffset + frame.payloadLength),
+  };
+  if (at(RETH_AT) >= 0) {
+    const { va, rkey, dmaLength } = readReth(view, at(RETH_AT));
+    packet.reth = { va, rkey, length: dmaLength };
+  }
+  if (at(ATOMIC_ETH_AT) >= 0) packet.atomic = readAtomicEth(view, at(ATOMIC_ETH_AT));
+  if (at(IMM_AT) >= 0) packet.imm = immDt(view, at(IMM_AT));
+  if (at(IETH_AT) >= 0) packet.inv = iethRkey(view, at(IETH_AT));
+  if (at(AETH_AT) >= 0) {
+    const { syndrome, msn } = readAeth(view, at(AETH_AT));
+    packet.syndrome = syndrome;
+    packet.msn = msn;
+  }
+  if (at(ATOMIC_ACK_ETH_AT) >= 0) packet.original = readAtomicAckEth(view, at(ATOMIC_ACK_ETH_AT)).original;
+  return packet;
+}
