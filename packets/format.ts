@@ -36,6 +36,7 @@ import {
   RETH_AT,
 } from './opcode.ts';
 import { readReth } from './reth.ts';
+import { RNR_TIMER_NS } from './rnr-timer.ts';
 
 /**
  * One line, such as `10.77.0.2 > 10.77.0.1: RC SEND Only qpn 0x000012 psn 1234 ackreq len 64`.
@@ -61,21 +62,13 @@ export function formatAeth(syndrome: number, msn: number): string {
   return `${formatSyndrome(syndrome)} msn ${msn}`;
 }
 
-/** How long a requester waits on an RNR NAK with this timer code (0..31), in milliseconds. */
-export function rnrTimerMs(code: number): number {
-  // ref:wire#7: code 0 continues the even codes behind 30 and is the longest.
-  const step = code === 0 ? 32 : code;
-  if (step === 1) return 0.01;
-  return step % 2 === 0 ? (10 * 2 ** (step / 2)) / 1000 : (15 * 2 ** ((step - 1) / 2)) / 1000;
-}
-
 function formatSyndrome(syndrome: number): string {
   const value = syndrome & SYNDROME_VALUE_MASK;
   switch (syndrome & SYNDROME_KIND_MASK) {
     case SyndromeKind.Ack:
       return syndrome === Syndrome.Ack ? 'ACK' : `ACK credits ${value}`;
     case SyndromeKind.RnrNak:
-      return `RNR NAK ${rnrTimerMs(value)} ms`;
+      return `RNR NAK ${(RNR_TIMER_NS[value] ?? 0) / 1e6} ms`;
     case SyndromeKind.Nak:
       return `NAK ${NAK_NAMES.get(syndrome) ?? `code ${value}`}`;
     default:

@@ -1,4 +1,5 @@
 /** Bytes to values and back: every header of RoCEv2 and what surrounds it. Pure; runs in a browser. */
+
 export * from './address.ts';
 export * from './aeth.ts';
 export * from './arp.ts';
@@ -15,6 +16,7 @@ export * from './errors.ts';
 export * from './ethernet.ts';
 export * from './feth.ts';
 export * from './field-list.ts';
+export * from './format.ts';
 export * from './frame.ts';
 export * from './frame-fields.ts';
 export * from './frame-writer.ts';
@@ -32,5 +34,6 @@ export * from './opcode.ts';
 export * from './psn.ts';
 export * from './rdeth.ts';
 export * from './reth.ts';
+export * from './rnr-timer.ts';
 export * from './udp.ts';
 export * from './xrceth.ts';

@@ -7,9 +7,9 @@ import { aethSyndrome } from '../packets/aeth.ts';
 import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
 import type { Frame } from '../packets/frame.ts';
 import { AETH_AT, ATOMIC_ACK_ETH_AT, Op } from '../packets/opcode.ts';
+import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
 import type { QpConfig } from './qp-config.ts';
 import { extendPsn, type SendEntry, type SendQueue } from './send-queue.ts';
-import { RNR_TIMER_NS } from './timers.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
 /** What a response asks the queue pair to do, after acknowledging everything before `ackedTo`. */

@@ -1,5 +1,6 @@
 /** The protocol, sans I/O: queue pairs, memory, completion queues. See ARCHITECTURE.md for how a packet travels. */
 export { InvariantError, RoceError, type RoceErrorCode } from '../packets/errors.ts';
+export { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
 export * from './completion-queue.ts';
 export * from './counters.ts';
 export * from './memory.ts';
@@ -9,5 +10,5 @@ export * from './qp-state.ts';
 export { type QpCapabilities, type QpEvent, QueuePair } from './queue-pair.ts';
 export type { Random } from './random.ts';
 export { MAX_MESSAGE_BYTES } from './send-queue.ts';
-export { ackTimeoutNs, RNR_TIMER_NS } from './timers.ts';
+export { ackTimeoutNs } from './timers.ts';
 export * from './work.ts';

@@ -13,7 +13,7 @@ import { writeCnp } from '../../packets/cnp.ts';
 import { writeDeth } from '../../packets/deth.ts';
 import { writeEthernet } from '../../packets/ethernet.ts';
 import { writeFeth } from '../../packets/feth.ts';
-import { formatAeth, formatFrame, formatFrameDetails, rnrTimerMs } from '../../packets/format.ts';
+import { formatAeth, formatFrame, formatFrameDetails } from '../../packets/format.ts';
 import { Medium } from '../../packets/frame.ts';
 import { frameFields } from '../../packets/frame-fields.ts';
 import { writeIeth } from '../../packets/ieth.ts';
@@ -176,14 +176,6 @@ describe('formatAeth', () => {
     [0x9f, 'reserved syndrome 0x9f msn 3'],
   ])('says syndrome %i', (syndrome, expected) => {
     expect(formatAeth(syndrome, 3)).toBe(expected);
-  });
-
-  it('knows the RNR timers of ref:wire#7', () => {
-    const microseconds = [
-      ...[655_360, 10, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960, 1_280, 1_920, 2_560, 3_840, 5_120, 7_680],
-      ...[10_240, 15_360, 20_480, 30_720, 40_960, 61_440, 81_920, 122_880, 163_840, 245_760, 327_680, 491_520],
-    ];
-    expect(microseconds.map((_, code) => rnrTimerMs(code) * 1000)).toEqual(microseconds);
   });
 });
 
