@@ -169,6 +169,7 @@ function timedOut(core: CmCore, rej: CmRej): Connection | undefined {
   if (info.length < 8) return undefined;
   const caGuid = new DataView(info.buffer, info.byteOffset, info.byteLength).getBigUint64(0);
   const connection = core.table.byPeerId(caGuid, rej.localCommId);
-  if (connection === undefined || connection.role !== 'passive') return undefined;
+  if (connection === undefined) return undefined;
+  // An active connection is known by its peer's id only after REP, when REJ does more than refuse.
   return cmAction('REJ', connection.state) === 'refused' ? connection : undefined;
 }

@@ -77,6 +77,17 @@ describe('a listening connection manager', () => {
     expect(s.sentKinds()).toEqual([]);
   });
 
+  it('does not send that MRA for anything else: a REP to a passive side draws nothing', () => {
+    const s = new Script();
+    const id = s.requested();
+    s.cm.sendMra(s.now, id, 20, true);
+    s.cm.accept(s.now, id, ACCEPT);
+    s.receive(s.rtu(id));
+    s.sent();
+    expect(s.receive(s.rep(id))).toBe('Duplicate');
+    expect(s.sentKinds()).toEqual([]);
+  });
+
   it('sends a deferred MRA only when the request is repeated, as rdma_cm does', () => {
     const s = new Script();
     const id = s.requested();

@@ -168,6 +168,16 @@ describe('MRA', () => {
     expect(s.eventTypes()).toEqual(['connect-response']);
   });
 
+  it('does not slow down what comes later', () => {
+    const s = new Script();
+    const id = s.connecting();
+    s.receive(s.mra(id));
+    s.receive(s.rep(id));
+    s.cm.ready(s.now, id);
+    s.cm.disconnect(s.now, id);
+    expect(s.cm.pollTimeout()).toBe(s.now + T);
+  });
+
   it('does not hold a connection for hours', () => {
     const s = new Script();
     const id = s.connecting();
