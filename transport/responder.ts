@@ -369,9 +369,13 @@ export class Responder {
   }
 }
 
-/** ref:conformance LEN-01..LEN-03, LEN-08: FIRST and MIDDLE are full and unpadded, LAST is not empty, none exceeds the MTU. */
+/**
+ * ref:conformance LEN-01..LEN-03, LEN-08, LEN-14: FIRST and MIDDLE are full and unpadded, LAST is not empty, none exceeds
+ * the MTU, and payload and pad make whole words.
+ */
 function lengthFits(frame: Frame, mtu: number): boolean {
   const { flags, payloadLength, padCount } = frame;
+  if (((payloadLength + padCount) & 3) !== 0) return false;
   if ((flags & (OpFlag.First | OpFlag.Middle)) !== 0) return payloadLength === mtu && padCount === 0;
   return payloadLength <= mtu && ((flags & OpFlag.Last) === 0 || payloadLength > 0);
 }

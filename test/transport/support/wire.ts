@@ -11,9 +11,10 @@ import { BTH_BYTES, writeBth } from '../../../packets/bth.ts';
 import { Frame, FrameStatus, frameDestinationIs, frameSourceIs, Medium, parseFrame } from '../../../packets/frame.ts';
 import { FrameWriter } from '../../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../../packets/header-template.ts';
-import { icrcMatches } from '../../../packets/icrc.ts';
+import { computeIcrc, ICRC_BYTES, icrcMatches } from '../../../packets/icrc.ts';
 import { iethRkey, writeIeth } from '../../../packets/ieth.ts';
 import { immDt, writeImmDt } from '../../../packets/imm-dt.ts';
+import { IPV4_BYTES } from '../../../packets/ipv4.ts';
 import {
   AETH_AT,
   ATOMIC_ACK_ETH_AT,
@@ -25,6 +26,7 @@ import {
 } from '../../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import { readReth, writeReth } from '../../../packets/reth.ts';
+import { UDP_BYTES } from '../../../packets/udp.ts';
 import type { Packet } from './packets.ts';
 
 export const SUBJECT_IP = IpAddress.parse('192.0.2.1');
@@ -96,6 +98,17 @@ function writeHeaders(view: DataView, bth: number, packet: Packet): void {
   if (at(ATOMIC_ACK_ETH_AT) >= 0 && original !== undefined) {
     writeAtomicAckEth(view, bth + at(ATOMIC_ACK_ETH_AT), hi(original), lo(original));
   }
+}
+
+/** A copy with `change` applied to it and an ICRC that is right again: what an attacker who knows the recipe sends. */
+export function forge(bytes: Uint8Array, change: (view: DataView, bth: number) => void): Uint8Array {
+  const copy = bytes.slice();
+  const view = new DataView(copy.buffer);
+  const bth = IPV4_BYTES + UDP_BYTES;
+  change(view, bth);
+  const icrcOffset = copy.length - ICRC_BYTES;
+  view.setUint32(icrcOffset, computeIcrc(copy, view, 0, 4, bth, icrcOffset), true);
+  return copy;
 }
 
 /** Parses whatever a link may bring; the ICRC is judged only when the rest is well. */
