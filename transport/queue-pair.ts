@@ -121,8 +121,7 @@ export class QueuePair {
 
   /** Takes a packet of this service whose opcode is reserved. */
   handleReserved(frame: Frame): void {
-    if (!this.#admits(frame) || !rightsOf(this.#state).respond) return;
-    if (this.#responder.handleReserved(frame, this.config) === Reception.Refused) this.#refused();
+    if (this.#admits(frame) && this.#mayRespond()) this.#received(this.#responder.handleReserved(frame, this.config));
   }
 
   handleTimeout(now: number): void {
@@ -168,15 +167,22 @@ export class QueuePair {
   }
 
   #handleRequest(frame: Frame): void {
-    if (!rightsOf(this.#state).respond) {
-      this.#counters.badState += 1;
-      return;
-    }
+    if (!this.#mayRespond()) return;
     if (!this.#established) {
       this.#established = true;
       if (this.#state === QpState.Rtr) this.#events.push('comm-est');
     }
-    switch (this.#responder.handle(frame, this.#recvQueue, this.config)) {
+    this.#received(this.#responder.handle(frame, this.#recvQueue, this.config));
+  }
+
+  #mayRespond(): boolean {
+    const { respond } = rightsOf(this.#state);
+    if (!respond) this.#counters.badState += 1;
+    return respond;
+  }
+
+  #received(reception: Reception): void {
+    switch (reception) {
       case Reception.Duplicate:
         this.#counters.duplicateRequest += 1;
         break;
