@@ -327,6 +327,7 @@ export class Responder {
   #finish(frame: Frame, config: QpConfig): void {
     this.#countMessage();
     const write = (frame.flags & OpFlag.Write) !== 0;
+    if ((frame.flags & OpFlag.Invalidate) !== 0) invalidate(frame, config);
     if (this.#holdsReceive) {
       const opcode = write ? WcOpcode.RecvRdmaWithImm : WcOpcode.Recv;
       this.#completeReceive(WcStatus.Success, opcode, config, frame);
@@ -351,8 +352,6 @@ export class Responder {
     }
     if (frame !== undefined && (frame.flags & OpFlag.Invalidate) !== 0) {
       wc.invalidatedRkey = iethRkey(frame.view, frame.bthOffset + (IETH_AT[frame.opcode] as number));
-      const region = config.keys.find(wc.invalidatedRkey, config.pd, 0);
-      if (region !== undefined) region.valid = false;
     }
     config.recvCq.pushed(wc);
   }
@@ -367,6 +366,13 @@ export class Responder {
   #countMessage(): void {
     this.msn = (this.msn + 1) & PSN_MASK;
   }
+}
+
+/** Kills the key that `#checkSend` found good; whether the completion finds room does not matter (ref:conformance KEY-14). */
+function invalidate(frame: Frame, config: QpConfig): void {
+  const key = iethRkey(frame.view, frame.bthOffset + (IETH_AT[frame.opcode] as number));
+  const region = config.keys.find(key, config.pd, 0);
+  if (region !== undefined) region.valid = false;
 }
 
 /**

@@ -166,6 +166,16 @@ export class Peer {
     return packets;
   }
 
+  /** What one call of `transmit` sends, and no more. */
+  burst(): Packet[] {
+    this.#writer.reset();
+    this.qp.transmit(this.now, this.#writer);
+    this.#collect();
+    const packets = this.#outbox;
+    this.#outbox = [];
+    return packets;
+  }
+
   /** The subject has sent exactly these packets, in this order, since the last look. */
   expectTx(packets: readonly Packet[]): void {
     expect(this.drain().map(describePacket)).toEqual(packets.map(describePacket));
