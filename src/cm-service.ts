@@ -296,7 +296,7 @@ export class CmService {
         sqPsn,
         timeout: options.ackTimeout ?? DEFAULT_ACK_TIMEOUT,
         retryCnt: options.retryCount ?? DEFAULT_RETRY,
-        rnrRetry: event.rep.rnrRetryCount,
+        rnrRetry: Math.min(event.rep.rnrRetryCount, options.maxRnrRetry ?? 7),
         maxRdAtomic: event.initiatorDepth,
       });
     } catch (cause) {

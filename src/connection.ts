@@ -33,6 +33,8 @@ export interface ConnectOptions extends ConnectionTunables {
   readonly mtu?: number;
   /** Transport retries of both sides, 0..7 [7]. */
   readonly retryCount?: number;
+  /** Upper bound of this side's RNR retries, whatever the peer asks for with `rnrRetryCount` [7: none]. */
+  readonly maxRnrRetry?: number;
   /** Code: how long to wait for each answer of the peer's connection manager [20: 4.3 s]. */
   readonly cmResponseTimeout?: number;
   readonly maxCmRetries?: number;

@@ -1,6 +1,7 @@
 /** The protocol, sans I/O: queue pairs, memory, completion queues. See ARCHITECTURE.md for how a packet travels. */
 export { InvariantError, RoceError, type RoceErrorCode } from '../packets/errors.ts';
 export { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
+export * from './cm/index.ts';
 export * from './completion-queue.ts';
 export * from './counters.ts';
 export * from './memory.ts';
