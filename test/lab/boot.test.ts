@@ -1,5 +1,9 @@
 // Goal: a guest boots with rdma_rxe, runs commands side by side, and leaves nothing behind. Method: one real guest of 6.12.
 import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
@@ -7,14 +11,27 @@ import { describeWithLab } from './support.ts';
 
 describeWithLab('a guest with Linux 6.12', () => {
   let guest: Guest;
+  let directory: string;
+  let server: Server;
+  let arpRequest: Promise<Buffer>;
 
   beforeAll(async () => {
     const image = await buildImage('6.12');
-    guest = await Guest.boot({ image, addresses: ['10.77.0.2/24', 'fd77::2/64'], mtu: 4200 });
+    directory = mkdtempSync(join(tmpdir(), 'roce-boot-'));
+    const path = join(directory, 'wire');
+    server = createServer();
+    arpRequest = new Promise((resolve) => {
+      server.on('connection', (socket) => onFrames(socket, (frame) => isArp(frame) && resolve(frame)));
+    });
+    await new Promise<void>((resolve) => server.listen(path, resolve));
+    const addresses = ['10.77.0.2/24', 'fd77::2/64'];
+    guest = await Guest.boot({ image, netSocket: { path }, mac: '52:54:00:00:00:07', addresses, mtu: 4200 });
   }, 300_000);
 
   afterAll(async () => {
     await guest?.stop();
+    server?.close();
+    rmSync(directory, { recursive: true, force: true });
   });
 
   it('runs the kernel of its image', async () => {
@@ -33,6 +50,13 @@ describeWithLab('a guest with Linux 6.12', () => {
     expect(stdout).toMatch(/active_mtu:\s+4096/);
     expect(stdout).toMatch(/GID\[ +1\]:\s+::ffff:10\.77\.0\.2, RoCE v2/);
     expect(stdout).toMatch(/GID\[ +2\]:\s+fd77::2, RoCE v2/);
+  });
+
+  it('puts its frames on the wire, each after its length', async () => {
+    await guest.run('ping -c 1 -W 1 10.77.0.9');
+    const frame = await arpRequest;
+    expect(frame.toString('hex', 0, 14)).toBe('ffffffffffff' + '525400000007' + '0806');
+    expect(frame.toString('hex', 38, 42)).toBe('0a4d0009');
   });
 
   it('runs a server in the background and its client beside it, over rxe', async () => {
@@ -82,3 +106,21 @@ describeWithLab('a guest with Linux 6.12', () => {
     await guest.stop();
   });
 });
+
+function isArp(frame: Buffer): boolean {
+  return frame.readUInt16BE(12) === 0x0806;
+}
+
+/** qemu's stream framing: a 4-byte big-endian length before each frame. */
+function onFrames(socket: Socket, take: (frame: Buffer) => void): void {
+  let bytes = Buffer.alloc(0);
+  socket.on('error', () => undefined);
+  socket.on('data', (chunk) => {
+    bytes = Buffer.concat([bytes, chunk]);
+    while (bytes.length >= 4 && bytes.length >= 4 + bytes.readUInt32BE(0)) {
+      const end = 4 + bytes.readUInt32BE(0);
+      take(bytes.subarray(4, end));
+      bytes = bytes.subarray(end);
+    }
+  });
+}

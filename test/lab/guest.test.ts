@@ -1,4 +1,5 @@
 // Goal: a guest that cannot work is refused before anything starts. Method: options outside their ranges, argument lists, words.
+import { Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Guest, type GuestOptions } from '../../tools/lab/guest.ts';
 import type { Image } from '../../tools/lab/image.ts';
@@ -40,16 +41,16 @@ describe('qemuArguments', () => {
   };
 
   it('tells the device its MTU before the guest sees it, and the guest its addresses', () => {
-    const args = qemuArguments({ ...options, network: { kind: 'stream', path: '/s', listen: false } });
-    expect(args).toContain('virtio-net-pci,netdev=n0,mac=52:54:00:00:00:02,host_mtu=4200');
+    const args = qemuArguments({ ...options, network: { kind: 'socket', socket: new Socket() } });
+    expect(args).toContain('virtio-net-pci,netdev=n0,mac=52:54:00:00:00:02,host_mtu=4200,romfile=');
     expect(args.find((arg) => arg.includes('lab.mtu'))).toContain('lab.mtu=4200 lab.addresses=10.0.0.2/24,fd00::2/64');
-    expect(args).toContain('stream,id=n0,server=off,addr.type=unix,addr.path=/s');
+    expect(args).toContain('stream,id=n0,server=off,addr.type=fd,addr.str=3');
   });
 
   it('keeps a comma in a path from ending the option', () => {
     const args = qemuArguments({
       ...options,
-      network: { kind: 'stream', path: '/a,b', listen: true },
+      network: { kind: 'listen', path: '/a,b' },
       capturePath: '/c,d',
     });
     expect(args).toContain('stream,id=n0,server=on,addr.type=unix,addr.path=/a,,b');

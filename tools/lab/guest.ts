@@ -2,17 +2,14 @@
  * A Linux guest with rdma_rxe: boot it, run commands in it, stop it. Owns the guest's life and its limits in time: nothing here
  * waits for ever. The control channel is a virtio-serial port, never the network under test.
  */
-import { rmSync } from 'node:fs';
-import { access, lstat, mkdtemp, rm } from 'node:fs/promises';
-import { createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 import { RoceError } from '../../packets/errors.ts';
 import { AgentChannel, type JobExit, type OutputStream } from './agent.ts';
 import type { Image } from './image.ts';
-import { type GuestNetwork, QemuProcess, qemuArguments } from './qemu.ts';
+import { connectWire, Place } from './place.ts';
+import { type GuestNetwork, QemuProcess } from './qemu.ts';
 
 export interface GuestOptions {
   readonly image: Image;
@@ -87,18 +84,16 @@ export class Guest {
     try {
       const network = await chooseNetwork(options, place);
       const started = performance.now();
-      qemu = new QemuProcess(
-        qemuArguments({
-          image: options.image,
-          controlPath: place.controlPath,
-          network,
-          mac: options.mac ?? '52:54:00:00:00:02',
-          addresses: options.addresses ?? [],
-          mtu: options.mtu ?? 1500,
-          memoryMiB: options.memoryMiB ?? 512,
-          capturePath: options.capturePath,
-        }),
-      );
+      qemu = new QemuProcess({
+        image: options.image,
+        controlPath: place.controlPath,
+        network,
+        mac: options.mac ?? '52:54:00:00:00:02',
+        addresses: options.addresses ?? [],
+        mtu: options.mtu ?? 1500,
+        memoryMiB: options.memoryMiB ?? 512,
+        capturePath: options.capturePath,
+      });
       const timeoutMs = options.bootTimeoutMs ?? BOOT_TIMEOUT_MS;
       const { agent, release } = await within(timeoutMs, 'the guest did not boot', options.signal, [
         awaitAgent(place, qemu.ended),
@@ -179,85 +174,13 @@ export class Guest {
   }
 }
 
-/** A private directory with the control socket, and the wire that leads nowhere where one is needed. */
-class Place {
-  readonly controlPath: string;
-  readonly control: Server;
-  readonly #directory: string;
-  readonly #sinks: Server[] = [];
-  readonly #sockets = new Set<Socket>();
-
-  private constructor(directory: string) {
-    this.#directory = directory;
-    this.controlPath = join(directory, 'control');
-    this.control = createServer();
-  }
-
-  static async create(): Promise<Place> {
-    // A socket's path has at most 107 bytes, so it lies in the system's temporary directory and not in the cache.
-    const place = new Place(await mkdtemp(join(tmpdir(), 'roce-lab-')));
-    places.add(place.#directory);
-    await listen(place.control, place.controlPath);
-    return place;
-  }
-
-  /** A socket that takes every frame and answers none. */
-  async sink(): Promise<string> {
-    const server = createServer((socket) => {
-      this.#sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.resume();
-    });
-    this.#sinks.push(server);
-    const path = join(this.#directory, 'sink');
-    await listen(server, path);
-    return path;
-  }
-
-  async remove(): Promise<void> {
-    this.control.close();
-    for (const sink of this.#sinks) sink.close();
-    for (const socket of this.#sockets) socket.destroy();
-    await rm(this.#directory, { recursive: true, force: true });
-    places.delete(this.#directory);
-  }
-}
-
 async function chooseNetwork(options: GuestOptions, place: Place): Promise<GuestNetwork> {
   if (options.tap !== undefined) return { kind: 'tap', name: options.tap };
-  if (options.netSocket === undefined) return { kind: 'stream', path: await place.sink(), listen: false };
+  if (options.netSocket === undefined) return { kind: 'socket', socket: await connectWire(await place.sink()) };
   const { path, listen: listening = false } = options.netSocket;
-  if (listening) await removeSocket(path);
-  else await awaitFile(path);
-  return { kind: 'stream', path, listen: listening };
-}
-
-/** What an earlier guest left behind: a second guest would find it, connect to nobody, and fail. */
-async function removeSocket(path: string): Promise<void> {
-  const found = await lstat(path).catch(() => undefined);
-  if (found === undefined) return;
-  if (!found.isSocket()) throw new RoceError('ERR_ROCE_ARGUMENT', `${path} exists and is not a socket`);
-  await rm(path);
-}
-
-/** qemu 7.2 connects once and never again, so the socket must be there: another guest's appears when its qemu starts. */
-async function awaitFile(path: string): Promise<void> {
-  for (let tries = 0; tries < SOCKET_TRIES; tries++) {
-    const found = await access(path).then(
-      () => true,
-      () => false,
-    );
-    if (found) return;
-    await delay(SOCKET_POLL_MS);
-  }
-  throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `nothing listens on ${path}`);
-}
-
-function listen(server: Server, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(path, resolve);
-  });
+  if (!listening) return { kind: 'socket', socket: await connectWire(path, options.signal) };
+  await place.own(path);
+  return { kind: 'listen', path };
 }
 
 async function awaitAgent(place: Place, ended: Promise<string>): Promise<{ agent: AgentChannel; release: string }> {
@@ -317,10 +240,3 @@ function checkOptions(options: GuestOptions): void {
 const BOOT_TIMEOUT_MS = 120_000;
 const RUN_TIMEOUT_MS = 60_000;
 const ANSWER_TIMEOUT_MS = 30_000;
-const SOCKET_POLL_MS = 50;
-const SOCKET_TRIES = 400;
-/** Directories that are still there; a node that exits in the middle leaves none behind. */
-const places = new Set<string>();
-process.on('exit', () => {
-  for (const directory of places) rmSync(directory, { recursive: true, force: true });
-});

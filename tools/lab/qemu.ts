@@ -3,14 +3,17 @@
  * node exits, and the guest ends itself when its control channel closes (which covers a node that was killed).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
 import { RoceError } from '../../packets/errors.ts';
 import type { Image } from './image.ts';
 
 export const QEMU = 'qemu-system-x86_64';
 
 export type GuestNetwork =
-  /** qemu connects to a unix socket, or listens on it: frames with a 4-byte big-endian length before each. */
-  | { readonly kind: 'stream'; readonly path: string; readonly listen: boolean }
+  /** A connected unix stream socket, handed to qemu: frames with a 4-byte big-endian length before each. */
+  | { readonly kind: 'socket'; readonly socket: Socket }
+  /** The same wire, on a unix socket that qemu listens on. */
+  | { readonly kind: 'listen'; readonly path: string }
   /** A TAP interface of this machine; qemu makes one that does not exist, if it may. */
   | { readonly kind: 'tap'; readonly name: string };
 
@@ -32,7 +35,7 @@ export function qemuArguments(options: QemuOptions): string[] {
   const lab = [`lab.mtu=${mtu}`, `lab.addresses=${options.addresses.join(',')}`];
   const append = ['console=ttyS0', 'quiet', 'panic=-1', 'mitigations=off', 'nokaslr', 'random.trust_cpu=on', ...lab];
   // The kernel takes the device's limit as its MTU's, and rxe takes its MTU when the link is added (ref:rxe#1).
-  const device = ['virtio-net-pci', 'netdev=n0', `mac=${options.mac}`, `host_mtu=${mtu}`];
+  const device = ['virtio-net-pci', 'netdev=n0', `mac=${options.mac}`, `host_mtu=${mtu}`, 'romfile='];
   const capture =
     options.capturePath === undefined
       ? []
@@ -55,8 +58,12 @@ export class QemuProcess {
   #console = '';
   #errors = '';
 
-  constructor(args: readonly string[]) {
-    const child = spawn(QEMU, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  constructor(options: QemuOptions) {
+    const { network } = options;
+    const wire = network.kind === 'socket' ? network.socket : 'ignore';
+    const child = spawn(QEMU, qemuArguments(options), { stdio: ['ignore', 'pipe', 'pipe', wire] });
+    // From here on the connection is qemu's alone.
+    if (network.kind === 'socket') network.socket.destroy();
     this.#child = child;
     running.add(child);
     child.stdout?.setEncoding('latin1').on('data', (text: string) => {
@@ -98,14 +105,17 @@ export class QemuProcess {
 }
 
 function netdev(network: GuestNetwork): string {
-  if (network.kind === 'tap') {
-    if (!/^[\w.-]{1,15}$/.test(network.name)) {
-      throw new RoceError('ERR_ROCE_ARGUMENT', `${JSON.stringify(network.name)} is not an interface name`);
-    }
-    return `tap,id=n0,ifname=${network.name},script=no,downscript=no`;
+  switch (network.kind) {
+    case 'socket':
+      return `stream,id=n0,server=off,addr.type=fd,addr.str=${WIRE_DESCRIPTOR}`;
+    case 'listen':
+      return `stream,id=n0,server=on,addr.type=unix,addr.path=${escapeComma(network.path)}`;
+    case 'tap':
+      if (!/^[\w.-]{1,15}$/.test(network.name)) {
+        throw new RoceError('ERR_ROCE_ARGUMENT', `${JSON.stringify(network.name)} is not an interface name`);
+      }
+      return `tap,id=n0,ifname=${network.name},script=no,downscript=no`;
   }
-  const server = network.listen ? 'on' : 'off';
-  return `stream,id=n0,server=${server},addr.type=unix,addr.path=${escapeComma(network.path)}`;
 }
 
 /** In qemu's option lists a comma inside a value is written twice. */
@@ -113,6 +123,8 @@ function escapeComma(value: string): string {
   return value.replaceAll(',', ',,');
 }
 
+/** The place of the wire among the descriptors that qemu inherits. */
+const WIRE_DESCRIPTOR = 3;
 const CONSOLE_CHARACTERS_MAX = 256 * 1024;
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
