@@ -18,6 +18,11 @@ import { WriterPool } from './writer-pool.ts';
 export interface WorldOptions extends Omit<NetworkOptions, 'seed'> {
   /** Every choice by chance follows from it: a safe integer. */
   readonly seed: number;
+  /**
+   * Frames a machine hands to its port at a time, 1 or more; default 64. What is handed over is sent whatever arrives meanwhile,
+   * so where ports have a rate, fewer make machines react sooner.
+   */
+  readonly batchFrames?: number;
 }
 
 /** Bounds of one run. */
@@ -39,7 +44,7 @@ export class World implements MemberWorld {
   /** Steps taken since the world began. */
   steps = 0;
 
-  readonly #writers = new WriterPool();
+  readonly #writers: WriterPool;
   readonly #members: Member[] = [];
   /** Members to be given a chance to transmit, first woken first; a member is in it once at most. */
   #ready: Member[] = [];
@@ -54,6 +59,7 @@ export class World implements MemberWorld {
     const random = new Prng(seed);
     this.random = random.fork('script');
     this.network = new SimulatedNetwork(options);
+    this.#writers = new WriterPool(options.batchFrames ?? DEFAULT_BATCH_FRAMES);
   }
 
   /** Virtual time in integer nanoseconds. */
@@ -245,6 +251,7 @@ async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await null;
 }
 
+const DEFAULT_BATCH_FRAMES = 64;
 const TURNS_PER_STEP = 16;
 const TURNS_WHEN_SILENT = 1_000;
 const DEFAULT_MAX_STEPS = 10_000_000;

@@ -3,15 +3,19 @@
  */
 import { FrameWriter } from '../../packets/frame-writer.ts';
 
-const WRITER_FRAMES = 64;
-
 export class WriterPool {
+  readonly #frames: number;
   /** Idle writers by the size of frame they take; few sizes, one per MTU. */
   readonly #idle = new Map<number, FrameWriter[]>();
 
+  /** @param frames what each writer has room for */
+  constructor(frames: number) {
+    this.#frames = frames;
+  }
+
   /** A writer for frames of up to `frameBytes`; whatever it holds is stale. */
   take(frameBytes: number): FrameWriter {
-    return this.#idle.get(frameBytes)?.pop() ?? new FrameWriter(WRITER_FRAMES, frameBytes);
+    return this.#idle.get(frameBytes)?.pop() ?? new FrameWriter(this.#frames, frameBytes);
   }
 
   giveBack(frameBytes: number, writer: FrameWriter): void {
