@@ -3,7 +3,6 @@
  * again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic; ref:conformance RSP-PSN-13,
  * RSP-PSN-15..17, RD-07, RD-08, RD-10, ATM-05..ATM-08).
  */
-import { Syndrome } from '../packets/aeth.ts';
 import type { Frame } from '../packets/frame.ts';
 import { Op, OpFlag, RETH_AT } from '../packets/opcode.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
@@ -56,7 +55,7 @@ export class ReplayMemory {
     const entry = this.#find(psn);
     if (entry === undefined || entry.opcode !== frame.opcode) return false;
     if ((frame.flags & OpFlag.Read) !== 0) return repeatRead(entry, frame, psn, mtu, replies, msn);
-    const reply = replies.answer(ReplyKind.Atomic, psn, Syndrome.Ack, msn, true);
+    const reply = replies.answer(ReplyKind.Atomic, psn, psn, msn, true);
     reply.originalHi = entry.originalHi;
     reply.originalLo = entry.originalLo;
     return true;
@@ -91,7 +90,8 @@ function repeatRead(
     rethVaLo(frame.view, reth) === low >>> 0 &&
     length <= entry.length - skipped;
   if (!same || entry.region?.valid === false) return false;
-  const reply = replies.answer(ReplyKind.Read, psn, Syndrome.Ack, msn, true);
+  const lastPsn = psn + Math.max(1, Math.ceil(length / mtu)) - 1;
+  const reply = replies.answer(ReplyKind.Read, psn, lastPsn, msn, true);
   reply.region = entry.region;
   reply.offset = entry.offset + skipped;
   reply.length = length;

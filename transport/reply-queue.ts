@@ -1,7 +1,8 @@
 /**
- * Replies a responder owes, in the order in which they leave. Bounded: acknowledges merge, at most one NAK is out, and the
- * responder limits the READ and atomic answers in progress.
+ * Replies a responder owes, in the order in which they leave, which is that of their PSNs. Acknowledges merge, and so do
+ * NAKs of one PSN; the responder limits the answers in progress and the queue as a whole.
  */
+import { Syndrome } from '../packets/aeth.ts';
 import type { MemoryRegion } from './memory.ts';
 
 export const ReplyKind = { Ack: 0, Nak: 1, Read: 2, Atomic: 3 } as const;
@@ -11,6 +12,8 @@ export class Reply {
   kind: ReplyKind = ReplyKind.Ack;
   /** Extended PSN of the first packet of the reply. */
   psn = 0;
+  /** Extended PSN of its last packet. */
+  lastPsn = 0;
   syndrome = 0;
   msn = 0;
   /** READ: where the data is, how much, and how much has left. */
@@ -30,9 +33,14 @@ export class Reply {
   }
 }
 
+/** From so many spent slots on, the queue is moved to the front of its array. */
+const COMPACT_AT = 64;
+
 export class ReplyQueue {
-  /** READs and atomics among the replies. */
+  /** READs and atomics among the replies that are answered for the first time. */
   answers = 0;
+  /** Answers to repeated requests. */
+  repeats = 0;
   /** In order of PSN, oldest first, from `#head` on. */
   readonly #replies: Reply[] = [];
   readonly #spare: Reply[] = [];
@@ -40,6 +48,11 @@ export class ReplyQueue {
 
   get length(): number {
     return this.#replies.length - this.#head;
+  }
+
+  /** Slots in use, spent ones included: what a test of boundedness looks at. */
+  get slots(): number {
+    return this.#replies.length;
   }
 
   get first(): Reply | undefined {
@@ -53,73 +66,79 @@ export class ReplyQueue {
   shift(): void {
     const reply = this.#replies[this.#head];
     if (reply === undefined) return;
-    if (reply.kind >= ReplyKind.Read) this.answers -= 1;
+    if (reply.kind >= ReplyKind.Read) {
+      if (reply.repeated) this.repeats -= 1;
+      else this.answers -= 1;
+    }
     reply.region = undefined;
     this.#spare.push(reply);
     this.#head += 1;
-    if (this.#head === this.#replies.length) {
-      this.#replies.length = 0;
-      this.#head = 0;
-    }
+    this.#compact();
   }
 
-  /** Owes an acknowledge of everything up to `psn`; merges with one that has not left yet. */
+  /** Owes an acknowledge of everything up to `psn`; merges with one, or with a NAK that says as much, that has not left yet. */
   acknowledge(psn: number, syndrome: number, msn: number): void {
     const newest = this.#replies[this.#replies.length - 1];
-    if (newest !== undefined && newest.kind === ReplyKind.Ack) {
-      if (psn < newest.psn) return;
-      newest.psn = psn;
-      newest.msn = msn;
-      newest.syndrome = syndrome;
-      return;
-    }
-    this.#append(ReplyKind.Ack, psn, syndrome, msn);
+    if (newest !== undefined && newest.kind <= ReplyKind.Nak && psn < newest.psn) return;
+    const reply = newest?.kind === ReplyKind.Ack ? newest : this.#append(ReplyKind.Ack);
+    fill(reply, psn, psn, syndrome, msn);
   }
 
   refuse(psn: number, syndrome: number, msn: number): void {
-    this.#append(ReplyKind.Nak, psn, syndrome, msn);
+    const newest = this.#replies[this.#replies.length - 1];
+    const same = newest?.kind === ReplyKind.Nak && newest.psn === psn;
+    const reply = same ? newest : this.#append(ReplyKind.Nak);
+    fill(reply, psn, psn, syndrome, msn);
   }
 
   /**
-   * Owes a READ or atomic answer. A repeated request may be older than answers still waiting: answers leave in PSN order,
-   * and those behind it start over, since the requester has gone back (ref:conformance RSP-PSN-13).
+   * Owes a READ or atomic answer from `psn` to `lastPsn`. A repeated request may be older than replies still waiting: it
+   * goes before them, and answers behind it start over, since the requester has gone back. If it asks for the rest of an
+   * answer still being sent, it takes that one's place (ref:conformance RSP-PSN-13, ACK-05).
    */
-  answer(kind: ReplyKind, psn: number, syndrome: number, msn: number, repeated: boolean): Reply {
-    for (let i = this.#head; i < this.#replies.length; i++) {
-      const waiting = this.#replies[i] as Reply;
-      if (waiting.kind >= ReplyKind.Read && waiting.psn >= psn) return this.#insertAnswer(i, kind, psn, syndrome, msn);
-    }
-    this.answers += 1;
-    const reply = this.#append(kind, psn, syndrome, msn);
-    reply.repeated = repeated;
-    return reply;
-  }
-
-  #insertAnswer(at: number, kind: ReplyKind, psn: number, syndrome: number, msn: number): Reply {
+  answer(kind: ReplyKind, psn: number, lastPsn: number, msn: number, repeated: boolean): Reply {
+    let at = this.#replies.length;
+    while (at > this.#head && (this.#replies[at - 1] as Reply).lastPsn >= psn) at -= 1;
     for (let i = at; i < this.#replies.length; i++) (this.#replies[i] as Reply).sent = 0;
-    const same = this.#replies[at] as Reply;
-    if (same.psn === psn && same.kind === kind) return same;
-    this.answers += 1;
-    const reply = this.#fresh(kind, psn, syndrome, msn);
-    reply.repeated = true;
-    this.#replies.splice(at, 0, reply);
+    let reply = this.#replies[at];
+    if (reply === undefined || reply.kind !== kind || reply.psn > psn) {
+      reply = this.#insert(at, kind);
+      reply.repeated = repeated;
+      if (repeated) this.repeats += 1;
+      else this.answers += 1;
+    }
+    fill(reply, psn, lastPsn, Syndrome.Ack, msn);
     return reply;
   }
 
-  #append(kind: ReplyKind, psn: number, syndrome: number, msn: number): Reply {
-    const reply = this.#fresh(kind, psn, syndrome, msn);
-    this.#replies.push(reply);
-    return reply;
+  #append(kind: ReplyKind): Reply {
+    return this.#insert(this.#replies.length, kind);
   }
 
-  #fresh(kind: ReplyKind, psn: number, syndrome: number, msn: number): Reply {
+  #insert(at: number, kind: ReplyKind): Reply {
     const reply = this.#spare.pop() ?? new Reply();
     reply.kind = kind;
-    reply.psn = psn;
-    reply.syndrome = syndrome;
-    reply.msn = msn;
     reply.sent = 0;
     reply.repeated = false;
+    if (at === this.#replies.length) this.#replies.push(reply);
+    else this.#replies.splice(at, 0, reply);
     return reply;
   }
+
+  /** Spent slots must not pile up in a queue that is never empty. */
+  #compact(): void {
+    if (this.#head === this.#replies.length) this.#replies.length = 0;
+    else if (this.#head >= COMPACT_AT && this.#head * 2 >= this.#replies.length) {
+      this.#replies.copyWithin(0, this.#head);
+      this.#replies.length -= this.#head;
+    } else return;
+    this.#head = 0;
+  }
+}
+
+function fill(reply: Reply, psn: number, lastPsn: number, syndrome: number, msn: number): void {
+  reply.psn = psn;
+  reply.lastPsn = lastPsn;
+  reply.syndrome = syndrome;
+  reply.msn = msn;
 }

@@ -29,6 +29,9 @@ import { WcOpcode, WcStatus } from './work.ts';
 export const Reception = { Executed: 0, Duplicate: 1, OutOfSequence: 2, Dropped: 3, NotReady: 4, Refused: 5 } as const;
 export type Reception = (typeof Reception)[keyof typeof Reception];
 
+/** While so many replies wait, requests are dropped as if the network had lost them: more than any honest peer can cause. */
+const MAX_REPLIES = 1024;
+
 const Open = { None: 0, Send: 1, Write: 2 } as const;
 type Open = (typeof Open)[keyof typeof Open];
 
@@ -73,6 +76,7 @@ export class Responder {
 
   /** Takes one request of this queue pair's service. */
   handle(frame: Frame, queue: RecvQueue, config: QpConfig): Reception {
+    if (this.replies.length >= MAX_REPLIES) return Reception.Dropped;
     const distance = psnDiff(frame.psn, this.expected & PSN_MASK);
     if (distance > 0) return this.#future();
     if (distance < 0) return this.#duplicate(frame, this.expected + distance, config);
@@ -144,7 +148,7 @@ export class Responder {
   #duplicate(frame: Frame, psn: number, config: QpConfig): Reception {
     if ((frame.flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) {
       // Twice the limit: whoever repeats faster than we answer is not a peer that lost something.
-      if (this.replies.answers >= config.maxDestRdAtomic * 2) return Reception.Dropped;
+      if (this.replies.repeats >= config.maxDestRdAtomic * 2) return Reception.Dropped;
       return this.#replay.repeat(frame, psn, config.mtu, this.replies, this.msn)
         ? Reception.Duplicate
         : Reception.Dropped;
@@ -305,7 +309,7 @@ export class Responder {
     kept.region = this.#target;
     kept.offset = this.#targetOffset;
     kept.length = length;
-    const reply = this.replies.answer(ReplyKind.Read, this.expected, Syndrome.Ack, this.msn, false);
+    const reply = this.replies.answer(ReplyKind.Read, this.expected, kept.lastPsn, this.msn, false);
     reply.region = this.#target;
     reply.offset = this.#targetOffset;
     reply.length = length;
@@ -316,7 +320,7 @@ export class Responder {
     this.#countMessage();
     const kept = this.#replay.remember(frame.opcode, this.expected, 1, config.maxDestRdAtomic);
     executeAtomic(frame, (this.#target as MemoryRegion).view, this.#targetOffset, kept);
-    const reply = this.replies.answer(ReplyKind.Atomic, this.expected, Syndrome.Ack, this.msn, false);
+    const reply = this.replies.answer(ReplyKind.Atomic, this.expected, this.expected, this.msn, false);
     reply.originalHi = kept.originalHi;
     reply.originalLo = kept.originalLo;
     this.#newestAck = this.expected;
