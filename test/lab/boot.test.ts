@@ -96,6 +96,13 @@ describeWithLab('a guest with Linux 6.12', () => {
     expect((await guest.run('ps | grep -c "[s]leep 1001"')).stdout).toBe('0\n');
   });
 
+  it('loads further modules with all they need, when asked', async () => {
+    const { code, stderr } = await guest.run(
+      'modprobe -a nvme-rdma nvmet-rdma brd && [ -e /dev/nvme-fabrics ] && nvme version',
+    );
+    expect(code, stderr).toBe(0);
+  });
+
   it('says so when a file of the guest cannot be read', async () => {
     await expect(guest.readFile('/no such file')).rejects.toMatchObject({ code: 'ERR_ROCE_ARGUMENT' });
   });

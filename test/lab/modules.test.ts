@@ -73,7 +73,7 @@ describe('resolveModules', () => {
     const modules = await resolveModules(['virtio_pci', 'crc32_generic', 'rdma_rxe', 'rdma_ucm'], source);
     expect(modules.map(({ name }) => name)).toEqual(['ib_core', 'udp_tunnel', 'rdma_rxe', 'rdma_cm', 'rdma_ucm']);
     expect(writeModulesDep(modules)).toBe(
-      'ib_core.ko:\nudp_tunnel.ko:\nrdma_rxe.ko: ib_core.ko udp_tunnel.ko\nrdma_cm.ko: ib_core.ko\nrdma_ucm.ko: rdma_cm.ko\n',
+      'ib_core.ko:\nudp_tunnel.ko:\nrdma_rxe.ko: udp_tunnel.ko ib_core.ko\nrdma_cm.ko: ib_core.ko\nrdma_ucm.ko: rdma_cm.ko ib_core.ko\n',
     );
   });
 

@@ -207,7 +207,7 @@ function isKernelPath(path: string): boolean {
 const KERNEL_IMAGE = /^(?:boot\/vmlinuz-[^/]+|usr\/lib\/modules\/[^/]+\/vmlinuz)$/;
 const MANIFEST = 'manifest.json';
 /** Raised when the code changes what it makes of the same recipe. */
-const RECIPE_VERSION = 3;
+const RECIPE_VERSION = 4;
 
 function userlandRecipe(): string {
   return hash([RECIPE_VERSION, recipe.USERLAND_SUITE, recipe.USERLAND_PROGRAMS, INIT_SCRIPT, AGENT_SCRIPT]);

@@ -67,9 +67,21 @@ export async function resolveModules(
   return [...ordered.values()];
 }
 
-/** The modules.dep that busybox's modprobe reads, for modules that lie side by side in one directory. */
+/**
+ * The modules.dep that modprobe reads, for modules that lie side by side in one directory, given in the order they load. As depmod
+ * writes it: everything a module needs, directly or not, to be loaded from the right to the left (modules.dep(5)).
+ */
 export function writeModulesDep(modules: readonly KernelModule[]): string {
-  return modules
-    .map((module) => `${module.name}.ko:${module.depends.map((name) => ` ${name}.ko`).join('')}\n`)
-    .join('');
+  const closures = new Map<string, Set<string>>();
+  const lines: string[] = [];
+  for (const module of modules) {
+    const closure = new Set(module.depends);
+    for (const name of module.depends) {
+      for (const further of closures.get(name) ?? []) closure.add(further);
+    }
+    closures.set(module.name, closure);
+    const needed = modules.filter(({ name }) => closure.has(name)).reverse();
+    lines.push(`${module.name}.ko:${needed.map(({ name }) => ` ${name}.ko`).join('')}\n`);
+  }
+  return lines.join('');
 }
