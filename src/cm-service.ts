@@ -1,6 +1,9 @@
 /**
  * Connecting and listening as an application sees it: promises and iterators over the connection manager's machine, and the
  * queue pair's way to RTS with the numbers both sides agreed on, in the order rdma_cm takes.
+ *
+ * The starting PSN in REQ and REP is where the *other* side begins to send: it is the sender's own rq_psn (seen in the
+ * captures of rdma_rxe: the first SEND of the active side carries the PSN of the REP).
  */
 import { IpAddress } from '../packets/address.ts';
 import { CmRejReason, RdmaPortSpace, rdmaServiceId } from '../packets/cm/index.ts';
@@ -27,7 +30,7 @@ type Conversation =
       readonly options: ConnectOptions;
       readonly remote: IpAddress;
       readonly local: IpAddress;
-      readonly sqPsn: number;
+      readonly rqPsn: number;
       readonly promise: Settle;
     }
   | { readonly kind: 'requested'; readonly request: ConnectionRequest }
@@ -70,7 +73,7 @@ export class CmService {
     const remote = typeof options.address === 'string' ? IpAddress.parse(options.address) : options.address;
     await this.#device.resolve(remote);
     const local = this.#device.sourceFor(remote);
-    const sqPsn = this.#device.random.u32() & PSN_MASK;
+    const rqPsn = this.#device.random.u32() & PSN_MASK;
     this.#toInit(options.qp, options.responderResources ?? DEFAULT_DEPTH);
     return new Promise((resolve, reject) => {
       const id = this.#manager.connect(this.#device.now(), {
@@ -79,7 +82,7 @@ export class CmService {
         remote,
         localPort: options.localPort ?? 0xc0_00 | (this.#device.random.u32() & 0x3f_ff),
         qpn: options.qp.qpn,
-        startingPsn: sqPsn,
+        startingPsn: rqPsn,
         mtu: mtuCode(options.mtu ?? this.#device.activeMtu),
         initiatorDepth: options.initiatorDepth ?? DEFAULT_DEPTH,
         responderResources: options.responderResources ?? DEFAULT_DEPTH,
@@ -90,7 +93,7 @@ export class CmService {
         ...(options.cmResponseTimeout === undefined ? {} : { cmResponseTimeout: options.cmResponseTimeout }),
         ...(options.maxCmRetries === undefined ? {} : { maxCmRetries: options.maxCmRetries }),
       });
-      this.#conversations.set(id, { kind: 'connecting', options, remote, local, sqPsn, promise: { resolve, reject } });
+      this.#conversations.set(id, { kind: 'connecting', options, remote, local, rqPsn, promise: { resolve, reject } });
       this.#device.cmTouched();
     });
   }
@@ -118,20 +121,20 @@ export class CmService {
       const { qp } = options;
       const initiatorDepth = Math.min(options.initiatorDepth ?? DEFAULT_DEPTH, request.responderResources);
       const responderResources = Math.min(options.responderResources ?? DEFAULT_DEPTH, request.initiatorDepth);
-      const sqPsn = this.#device.random.u32() & PSN_MASK;
+      const rqPsn = this.#device.random.u32() & PSN_MASK;
       this.#toInit(qp, responderResources);
       qp.modifyNow({
         state: QpState.Rtr,
         av: { destination: request.remoteAddress, source: request.localAddress },
         destQpn: request.req.localQpn,
-        rqPsn: request.req.startingPsn,
+        rqPsn,
         mtu: mtuOfCode(request.req.pathMtu),
         maxDestRdAtomic: responderResources,
         minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
       });
       qp.modifyNow({
         state: QpState.Rts,
-        sqPsn,
+        sqPsn: request.req.startingPsn,
         timeout: options.ackTimeout ?? (request.req.primaryPath.localAckTimeout || DEFAULT_ACK_TIMEOUT),
         retryCnt: request.req.retryCount,
         rnrRetry: request.req.rnrRetryCount,
@@ -139,7 +142,7 @@ export class CmService {
       });
       this.#manager.accept(this.#device.now(), request.id, {
         qpn: qp.qpn,
-        startingPsn: sqPsn,
+        startingPsn: rqPsn,
         initiatorDepth,
         responderResources,
         rnrRetryCount: options.rnrRetryCount ?? DEFAULT_RETRY,
@@ -279,21 +282,21 @@ export class CmService {
     event: Extract<CmEvent, { type: 'connect-response' }>,
     conversation: Extract<Conversation, { kind: 'connecting' }>,
   ): void {
-    const { options, remote, local, sqPsn, promise } = conversation;
+    const { options, remote, local, rqPsn, promise } = conversation;
     const { qp } = options;
     try {
       qp.modifyNow({
         state: QpState.Rtr,
         av: { destination: remote, source: local },
         destQpn: event.rep.localQpn,
-        rqPsn: event.rep.startingPsn,
+        rqPsn,
         mtu: options.mtu ?? this.#device.activeMtu,
         maxDestRdAtomic: event.responderResources,
         minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
       });
       qp.modifyNow({
         state: QpState.Rts,
-        sqPsn,
+        sqPsn: event.rep.startingPsn,
         timeout: options.ackTimeout ?? DEFAULT_ACK_TIMEOUT,
         retryCnt: options.retryCount ?? DEFAULT_RETRY,
         rnrRetry: Math.min(event.rep.rnrRetryCount, options.maxRnrRetry ?? 7),

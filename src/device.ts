@@ -259,13 +259,13 @@ export class Device implements Machine {
 
   transmit(writer: FrameWriter): boolean {
     const now = this.now();
-    this.#paths.neighbours?.poll(now, writer);
-    const more = this.gsi.transmit(now, writer);
+    const neighboursOwe = this.#paths.neighbours?.poll(now, writer) ?? false;
+    const managerOwes = this.gsi.transmit(now, writer);
     const before = writer.count;
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
     this.#settle();
-    return more || queued;
+    return neighboursOwe || managerOwes || queued;
   }
 
   nextDeadline(): number {
