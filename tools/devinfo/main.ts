@@ -18,7 +18,7 @@ export function devinfoCommand(): Command {
 }
 
 async function run(flags: DevinfoFlags): Promise<void> {
-  await withDevice(flags, async ({ device }) => {
+  await withDevice(flags, async (device) => {
     const options = { version: packageVersion(), verbose: flags.verbose ?? false };
     process.stdout.write(`${describeDevice(device, options).join('\n')}\n`);
   });

@@ -25,6 +25,7 @@ export async function runRpingServer(
   if (address !== undefined && !device.addresses.some((prefix) => prefix.address.equals(address)))
     throw new RoceError('ERR_ROCE_ADDRESS', `${address} is not an address of this device`);
   const listener = device.cm.listen(options.port);
+  if (options.debug === true) output.line('rdma_listen');
   const stop = (): void => listener.close();
   if (signal?.aborted === true) stop();
   else signal?.addEventListener('abort', stop);

@@ -1,0 +1,110 @@
+/**
+ * Opens a device on a real wire: link, capture, driver and device put together. The simulated world has its own way (`World`).
+ */
+import { randomBytes, randomFillSync } from 'node:crypto';
+import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
+import { RoceError } from '../packets/errors.ts';
+import type { Random } from '../transport/index.ts';
+import { monotonicNs } from './clock.ts';
+import { Device, type DeviceLimits } from './device.ts';
+import { Driver } from './driver.ts';
+import { CaptureLink, type CaptureSink, type Link, openLink } from './links/index.ts';
+
+export interface OpenDeviceOptions {
+  /** Which wire, as on the command line: `qemu:/tmp/guest.sock`, `qemu:/tmp/guest.sock,connect`. */
+  readonly link: string;
+  /** Our addresses with their prefix lengths, `10.0.0.1/24`, `fd00::1/64`; at least one. */
+  readonly addresses: readonly string[];
+  /** Default: a random locally administered one. */
+  readonly mac?: string;
+  /** Largest IP packet of the wire, in bytes; default the link's. */
+  readonly mtu?: number;
+  /** Router for destinations that are on none of our subnets. */
+  readonly gateway?: string;
+  readonly name?: string;
+  readonly limits?: Partial<DeviceLimits>;
+  /** Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need. */
+  readonly captureSink?: CaptureSink | ((link: Link) => CaptureSink);
+}
+
+export interface OpenDevice {
+  readonly device: Device;
+  readonly link: Link;
+  /** Resolves when the wire is gone: with undefined after `close`, with the reason otherwise. The device is closed then. */
+  readonly closed: Promise<RoceError | undefined>;
+  /** Closes the device, sends what it still has to say, and closes the wire. May be called more than once. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a device; when it resolves, frames can be sent.
+ *
+ * @throws RoceError ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT for bad options, ERR_ROCE_LINK_UNAVAILABLE for a wire that is not to be had
+ */
+export async function openDevice(options: OpenDeviceOptions): Promise<OpenDevice> {
+  const { mtu } = options;
+  const addresses = options.addresses.map((text) => IpPrefix.parse(text));
+  const mac = options.mac === undefined ? randomMac() : checkedMac(options.mac);
+  const link = captured(openLink(options.link, mtu === undefined ? {} : { mtu }), options.captureSink);
+  const driver = new Driver(link);
+  const device = new Device({
+    host: driver.host,
+    random: new SystemRandom(),
+    medium: link.medium,
+    mac,
+    addresses,
+    mtu: link.mtu,
+    ...(options.gateway === undefined ? {} : { gateway: IpAddress.parse(options.gateway) }),
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+  });
+  await driver.start(device);
+  // Whoever waits for something on a wire that is gone would wait for ever.
+  void driver.closed.then(() => device.close());
+  return {
+    device,
+    link,
+    closed: driver.closed,
+    close: async () => {
+      device.close();
+      await driver.close();
+    },
+  };
+}
+
+function captured(link: Link, sink: OpenDeviceOptions['captureSink']): Link {
+  if (sink === undefined) return link;
+  return new CaptureLink(link, typeof sink === 'function' ? sink(link) : sink, monotonicNs);
+}
+
+/** Unpredictable numbers: keys, queue pair numbers and sequence numbers must not be guessed (ref:hostile#3). */
+class SystemRandom implements Random {
+  readonly #pool = new Uint32Array(POOL_WORDS);
+  #next = POOL_WORDS;
+
+  u32(): number {
+    if (this.#next === POOL_WORDS) {
+      randomFillSync(this.#pool);
+      this.#next = 0;
+    }
+    return this.#pool[this.#next++] ?? 0;
+  }
+}
+
+/** Unicast, and of the range that nobody is assigned. */
+function randomMac(): MacAddress {
+  const mac = Uint8Array.from(randomBytes(6));
+  mac[0] = ((mac[0] ?? 0) & ~GROUP_BIT) | LOCAL_BIT;
+  return mac;
+}
+
+function checkedMac(text: string): MacAddress {
+  const mac = parseMac(text);
+  if (((mac[0] ?? 0) & GROUP_BIT) !== 0)
+    throw new RoceError('ERR_ROCE_ADDRESS', `${text} is a group address and cannot be a device's`);
+  return mac;
+}
+
+const GROUP_BIT = 0x01;
+const LOCAL_BIT = 0x02;
+const POOL_WORDS = 256;

@@ -1,0 +1,107 @@
+/**
+ * The program behind the `roce` command. Owns the list of subcommands, each loaded only when it is asked for, and the conventions on errors:
+ * a bad command line is one line on standard error and exit code 2, a `RoceError` one line and exit code 1. Anything else is
+ * a bug of ours and keeps its stack.
+ */
+import { Command, CommanderError } from 'commander';
+import { RoceError } from '../packets/errors.ts';
+import { packageVersion } from './package-version.ts';
+
+interface Subcommand {
+  readonly name: string;
+  readonly description: string;
+  readonly load: () => Promise<Command>;
+}
+
+const SUBCOMMANDS: readonly Subcommand[] = [
+  {
+    name: 'demo',
+    description: 'two queue pairs on a simulated wire, their packets as a ladder',
+    load: async () => (await import('./demo/main.ts')).demoCommand(),
+  },
+  {
+    name: 'rping',
+    description: 'RDMA ping-pong over a connection, client or server; speaks to rping of rdmacm-utils',
+    load: async () => (await import('./rping/main.ts')).rpingCommand(),
+  },
+  {
+    name: 'dump',
+    description: 'print the frames of a capture file (pcap or pcapng), RoCEv2 in full',
+    load: async () => (await import('./dump/index.ts')).dumpCommand(),
+  },
+  {
+    name: 'lab',
+    description: 'Linux guests with rdma_rxe, under qemu, from Debian packages',
+    load: async () => (await import('./lab/main.ts')).labCommand(),
+  },
+  {
+    name: 'devinfo',
+    description: 'open a device and print its attributes, as ibv_devinfo does',
+    load: async () => (await import('./devinfo/main.ts')).devinfoCommand(),
+  },
+];
+
+const EXIT_FAILED = 1;
+const EXIT_BAD_COMMAND_LINE = 2;
+
+/** Where the program's own words go; what commands print goes to standard output and standard error. */
+export interface ProgramOutput {
+  out(text: string): void;
+  err(text: string): void;
+}
+
+/** Runs a command line, without the program's name; resolves with the exit code, or undefined where a command has set its own. */
+export async function runProgram(args: readonly string[], output: ProgramOutput): Promise<number | undefined> {
+  const program = new Command('roce')
+    .description('RoCEv2 in user space: run, watch and debug RDMA over Ethernet')
+    .version(packageVersion(), '--version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .helpCommand(true);
+  const wanted = args[0] === 'help' ? args[1] : args[0];
+  for (const { name, description, load } of SUBCOMMANDS) {
+    program.addCommand(name === wanted ? await load() : new Command(name).description(description));
+  }
+  adopt(program, 'roce', output);
+  try {
+    if (wanted === undefined && args.length === 0) program.error('error: a command is missing; roce --help lists them');
+    if (wanted !== undefined && !wanted.startsWith('-') && !SUBCOMMANDS.some(({ name }) => name === wanted))
+      program.error(`error: unknown command '${wanted}'; roce --help lists them`);
+    await program.parseAsync(args, { from: 'user' });
+    return undefined;
+  } catch (error) {
+    return exitCodeFor(error, wanted === undefined ? 'roce' : `roce ${wanted}`, output);
+  }
+}
+
+/** Makes a command and all below it speak and end as the conventions say. */
+function adopt(command: Command, path: string, output: ProgramOutput): void {
+  command
+    .exitOverride()
+    .showSuggestionAfterError(false)
+    .configureOutput({
+      writeOut: output.out,
+      writeErr: output.err,
+      outputError: (text, write) => write(`${path}: ${oneLine(text.replace(/^error: /, ''))}\n`),
+    });
+  for (const child of command.commands) adopt(child, `${path} ${child.name()}`, output);
+}
+
+function oneLine(text: string): string {
+  return text.trim().replace(/\s*\n\s*/g, ' ');
+}
+
+/** Says what is left to say. @throws what is a bug */
+function exitCodeFor(error: unknown, path: string, output: ProgramOutput): number {
+  // commander has said it already; help and version are no error.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_BAD_COMMAND_LINE;
+  if (error instanceof RoceError || isSystemError(error)) {
+    output.err(`${path}: ${oneLine(error.message)}\n`);
+    return EXIT_FAILED;
+  }
+  throw error;
+}
+
+/** A file that is missing, a directory that cannot be written: the system's own sentence names it. */
+function isSystemError(error: unknown): error is Error {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}

@@ -1,0 +1,95 @@
+/**
+ * `roce rping`: the command line of rping, plus the options that open a device.
+ */
+import { Command, Option } from 'commander';
+import { type IpAddress, IpPrefix, RoceError } from '../../src/index.ts';
+import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
+import { runRpingClient } from './client.ts';
+import { DEFAULT_PING_BYTES, MAX_PING_BYTES, MIN_PING_BYTES, RPING_PORT } from './protocol.ts';
+import { runRpingServer } from './server.ts';
+import type { RpingOptions, RpingOutput } from './session.ts';
+
+interface RpingFlags extends LinkFlags {
+  readonly s?: boolean;
+  readonly c?: boolean;
+  readonly a?: IpAddress;
+  readonly I?: IpAddress;
+  readonly p: number;
+  readonly v?: boolean;
+  readonly V?: boolean;
+  readonly d?: boolean;
+  readonly S: number;
+  readonly C: number;
+  readonly P?: boolean;
+  readonly q?: boolean;
+}
+
+export function rpingCommand(): Command {
+  const command = new Command('rping')
+    .description('RDMA ping-pong over a connection, client or server; speaks to rping of rdmacm-utils')
+    .addOption(new Option('-s', 'server').conflicts('c'))
+    .option('-c', 'client')
+    .option('-a <address>', "server: take clients on this address only; client: the server's address", parseAddress)
+    .option('-I <address>', 'client: our address to connect from, one of --ip', parseAddress)
+    .option('-p <port>', 'port', integer(0, 65_535), RPING_PORT)
+    .option('-v', 'print the data of each ping')
+    .option('-V', 'compare what came back with what was sent')
+    .option('-d', 'tell every step')
+    .option('-S <bytes>', 'size of a ping', integer(MIN_PING_BYTES, MAX_PING_BYTES), DEFAULT_PING_BYTES)
+    .option('-C <count>', 'number of pings, 0 for no end', integer(0, 2 ** 31 - 1), 0)
+    .option('-P', 'server: serve any number of clients, at the same time too')
+    .option('-q', 'move the queue pair to its states ourselves');
+  return addLinkOptions(command).action((flags: RpingFlags) => run(command, flags));
+}
+
+async function run(command: Command, flags: RpingFlags): Promise<void> {
+  if (flags.s !== true && flags.c !== true) command.error('error: choose one of -s (server) and -c (client)');
+  const options = {
+    port: flags.p,
+    size: flags.S,
+    verbose: flags.v ?? false,
+    debug: flags.d ?? false,
+    ownQp: flags.q ?? false,
+  };
+  if (flags.s === true) await serve(command, flags, options);
+  else await ping(command, flags, options);
+}
+
+async function serve(command: Command, flags: RpingFlags, options: RpingOptions): Promise<void> {
+  if (flags.I !== undefined) command.error('error: -I is for the client');
+  const address = flags.a === undefined || isUnspecified(flags.a) ? {} : { address: flags.a };
+  const persistent = flags.P ?? false;
+  const code = await withDevice(flags, (device, signal) => {
+    return runRpingServer(device, { ...options, ...address, persistent, signal }, terminal);
+  });
+  exitWith(code);
+}
+
+async function ping(command: Command, flags: RpingFlags, options: RpingOptions): Promise<void> {
+  const { a: address, I: source, C: count } = flags;
+  if (address === undefined) command.error('error: the client needs -a, the address of the server');
+  if (flags.P === true) command.error('error: -P is for the server');
+  const validate = flags.V ?? false;
+  const from = source === undefined ? flags : { ...flags, ip: onlySource(flags.ip, source) };
+  const code = await withDevice(from, (device, signal) => {
+    return runRpingClient(device, { ...options, address, count, validate, signal }, terminal);
+  });
+  exitWith(code);
+}
+
+/** A device with one address speaks from it. */
+function onlySource(prefixes: readonly string[], source: IpAddress): string[] {
+  const chosen = prefixes.filter((prefix) => IpPrefix.parse(prefix).address.equals(source));
+  if (chosen.length === 0) throw new RoceError('ERR_ROCE_ADDRESS', `${source} is not one of our addresses (--ip)`);
+  return chosen;
+}
+
+/** 0.0.0.0 and ::0, which rping takes for "any". */
+function isUnspecified(address: IpAddress): boolean {
+  return ['0.0.0.0', '::'].includes(address.toString());
+}
+
+const terminal: RpingOutput = {
+  line: (text) => process.stdout.write(`${text}\n`),
+  complaint: (text) => process.stderr.write(`${text}\n`),
+};
