@@ -108,7 +108,8 @@ function run(args: readonly string[]): Promise<string> {
   });
 }
 
-// No name look-ups, the same whatever the user has configured; RPC-over-RDMA guesses from payload bytes and is off.
-const STEADY_OPTIONS = ['-n', '--disable-protocol', 'rpcordma'];
+// No name look-ups, the same whatever the user has configured. Payload is not guessed at: random bytes look like some protocol
+// now and then, and a guess that fails is reported as a malformed packet.
+const STEADY_OPTIONS = ['-n', '--disable-protocol', 'rpcordma', '-o', 'infiniband.identify_payload:FALSE'];
 const FIELD_SEPARATOR = '\x01';
 const VALUE_SEPARATOR = '\x02';
