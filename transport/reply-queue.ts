@@ -66,12 +66,7 @@ export class ReplyQueue {
   shift(): void {
     const reply = this.#replies[this.#head];
     if (reply === undefined) return;
-    if (reply.kind >= ReplyKind.Read) {
-      if (reply.repeated) this.repeats -= 1;
-      else this.answers -= 1;
-    }
-    reply.region = undefined;
-    this.#spare.push(reply);
+    this.#recycle(reply);
     this.#head += 1;
     this.#compact();
   }
@@ -108,11 +103,31 @@ export class ReplyQueue {
       else this.answers += 1;
     }
     fill(reply, psn, lastPsn, Syndrome.Ack, msn);
+    if (kind === ReplyKind.Read) this.#forgetCovered(at + 1, lastPsn);
     return reply;
+  }
+
+  /** Answers from `at` on that an earlier repetition brings as well: requests for them overtook its request on the way. */
+  #forgetCovered(at: number, lastPsn: number): void {
+    let end = at;
+    for (let reply = this.#replies[end]; reply !== undefined && reply.lastPsn <= lastPsn; reply = this.#replies[end]) {
+      this.#recycle(reply);
+      end += 1;
+    }
+    if (end > at) this.#replies.splice(at, end - at);
   }
 
   #append(kind: ReplyKind): Reply {
     return this.#insert(this.#replies.length, kind);
+  }
+
+  #recycle(reply: Reply): void {
+    if (reply.kind >= ReplyKind.Read) {
+      if (reply.repeated) this.repeats -= 1;
+      else this.answers -= 1;
+    }
+    reply.region = undefined;
+    this.#spare.push(reply);
   }
 
   #insert(at: number, kind: ReplyKind): Reply {
