@@ -19,6 +19,12 @@ import { copyBytes } from './segments.ts';
 import type { SendEntry, SendQueue } from './send-queue.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
+/**
+ * A READ waits until it and all that is unacknowledged before it fit half the PSN space; else the peer would take a
+ * repetition of the oldest for the future (ref:wire#8). Other requests are kept far below this by `maxUnacked`.
+ */
+const MAX_PSN_SPAN = 2 ** 23;
+
 export class Requester {
   /** Queue position of the request the next packet belongs to. */
   position = 0;
@@ -51,7 +57,7 @@ export class Requester {
     if (this.position === queue.tail || this.psn - una >= config.maxUnacked) return false;
     if (this.position === this.#faultyPosition) return queue.head === this.position;
     const entry = queue.at(this.position);
-    return entry.started || (mayStart && this.#mayStart(entry, config));
+    return entry.started || (mayStart && this.#mayStart(entry, config, una));
   }
 
   /** Sends at most one packet. `una` is the oldest unacknowledged PSN. */
@@ -95,16 +101,16 @@ export class Requester {
     this.#sinceAckReq = 0;
   }
 
-  #mayStart(entry: SendEntry, config: QpConfig): boolean {
+  #mayStart(entry: SendEntry, config: QpConfig, una: number): boolean {
+    if (this.psn + packetsOf(entry, config.mtu) - una > MAX_PSN_SPAN && entry.wantsAnswer) return false;
     if (this.outstanding === 0) return true;
     if (entry.fence) return false;
     return !entry.wantsAnswer || this.outstanding < config.maxRdAtomic;
   }
 
   #start(entry: SendEntry, config: QpConfig): void {
-    const packets = entry.isAtomic ? 1 : Math.max(1, Math.ceil(entry.length / config.mtu));
     entry.firstPsn = this.psn;
-    entry.lastPsn = this.psn + packets - 1;
+    entry.lastPsn = this.psn + packetsOf(entry, config.mtu) - 1;
     this.#offset = 0;
     if (entry.wantsAnswer) this.outstanding += 1;
   }
@@ -176,6 +182,11 @@ export class Requester {
     writer.end(template, at + (OPCODE_HEADER_BYTES[opcode] as number));
     this.psn += 1;
   }
+}
+
+/** PSNs a request takes: one a packet, for a READ one a response packet. */
+function packetsOf(entry: SendEntry, mtu: number): number {
+  return entry.isAtomic ? 1 : Math.max(1, Math.ceil(entry.length / mtu));
 }
 
 /** Local errors that stop a request before a packet of it leaves; checked again for every packet, as keys may die. */

@@ -123,14 +123,14 @@ export function parseBytes(
 }
 
 /** Takes one frame of the subject apart, after checking what holds of every frame it may send. */
-export function readFrame(bytes: Uint8Array, firstPsn: (opcode: number) => number): Packet {
+export function readFrame(bytes: Uint8Array, firstPsn: number, config = { pkey: 0xff_ff, migReq: 1 }): Packet {
   const { frame, status, icrc } = parseBytes(bytes);
   expect(status).toBe(FrameStatus.Ok);
   expect(icrc).toBe(true);
   expect(frameSourceIs(frame, SUBJECT_IP) && frameDestinationIs(frame, PEER_IP)).toBe(true);
   expect(frame.destQpn).toBe(PEER_QPN);
-  expect(frame.pkey).toBe(0xff_ff);
-  expect(frame.migReq).toBe(1);
+  expect(frame.pkey).toBe(config.pkey);
+  expect(frame.migReq).toBe(config.migReq);
   expect([frame.fecn, frame.becn]).toEqual([0, 0]);
   expect((frame.payloadLength + frame.padCount) % 4).toBe(0);
   const { bthOffset: bth, opcode, view } = frame;
@@ -138,7 +138,7 @@ export function readFrame(bytes: Uint8Array, firstPsn: (opcode: number) => numbe
   const at = (table: Int8Array): number => ((table[opcode] ?? -1) < 0 ? -1 : bth + (table[opcode] ?? 0));
   const packet: { -readonly [K in keyof Packet]: Packet[K] } = {
     opcode,
-    psn: psnDiff(frame.psn, firstPsn(opcode)),
+    psn: psnDiff(frame.psn, firstPsn),
     ackReq: frame.ackReq === 1,
     solicited: frame.solicited === 1,
     payload: bytes.slice(frame.payloadOffset, frame.payloadOffset + frame.payloadLength),
