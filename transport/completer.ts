@@ -163,9 +163,13 @@ export class Completer {
     return Outcome.Rnr;
   }
 
-  /** A sequence NAK, spoken or implied. Ignored while an earlier one is still being acted upon. */
+  /**
+   * A sequence NAK, spoken or implied. Ignored while an earlier one is still being acted upon, and during an RNR wait:
+   * rdma_rxe sends one for the packet behind the refused one (ref:conformance RNR-06, RNR-13).
+   */
   #impliedNak(from: number): Outcome {
-    return this.#retrying && this.ackedTo === this.una ? Outcome.Ignore : this.#retry(from);
+    const acting = this.#retrying || this.rnrDeadline !== Number.POSITIVE_INFINITY;
+    return acting && this.ackedTo === this.una ? Outcome.Ignore : this.#retry(from);
   }
 
   /** Progress refills the retry counter before this retry is taken from it (ref:conformance REQ-23). */
