@@ -185,9 +185,8 @@ export class Completer {
 
   /** READ RESPONSE or ATOMIC ACKNOWLEDGE. */
   #answer(psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): Outcome {
-    if (waiting === undefined) return Outcome.Ignore;
-    const expected = waiting.firstPsn + waiting.answered;
-    if (psn < expected) return Outcome.Ignore;
+    const expected = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
+    if (waiting === undefined || psn < expected) return this.#misplaced(psn);
     // Whoever answers this request has executed all requests before it (ref:conformance RD-17).
     this.#advanceTo(expected);
     if (psn > expected) return this.#impliedNak(expected);
@@ -195,6 +194,13 @@ export class Completer {
     if (this.status !== WcStatus.Success) return Outcome.Fatal;
     waiting.answered += 1;
     return this.#advanceTo(expected + 1);
+  }
+
+  /** Data for a SEND or WRITE: a bad response when its turn has come, else nothing (ref:conformance REQ-31). */
+  #misplaced(psn: number): Outcome {
+    if (psn !== this.una) return Outcome.Ignore;
+    this.status = WcStatus.BadRespErr;
+    return Outcome.Fatal;
   }
 
   #advanceTo(psn: number): Outcome {
