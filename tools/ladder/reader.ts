@@ -1,0 +1,163 @@
+/**
+ * Turns frames into ladder steps. Frames must come in the order in which they were sent: the reader remembers the PSNs it has
+ * seen, to count them from the first and to tell a repetition from something new.
+ *
+ * Owns that memory, one entry for each queue pair that makes requests. Never keeps a frame and never draws. Any bytes will do.
+ * Rules: ref:wire#7 (an answer carries the PSN of the request it answers).
+ */
+
+import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../packets/aeth.ts';
+import { parseCmMad } from '../../packets/cm/index.ts';
+import { formatAeth, formatFrame } from '../../packets/format.ts';
+import { Frame, FrameStatus, type Medium, parseFrame } from '../../packets/frame.ts';
+import { GSI_QPN } from '../../packets/mad.ts';
+import { AETH_AT, OpFlag, opcodeInfo, RETH_AT, SERVICE_MASK, Service } from '../../packets/opcode.ts';
+import { psnDiff } from '../../packets/psn.ts';
+import { rethDmaLength } from '../../packets/reth.ts';
+import { type LadderStep, Mark } from './step.ts';
+
+export interface LadderReaderOptions {
+  readonly medium: Medium;
+}
+
+/** A frame as its sender sent it. Bytes are read during the call only. */
+export interface SeenFrame {
+  readonly timeNs: number;
+  readonly fromLeft: boolean;
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly start: number;
+  readonly end: number;
+  /** What the wire is known to have done: bits of `Mark`. */
+  readonly marks: number;
+}
+
+/** PSNs of one requester, counted from the first seen. */
+interface PsnSpace {
+  readonly first: number;
+  /** Behind the highest PSN that a request or an answer carried. */
+  next: number;
+  /** Behind the highest PSN that a READ response or ATOMIC ACKNOWLEDGE carried. */
+  nextAnswer: number;
+}
+
+export class LadderReader {
+  readonly #medium: Medium;
+  readonly #frame = new Frame();
+  readonly #spaces: readonly [left: Map<number, PsnSpace>, right: Map<number, PsnSpace>] = [new Map(), new Map()];
+
+  constructor(options: LadderReaderOptions) {
+    this.#medium = options.medium;
+  }
+
+  read(seen: SeenFrame): LadderStep {
+    const { timeNs, fromLeft, bytes, view, start, end, marks } = seen;
+    const frame = this.#frame;
+    const status = parseFrame(bytes, view, start, end, this.#medium, frame);
+    if (status !== FrameStatus.Ok) {
+      return { timeNs, fromLeft, label: withoutAddresses(frame, status), psn: undefined, detail: '', marks };
+    }
+    const plain = { timeNs, fromLeft, marks };
+    if (frame.destQpn === GSI_QPN) return { ...plain, label: managementLabel(frame), psn: undefined, detail: '' };
+    const label = labelOf(frame);
+    const detail = detailOf(frame);
+    if ((frame.opcode & SERVICE_MASK) !== Service.Rc) return { ...plain, label, psn: undefined, detail };
+    return (frame.flags & OpFlag.Response) === 0
+      ? this.#request({ ...plain, label, detail, psn: undefined })
+      : this.#answer({ ...plain, label, detail, psn: undefined });
+  }
+
+  #request(step: LadderStep): LadderStep {
+    const spaces = this.#spaces[step.fromLeft ? 0 : 1];
+    const { destQpn, psn } = this.#frame;
+    let space = spaces.get(destQpn);
+    if (space === undefined) {
+      space = { first: psn, next: 0, nextAnswer: 0 };
+      spaces.set(destQpn, space);
+    }
+    const relative = relativePsn(psn, space);
+    const again = relative < space.next;
+    space.next = Math.max(space.next, relative + 1);
+    return { ...step, psn: relative, marks: step.marks | (again ? Mark.Retransmit : 0) };
+  }
+
+  #answer(step: LadderStep): LadderStep {
+    const frame = this.#frame;
+    const space = this.#spaceAnswered(step.fromLeft, frame.psn);
+    if (space === undefined) return step;
+    const relative = relativePsn(frame.psn, space);
+    let { marks } = step;
+    if ((frame.flags & OpFlag.Ack) === 0) {
+      if (relative < space.nextAnswer) marks |= Mark.Retransmit;
+      space.nextAnswer = Math.max(space.nextAnswer, relative + 1);
+      space.next = Math.max(space.next, relative + 1);
+    } else if (syndromeKind(frame) !== SyndromeKind.Ack) marks |= Mark.Nak;
+    return { ...step, psn: relative, marks };
+  }
+
+  /** The requester on the other side whose PSNs are nearest: an answer does not name the queue pair that it comes from. */
+  #spaceAnswered(fromLeft: boolean, psn: number): PsnSpace | undefined {
+    let nearest: PsnSpace | undefined;
+    let shortest = Infinity;
+    for (const space of this.#spaces[fromLeft ? 1 : 0].values()) {
+      const distance = Math.abs(relativePsn(psn, space) - space.next);
+      if (distance >= shortest) continue;
+      nearest = space;
+      shortest = distance;
+    }
+    return nearest;
+  }
+}
+
+/** Counted from the first PSN of the space and beyond 2^24: the one nearest to what comes next. */
+function relativePsn(psn: number, space: PsnSpace): number {
+  return space.next + psnDiff(psn, (space.first + space.next) % PSN_COUNT);
+}
+
+function labelOf(frame: Frame): string {
+  if ((frame.flags & OpFlag.Ack) !== 0) {
+    const at = frame.bthOffset + (AETH_AT[frame.opcode] ?? 0);
+    return formatAeth(aethSyndrome(frame.view, at), aethMsn(frame.view, at)).replace(/ msn \d+$/, '');
+  }
+  const { name } = opcodeInfo(frame.opcode);
+  return NICKNAMES.get(name) ?? name.replace(/^RC (RDMA )?/, '').replace(' with Immediate', ' +imm');
+}
+
+function detailOf(frame: Frame): string {
+  const { flags, view, payloadLength } = frame;
+  if ((flags & OpFlag.Read) !== 0)
+    return `asks for ${rethDmaLength(view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0))} B`;
+  return (flags & OpFlag.Payload) === 0 ? '' : `${payloadLength} B`;
+}
+
+function syndromeKind(frame: Frame): number {
+  return aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[frame.opcode] ?? 0)) & SYNDROME_KIND_MASK;
+}
+
+function managementLabel(frame: Frame): string {
+  const mad = parseCmMad(frame.view, frame.payloadOffset, frame.payloadLength);
+  if (typeof mad !== 'object') return 'management datagram';
+  const { kind } = mad.message;
+  return `CM ${kind}${CM_WORDS[kind] ?? ''}`;
+}
+
+function withoutAddresses(frame: Frame, status: FrameStatus): string {
+  return formatFrame(frame, status, true).replace(/^\S+ > \S+: /, '');
+}
+
+const PSN_COUNT = 0x1_00_00_00;
+
+const NICKNAMES: ReadonlyMap<string, string> = new Map([
+  ['RC CmpSwap', 'COMPARE & SWAP'],
+  ['RC FetchAdd', 'FETCH & ADD'],
+  ['RC ATOMIC Acknowledge', 'ATOMIC ACK'],
+]);
+
+const CM_WORDS: Readonly<Record<string, string>> = {
+  REQ: ' (connect?)',
+  REP: ' (yes)',
+  RTU: ' (ready)',
+  REJ: ' (no)',
+  DREQ: ' (disconnect)',
+  DREP: ' (disconnected)',
+};
