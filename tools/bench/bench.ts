@@ -1,0 +1,104 @@
+/**
+ * What a bench is: a figure of ours beside its peer or its bound, both measured in the same run, a little of one after a little of the
+ * other, so that what else the machine does hurts both. Owns the measuring and the row; knows no bench.
+ */
+
+export interface BenchSettings {
+  /** Repetitions of each side; the median counts. */
+  readonly rounds: number;
+  /** How much of the usual work to do: 1, or far less to see that a bench runs at all. */
+  readonly scale: number;
+}
+
+export interface Goal {
+  /** Whether the ratio should be at least or at most `ratio`. */
+  readonly sense: '>=' | '<=';
+  readonly ratio: number;
+}
+
+export interface BenchRow {
+  readonly name: string;
+  /** Ours, in `unit`. */
+  readonly value: number;
+  readonly unit: string;
+  /** What it is compared with. */
+  readonly peer: string;
+  /** The peer's, in `unit`. */
+  readonly peerValue: number;
+  /** `value / peerValue`; the median of the rounds' ratios. */
+  readonly ratio: number;
+  /** ">= 50"; empty when the figure has no goal. */
+  readonly goal: string;
+  /** Whether the goal is met; null when there is none. */
+  readonly met: boolean | null;
+}
+
+/** A bench that could not run here. */
+export interface Skipped {
+  readonly name: string;
+  /** A sentence. */
+  readonly skipped: string;
+}
+
+export interface Bench {
+  readonly name: string;
+  readonly title: string;
+  run(settings: BenchSettings): Promise<BenchRow | Skipped>;
+}
+
+/** What a bench measures: a run of either side returns one figure, both in the same unit. */
+export interface Contest {
+  readonly unit: string;
+  readonly peer: string;
+  readonly goal?: Goal;
+  ours(): number | Promise<number>;
+  theirs(): number | Promise<number>;
+}
+
+/** Runs both sides once unmeasured, then in turns; medians of the rounds. */
+export async function contest(name: string, { rounds }: BenchSettings, sides: Contest): Promise<BenchRow> {
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  const ratios: number[] = [];
+  await sides.ours();
+  await sides.theirs();
+  for (let round = 0; round < rounds; round++) {
+    const value = await sides.ours();
+    const peerValue = await sides.theirs();
+    ours.push(value);
+    theirs.push(peerValue);
+    ratios.push(value / peerValue);
+  }
+  const ratio = median(ratios);
+  const { goal } = sides;
+  return {
+    name,
+    value: median(ours),
+    unit: sides.unit,
+    peer: sides.peer,
+    peerValue: median(theirs),
+    ratio,
+    goal: goal === undefined ? '' : `${goal.sense} ${goal.ratio}`,
+    met: goal === undefined ? null : goal.sense === '>=' ? ratio >= goal.ratio : ratio <= goal.ratio,
+  };
+}
+
+/** Of at least one value; the mean of the middle two for an even count. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const high = sorted[middle] ?? Number.NaN;
+  return sorted.length % 2 === 1 ? high : ((sorted[middle - 1] ?? Number.NaN) + high) / 2;
+}
+
+/** How long `work` takes, in seconds. */
+export function secondsOf(work: () => void): number {
+  const began = performance.now();
+  work();
+  return (performance.now() - began) / 1000;
+}
+
+/** `count` scaled and whole, at least `least`. */
+export function scaled(count: number, { scale }: BenchSettings, least = 1): number {
+  return Math.max(least, Math.round(count * scale));
+}
