@@ -30,6 +30,12 @@ import {
 
 export const ALL_ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
 
+/** Runs of a property: `normal`, unless the environment variable FC_RUNS asks for more or less. */
+export function fcRuns(normal: number): number {
+  const { FC_RUNS } = process.env;
+  return FC_RUNS === undefined ? normal : Number(FC_RUNS);
+}
+
 export interface PeerOptions {
   /** First PSN of both directions; default two before the wrap. */
   readonly psn?: number;
@@ -70,6 +76,9 @@ export function seededRandom(seed: number): Random {
   };
 }
 
+/** One for all peers: half a megabyte is too much to allocate for every small script. */
+const sharedWriter = new FrameWriter(64, SLOT_BYTES);
+
 export class Peer {
   readonly qp: QueuePair;
   readonly pd = new ProtectionDomain(1);
@@ -83,7 +92,6 @@ export class Peer {
   readonly sent: Uint8Array[] = [];
   now = 1_000_000;
   readonly firstPsn: number;
-  readonly #writer = new FrameWriter(64, SLOT_BYTES);
   readonly #wc = new WorkCompletion();
   #outbox: Packet[] = [];
 
@@ -168,8 +176,8 @@ export class Peer {
 
   /** What one call of `transmit` sends, and no more. */
   burst(): Packet[] {
-    this.#writer.reset();
-    this.qp.transmit(this.now, this.#writer);
+    sharedWriter.reset();
+    this.qp.transmit(this.now, sharedWriter);
     this.#collect();
     const packets = this.#outbox;
     this.#outbox = [];
@@ -202,9 +210,9 @@ export class Peer {
   pump(): void {
     for (let rounds = 0; this.qp.pending; rounds++) {
       if (rounds > 10_000) throw new Error('the queue pair always has something pending');
-      this.#writer.reset();
-      this.qp.transmit(this.now, this.#writer);
-      if (this.#writer.count === 0) return;
+      sharedWriter.reset();
+      this.qp.transmit(this.now, sharedWriter);
+      if (sharedWriter.count === 0) return;
       this.#collect();
     }
   }
@@ -231,7 +239,7 @@ export class Peer {
   }
 
   #collect(): void {
-    const writer = this.#writer;
+    const writer = sharedWriter;
     for (let i = 0; i < writer.count; i++) {
       const start = writer.starts[i] ?? 0;
       const bytes = writer.bytes.slice(start, start + (writer.lengths[i] ?? 0));
