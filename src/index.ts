@@ -35,4 +35,5 @@ export { World, type WorldOptions } from './fabric/world.ts';
 export type { Link, LinkSink } from './links/link.ts';
 export type { Host, Machine } from './machine.ts';
 
+export { type OpenDevice, type OpenDeviceOptions, openDevice } from './open.ts';
 export { type AddressVector, Cq, type ModifyAttributes, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';

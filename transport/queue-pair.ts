@@ -292,10 +292,13 @@ export class QueuePair {
     }
   }
 
-  /** To ERROR without a NAK: the oldest send fails with `status`, all else is flushed, nothing more is sent. */
+  /**
+   * To ERROR without a NAK: the oldest send fails with `status`, all else is flushed. Acknowledges of what was executed are
+   * still sent, as hardware has sent them before anybody could see the completion; READs are not answered any more.
+   */
   #enterError(status: WcStatus): void {
     this.#state = QpState.Error;
-    this.#responder.replies.clear();
+    this.#responder.replies.cutAtRead();
     this.#flush(status);
   }
 

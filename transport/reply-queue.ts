@@ -63,6 +63,14 @@ export class ReplyQueue {
     while (this.length > 0) this.shift();
   }
 
+  /** Forgets the oldest READ and all behind it, which must not overtake it. */
+  cutAtRead(): void {
+    const at = this.#replies.findIndex((reply, i) => i >= this.#head && reply.kind === ReplyKind.Read);
+    if (at < 0) return;
+    for (const reply of this.#replies.splice(at)) this.#recycle(reply);
+    this.#compact();
+  }
+
   shift(): void {
     const reply = this.#replies[this.#head];
     if (reply === undefined) return;
