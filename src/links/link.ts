@@ -2,8 +2,9 @@
  * The one interface between a device and a wire: frames in batches, valid only during the call.
  * A link copies what it wants to keep, keeps the order of frames, and never calls its sink from inside `send`.
  */
-import type { FrameBatch, Medium } from '../../packets/index.ts';
+
 import type { RoceError } from '../../packets/errors.ts';
+import type { FrameBatch, Medium } from '../../packets/index.ts';
 
 export interface LinkSink {
   /** Frames that arrived; the batch belongs to the link again when the call returns. */
