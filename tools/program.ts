@@ -13,10 +13,11 @@ interface Subcommand {
   readonly load: () => Promise<Command>;
 }
 
-const SUBCOMMANDS: readonly Subcommand[] = [
+/** Descriptions are the commands' own, so that help needs none of them loaded. */
+export const SUBCOMMANDS: readonly Subcommand[] = [
   {
     name: 'demo',
-    description: 'two queue pairs on a simulated wire, their packets as a ladder',
+    description: 'two RDMA devices in this process: every operation on a clean wire and on a bad one, packet by packet',
     load: async () => (await import('./demo/main.ts')).demoCommand(),
   },
   {

@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { runProgram } from '../../../tools/program.ts';
+import { runProgram, SUBCOMMANDS } from '../../../tools/program.ts';
 import { type Ended, startRoce } from './run-roce.ts';
 
 async function runRoce(...args: readonly string[]): Promise<Ended> {
@@ -29,6 +29,11 @@ describe('the help of roce', () => {
     expect(code).toBe(0);
     for (const name of ['demo', 'rping', 'dump', 'lab', 'devinfo'])
       expect(stdout).toMatch(new RegExp(`^  ${name} `, 'm'));
+  });
+
+  it.each(SUBCOMMANDS.map(({ name }) => name))('describes %s in the words of the command itself', async (name) => {
+    const subcommand = SUBCOMMANDS.find((candidate) => candidate.name === name);
+    expect((await subcommand?.load())?.description()).toBe(subcommand?.description);
   });
 
   it.each([
