@@ -193,6 +193,11 @@ export class CmService {
     this.#heldQpns.delete(qpn);
   }
 
+  /** Connections in any state, TIMEWAIT included. */
+  get size(): number {
+    return this.#manager.size;
+  }
+
   /** Counters of the connection manager: one for every cause for which a MAD was not taken. */
   counters(): Readonly<Record<string, number>> {
     return this.#manager.counters();

@@ -10,7 +10,7 @@ export class DeviceCounters {
   badIpChecksum = 0;
   fragment = 0;
   badUdpLength = 0;
-  /** UDP to another port, or a protocol nobody here handles. */
+  /** Not RoCE at all. On Ethernet, ARP, neighbour discovery and pings among them are answered. */
   notRoce = 0;
   unknownOpcode = 0;
   badTransportVersion = 0;

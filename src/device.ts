@@ -122,6 +122,11 @@ export class Device implements Machine {
     return [a ^ 2, b, c, 0xff, 0xfe, d, e, f].reduce((guid, byte) => (guid << 8n) | BigInt(byte), 0n);
   }
 
+  /** Queue pairs that exist. */
+  get qpCount(): number {
+    return this.#qps.size;
+  }
+
   now(): number {
     return this.#host.now();
   }
@@ -301,10 +306,11 @@ export class Device implements Machine {
       else counters.badIcrc += 1;
     } else if (status === FrameStatus.UnknownOpcode && (frame.opcode & SERVICE_MASK) === Service.Rc) {
       this.#deliverReserved(frame);
-    } else if (status === FrameStatus.NotIp || status === FrameStatus.NotUdp) {
-      this.#paths.neighbours?.handleFrame(now, frame, status);
     } else {
       counters[dropCauseOf(status)] += 1;
+      if (status === FrameStatus.NotIp || status === FrameStatus.NotUdp) {
+        this.#paths.neighbours?.handleFrame(now, frame, status);
+      }
     }
   }
 
