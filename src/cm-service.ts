@@ -70,9 +70,9 @@ export class CmService {
    * ERR_ROCE_TIMEOUT (nobody answers) or ERR_ROCE_ADDRESS (nobody has the address).
    */
   async connect(options: ConnectOptions): Promise<Connection> {
-    const remote = typeof options.address === 'string' ? IpAddress.parse(options.address) : options.address;
+    const remote = addressOf(options.address);
     await this.#device.resolve(remote);
-    const local = this.#device.sourceFor(remote);
+    const local = addressOf(options.source) ?? this.#device.paths.sourceFor(remote);
     const rqPsn = this.#device.random.u32() & PSN_MASK;
     this.#toInit(options.qp, options.responderResources ?? DEFAULT_DEPTH);
     return new Promise((resolve, reject) => {
@@ -111,54 +111,68 @@ export class CmService {
     return listener;
   }
 
-  /** For `ConnectionRequest.accept`. */
-  accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection> {
-    const conversation = this.#conversations.get(request.id);
-    if (conversation?.kind !== 'requested') {
-      return Promise.reject(new RoceError('ERR_ROCE_STATE', 'the request was answered or withdrawn already'));
+  /** For `ConnectionRequest.accept`. The way back to the peer may not be known yet: nobody else can be asked for it. */
+  async accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection> {
+    this.#demandUnanswered(request);
+    try {
+      await this.#device.resolve(request.remoteAddress);
+    } catch (error) {
+      if (this.#isUnanswered(request)) this.reject(request, CmRejReason.NoResources);
+      throw error;
     }
-    return new Promise((resolve, reject) => {
-      const { qp } = options;
-      const initiatorDepth = Math.min(options.initiatorDepth ?? DEFAULT_DEPTH, request.responderResources);
-      const responderResources = Math.min(options.responderResources ?? DEFAULT_DEPTH, request.initiatorDepth);
-      const rqPsn = this.#device.random.u32() & PSN_MASK;
-      this.#toInit(qp, responderResources);
-      qp.modifyNow({
-        state: QpState.Rtr,
-        av: { destination: request.remoteAddress, source: request.localAddress },
-        destQpn: request.req.localQpn,
-        rqPsn,
-        mtu: mtuOfCode(request.req.pathMtu),
-        maxDestRdAtomic: responderResources,
-        minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
-      });
-      qp.modifyNow({
-        state: QpState.Rts,
-        sqPsn: request.req.startingPsn,
-        timeout: options.ackTimeout ?? (request.req.primaryPath.localAckTimeout || DEFAULT_ACK_TIMEOUT),
-        retryCnt: request.req.retryCount,
-        rnrRetry: request.req.rnrRetryCount,
-        maxRdAtomic: initiatorDepth,
-      });
-      this.#manager.accept(this.#device.now(), request.id, {
-        qpn: qp.qpn,
-        startingPsn: rqPsn,
-        initiatorDepth,
-        responderResources,
-        rnrRetryCount: options.rnrRetryCount ?? DEFAULT_RETRY,
-        ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
-      });
-      this.#conversations.set(request.id, { kind: 'accepting', qp, request, promise: { resolve, reject } });
-      this.#hold(request.id, qp.qpn);
-      this.#device.cmTouched();
+    this.#demandUnanswered(request);
+    return new Promise((resolve, reject) => this.#accept(request, options, { resolve, reject }));
+  }
+
+  #accept(request: ConnectionRequest, options: AcceptOptions, promise: Settle): void {
+    const { qp } = options;
+    const { req } = request;
+    const initiatorDepth = Math.min(options.initiatorDepth ?? DEFAULT_DEPTH, request.responderResources);
+    const responderResources = Math.min(options.responderResources ?? DEFAULT_DEPTH, request.initiatorDepth);
+    const rqPsn = this.#device.random.u32() & PSN_MASK;
+    this.#toInit(qp, responderResources);
+    qp.modifyNow({
+      state: QpState.Rtr,
+      av: { destination: request.remoteAddress, source: request.localAddress },
+      destQpn: req.localQpn,
+      rqPsn,
+      mtu: mtuOfCode(req.pathMtu),
+      maxDestRdAtomic: responderResources,
+      minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
     });
+    qp.modifyNow({
+      state: QpState.Rts,
+      sqPsn: req.startingPsn,
+      timeout: options.ackTimeout ?? (req.primaryPath.localAckTimeout || DEFAULT_ACK_TIMEOUT),
+      retryCnt: req.retryCount,
+      rnrRetry: req.rnrRetryCount,
+      maxRdAtomic: initiatorDepth,
+    });
+    this.#manager.accept(this.#device.now(), request.id, {
+      qpn: qp.qpn,
+      startingPsn: rqPsn,
+      initiatorDepth,
+      responderResources,
+      rnrRetryCount: options.rnrRetryCount ?? DEFAULT_RETRY,
+      ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
+    });
+    this.#conversations.set(request.id, { kind: 'accepting', qp, request, promise });
+    this.#hold(request.id, qp.qpn);
+    this.#device.cmTouched();
+  }
+
+  #isUnanswered(request: ConnectionRequest): boolean {
+    return this.#conversations.get(request.id)?.kind === 'requested';
+  }
+
+  #demandUnanswered(request: ConnectionRequest): void {
+    if (!this.#isUnanswered(request))
+      throw new RoceError('ERR_ROCE_STATE', 'the request was answered or withdrawn already');
   }
 
   /** For `ConnectionRequest.reject`. */
   reject(request: ConnectionRequest, reason: number, privateData?: Uint8Array): void {
-    if (this.#conversations.get(request.id)?.kind !== 'requested') {
-      throw new RoceError('ERR_ROCE_STATE', 'the request was answered or withdrawn already');
-    }
+    this.#demandUnanswered(request);
     this.#conversations.delete(request.id);
     this.#manager.reject(this.#device.now(), request.id, reason, privateData);
     this.#device.cmTouched();
@@ -364,6 +378,12 @@ export class CmService {
 
 function toError(qp: Qp): void {
   if (qp.state !== QpState.Reset && qp.state !== QpState.Error) qp.modifyNow({ state: QpState.Error });
+}
+
+function addressOf(value: IpAddress | string): IpAddress;
+function addressOf(value: IpAddress | string | undefined): IpAddress | undefined;
+function addressOf(value: IpAddress | string | undefined): IpAddress | undefined {
+  return typeof value === 'string' ? IpAddress.parse(value) : value;
 }
 
 /** 256 is 1, 4096 is 5. */

@@ -24,6 +24,8 @@ export interface ConnectionTunables {
 
 export interface ConnectOptions extends ConnectionTunables {
   readonly address: IpAddress | string;
+  /** One of the device's addresses [the one on the peer's subnet]. */
+  readonly source?: IpAddress | string;
   /** Port of RDMA_PS_TCP, 0..65535. */
   readonly port: number;
   /** In RESET or INIT. */
@@ -95,7 +97,10 @@ export class ConnectionRequest {
     return this.req.responderResources;
   }
 
-  /** Brings the queue pair to RTS and says yes; resolves when the peer is ready too. */
+  /**
+   * Brings the queue pair to RTS and says yes; resolves when the peer is ready too. Rejects with ERR_ROCE_ADDRESS (and
+   * refuses the request) when the way back cannot be found, with ERR_ROCE_STATE when the request was answered before.
+   */
   accept(options: AcceptOptions): Promise<Connection> {
     return this.#service.accept(this, options);
   }

@@ -15,7 +15,6 @@ import { ConnectionManager } from '../transport/cm/index.ts';
 import { PortCounters } from '../transport/counters.ts';
 import { Access, KeyTable, type MemoryRegion } from '../transport/memory.ts';
 import type { QpAttributes } from '../transport/qp-attributes.ts';
-import type { QpPath } from '../transport/qp-config.ts';
 import { QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import { CmService } from './cm-service.ts';
@@ -24,7 +23,7 @@ import { Gsi } from './gsi.ts';
 import type { Host, Machine } from './machine.ts';
 import { Paths } from './paths.ts';
 import { Scheduler } from './scheduler.ts';
-import { type AddressVector, Cq, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
+import { Cq, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
 
 export interface DeviceOptions {
   readonly host: Host;
@@ -79,8 +78,9 @@ export class Device implements Machine {
   /** Connection manager of this port: `connect` and `listen`. */
   readonly cm: CmService;
   readonly gsi: Gsi;
+  /** Addresses, next hops and headers. */
+  readonly paths: Paths;
   readonly #host: Host;
-  readonly #paths: Paths;
   readonly #keys: KeyTable;
   readonly #qps = new Map<number, Qp>();
   readonly #frame = new Frame();
@@ -108,10 +108,10 @@ export class Device implements Machine {
     this.random = random;
     this.#host = host;
     this.#keys = new KeyTable(random, this.limits.maxMr);
-    this.#paths = new Paths({ medium, mac, addresses, ...(gateway === undefined ? {} : { gateway }) });
+    this.paths = new Paths({ medium, mac, addresses, ...(gateway === undefined ? {} : { gateway }) });
     const manager = new ConnectionManager({ random, caGuid: this.guid });
     this.gsi = new Gsi(manager, {
-      templateFor: (source, destination) => this.#paths.templateFor(this.now(), source, destination),
+      templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
     });
     this.cm = new CmService(this, manager);
   }
@@ -214,18 +214,9 @@ export class Device implements Machine {
     this.#settle();
   }
 
-  pathTo(qpn: number, av: AddressVector): QpPath {
-    return this.#paths.pathTo(qpn, av);
-  }
-
-  /** Our address towards a destination. Throws ERR_ROCE_ADDRESS when no address of its IP version is ours. */
-  sourceFor(destination: IpAddress): IpAddress {
-    return this.#paths.sourceFor(destination);
-  }
-
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when nobody answers for it. */
   resolve(address: IpAddress): Promise<void> {
-    const resolved = this.#paths.resolve(this.now(), address);
+    const resolved = this.paths.resolve(this.now(), address);
     this.#host.wake();
     return resolved;
   }
@@ -264,7 +255,7 @@ export class Device implements Machine {
 
   transmit(writer: FrameWriter): boolean {
     const now = this.now();
-    const neighboursOwe = this.#paths.neighbours?.poll(now, writer) ?? false;
+    const neighboursOwe = this.paths.neighbours?.poll(now, writer) ?? false;
     const managerOwes = this.gsi.transmit(now, writer);
     const before = writer.count;
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
@@ -277,13 +268,13 @@ export class Device implements Machine {
     return Math.min(
       this.#scheduler.nextDeadline(),
       this.cm.nextDeadline(),
-      this.#paths.neighbours?.nextDeadline() ?? Infinity,
+      this.paths.neighbours?.nextDeadline() ?? Infinity,
     );
   }
 
   handleTimeouts(): void {
     const now = this.now();
-    this.#paths.neighbours?.handleTimeouts(now);
+    this.paths.neighbours?.handleTimeouts(now);
     this.cm.handleTimeouts(now);
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
       qp.core.handleTimeout(now);
@@ -309,7 +300,7 @@ export class Device implements Machine {
     } else {
       counters[dropCauseOf(status)] += 1;
       if (status === FrameStatus.NotIp || status === FrameStatus.NotUdp) {
-        this.#paths.neighbours?.handleFrame(now, frame, status);
+        this.paths.neighbours?.handleFrame(now, frame, status);
       }
     }
   }
@@ -352,9 +343,9 @@ export class Device implements Machine {
 
   /** Passes on what happened to those who wait for it. */
   #settle(): void {
-    const { neighbours } = this.#paths;
+    const { neighbours } = this.paths;
     for (let result = neighbours?.pollResolved(); result !== undefined; result = neighbours?.pollResolved()) {
-      this.#paths.settle(result.address, result.mac !== undefined);
+      this.paths.settle(result.address, result.mac !== undefined);
       if (result.mac === undefined) this.gsi.unresolved(result.address);
     }
     this.cm.settle();

@@ -97,6 +97,11 @@ export class Paths {
     return fresh;
   }
 
+  /** Forgets the link address towards `address`, so that the next `resolve` asks for it anew. */
+  forget(address: IpAddress): void {
+    this.neighbours?.forget(address);
+  }
+
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when nobody answers. */
   resolve(now: number, address: IpAddress): Promise<void> {
     if (this.#nextHop(address) !== undefined) return Promise.resolve();

@@ -164,7 +164,7 @@ export class Qp {
   modifyNow(attributes: ModifyAttributes): void {
     const { av, ...rest } = attributes;
     if (av === undefined) this.#device.modifyQp(this, rest);
-    else this.#device.modifyQp(this, { ...rest, path: this.#device.pathTo(this.qpn, av) });
+    else this.#device.modifyQp(this, { ...rest, path: this.#device.paths.pathTo(this.qpn, av) });
   }
 
   /** Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow it. */

@@ -22,12 +22,22 @@ export class CaptureFile {
   #startNs = -1;
 
   constructor(path: string, { interfaceName, ethernet }: CaptureFileOptions) {
-    this.#interface = this.#writer.addInterface({ name: interfaceName, linkType: ethernet ? LinkType.Ethernet : LinkType.Raw });
+    this.#interface = this.#writer.addInterface({
+      name: interfaceName,
+      linkType: ethernet ? LinkType.Ethernet : LinkType.Raw,
+    });
     this.#file = openSync(path, 'w');
   }
 
   /** Takes one frame; `timeNs` is monotonic. */
-  frame(timeNs: number, direction: 'in' | 'out', bytes: Uint8Array, start: number, end: number, comment?: string): void {
+  frame(
+    timeNs: number,
+    direction: 'in' | 'out',
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    comment?: string,
+  ): void {
     if (this.#startNs < 0) this.#startNs = timeNs;
     const sinceMs = Math.floor((timeNs - this.#startNs) / 1e6);
     const wallMs = this.#wallStartMs + sinceMs;

@@ -36,6 +36,19 @@ describe('a connection', () => {
     expect(active.remoteAddress.toString()).toBe('fd00::2');
   });
 
+  it('finds the way back to a peer it has never asked for', async () => {
+    const { world, a, b } = makePair();
+    const right = makeSide(b);
+    const listener = b.cm.listen(PORT);
+    const accepting = listener.next().then(({ value: request }) => {
+      b.paths.forget(request.remoteAddress);
+      return request.accept({ qp: right.qp });
+    });
+    const options = { address: 'fd00::2', source: 'fd00::1', port: PORT, qp: makeSide(a).qp };
+    const [active] = await world.run(Promise.all([a.cm.connect(options), accepting]));
+    expect(active.remoteAddress.toString()).toBe('fd00::2');
+  });
+
   it('ends on both sides with DREQ and DREP, and what is outstanding is flushed', async () => {
     const { world, left, right, active, passive } = await connect();
     right.qp.postRecv({ wrId: 9, sges: [{ mr: right.mr }] });

@@ -72,7 +72,6 @@ async function serveClient(
 ): Promise<number> {
   const session = new PingSession(device, 'server', options, output);
   try {
-    await reach(device, request);
     session.debug('accepting client connection request');
     const connection = await request.accept({
       qp: session.qp,
@@ -85,16 +84,6 @@ async function serveClient(
     return session.state === PingState.Disconnected ? 0 : 1;
   } finally {
     await session.end();
-  }
-}
-
-/** The client knows how to reach us; the other way round is not said, and a client left without an answer waits for long. */
-async function reach(device: Device, request: ConnectionRequest): Promise<void> {
-  try {
-    await device.resolve(request.remoteAddress);
-  } catch (error) {
-    refuse(request);
-    throw error;
   }
 }
 
