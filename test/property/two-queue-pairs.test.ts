@@ -40,6 +40,24 @@ describe('two queue pairs', () => {
     );
   });
 
+  it('between slow senders, where answers and repetitions queue up, everything succeeds', () => {
+    fc.assert(
+      fc.property(scenario(NONE, 7, 100_000), (each) => {
+        expect(new World(each).run().failed).toBe(false);
+      }),
+      parameters(100),
+    );
+  });
+
+  it('between slow senders on a bad wire everything succeeds, or retries run out and the rest is flushed', () => {
+    fc.assert(
+      fc.property(scenario({ loss: 80, duplicate: 150, reorder: 100, corrupt: 80 }, 7, 100_000), (each) => {
+        new World(each).run();
+      }),
+      parameters(100),
+    );
+  });
+
   it.each([0, 1, 2])(
     'with retry_cnt %i on a terrible wire every request still completes once, in order',
     (retryCnt) => {

@@ -242,7 +242,7 @@ describe('regression vectors of fixed bugs', () => {
     expect(mr.bytes).toEqual(before);
   });
 
-  it('CVE-2026-93107 moving to ERROR before any packet of a conversation flushes once and leaves silence', () => {
+  it('CVE-2026-93107 moving to ERROR before any packet of a conversation flushes once and leaves only acknowledges of what was executed', () => {
     const script = (peer: Peer): (() => void)[] => {
       const mr = peer.region();
       const reth = { va: mr.iova, rkey: mr.rkey, length: 600 };
@@ -262,11 +262,13 @@ describe('regression vectors of fixed bugs', () => {
       peer.postRecv(1);
       peer.postRecv(2);
       for (const wrId of [1, 2, 3]) peer.post({ wrId, opcode: WrOpcode.Send });
-      peer.pump();
+      peer.drain();
       const steps = script(peer);
       for (const step of steps.slice(0, stop)) step();
-      const sentBefore = peer.sent.length;
       peer.qp.modify({ state: QpState.Error });
+      const owed = peer.drain();
+      expect(owed.every(({ opcode }) => opcode === 0x11 || opcode === 0x12)).toBe(true);
+      const sentBefore = peer.sent.length;
       for (const step of steps.slice(stop)) step();
       peer.advance(1e12);
       peer.pump();

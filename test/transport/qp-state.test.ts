@@ -263,7 +263,20 @@ describe('what each state does', () => {
     peer.silence();
   });
 
-  it('QPS-08 answers still owed when the owner moves to ERROR never leave', () => {
+  it('QPS-08 what was executed before the owner moves to ERROR is still acknowledged, up to the first READ', () => {
+    const peer = inState(QpState.Rts);
+    const mr = peer.region();
+    mr.view.setBigUint64(0, 5n, true);
+    const add = { opcode: 0x14, atomic: { va: mr.iova, rkey: mr.rkey, swapAdd: 1n, compare: 0n } };
+    peer.rx(writeOnly({ psn: 0, reth: empty, ackReq: true }), { ...add, psn: 1 });
+    peer.rx(readRequest({ psn: 2, reth: { va: mr.iova, rkey: mr.rkey, length: 8 } }), { ...add, psn: 3 });
+    peer.rx(writeOnly({ psn: 4, reth: empty, ackReq: true }));
+    peer.qp.modify({ state: QpState.Error });
+    peer.expectTx([ack({ psn: 0, msn: 1 }), { opcode: 0x12, psn: 1, msn: 2, original: 5n, syndrome: 0x1f }]);
+    expect(peer.qp.pending).toBe(false);
+  });
+
+  it('QPS-08 a READ still owed when the owner moves to ERROR is never answered', () => {
     const peer = inState(QpState.Rts);
     const mr = peer.region();
     peer.rx(readRequest({ psn: 0, reth: { va: mr.iova, rkey: mr.rkey, length: 4096 } }));

@@ -198,6 +198,13 @@ describe('payload length', () => {
     expect(peer.completions()).toEqual(['recv 1 Success Recv 0 bytes']);
   });
 
+  it('LEN-12 a SEND of nothing does not look at the memory of its receive', () => {
+    const peer = new Peer();
+    peer.keys.deregister(peer.postRecv(1));
+    peer.rx(sendOnly({ psn: 0, ackReq: true }));
+    peer.expectTx([ack({ psn: 0, msn: 1 })]);
+  });
+
   it('CVE-2026-46043 a packet with more pad than payload never reaches the queue pair', () => {
     const peer = new Peer();
     for (const packet of [sendOnly({ psn: 0 }), readRequest({ psn: 0, reth: reth(0, 0) }), ack({ psn: 0, msn: 0 })]) {

@@ -33,6 +33,8 @@ export interface Scenario {
   /** Receives posted at the start; the others follow one by one. */
   readonly receivesAtStart: number;
   readonly receiveGapNs: number;
+  /** Each side sends one frame in so much time; 0 for all it may at once. */
+  readonly paceNs: number;
   readonly ops: readonly [readonly Op[], readonly Op[]];
 }
 
@@ -42,7 +44,11 @@ const psn = fc.oneof(
 );
 
 /** Random scenarios whose faults are at most the given ones. */
-export function scenario(faults: { loss: number; duplicate: number; reorder: number; corrupt: number }, retryCnt = 7) {
+export function scenario(
+  faults: { loss: number; duplicate: number; reorder: number; corrupt: number },
+  retryCnt = 7,
+  paceNs = 0,
+) {
   return fc.record<Scenario>({
     seed: fc.nat(0x7f_ff_ff_ff),
     mtu: fc.constantFrom(256, 512, 1024, 2048, 4096),
@@ -56,6 +62,7 @@ export function scenario(faults: { loss: number; duplicate: number; reorder: num
     maxRdAtomic: fc.integer({ min: 1, max: 5 }),
     receivesAtStart: fc.nat(20),
     receiveGapNs: fc.nat(400_000),
+    paceNs: fc.nat(paceNs),
     ops: fc.tuple(fc.array(op, { maxLength: 20 }), fc.array(op, { maxLength: 20 })),
   });
 }
@@ -76,6 +83,7 @@ interface Flight {
 }
 
 const writer = new FrameWriter(32, SLOT_BYTES);
+const oneFrame = new FrameWriter(1, SLOT_BYTES);
 const frame = new Frame();
 
 export class World {
@@ -95,11 +103,13 @@ export class World {
   readonly sendStatus: [Map<number, number>, Map<number, number>] = [new Map(), new Map()];
   readonly recvStatus: [number[], number[]] = [[], []];
   readonly #nextSend: [number, number] = [0, 0];
+  readonly #maySendAt: [number, number] = [0, 0];
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario;
     this.#random = seededRandom(scenario.seed + 1);
     writer.nextIpId = 1;
+    oneFrame.nextIpId = 1;
     const [psnA, psnB] = scenario.psns;
     const a = new Side(1, this.#random, psnA);
     const b = new Side(2, this.#random, psnB);
@@ -170,7 +180,11 @@ export class World {
 
   #nextTime(): number {
     let next = this.#inFlight[0]?.at ?? Number.POSITIVE_INFINITY;
-    for (const { qp } of this.sides) next = Math.min(next, qp.nextDeadline());
+    for (const i of [0, 1] as const) {
+      const { qp } = this.sides[i];
+      next = Math.min(next, qp.nextDeadline());
+      if (qp.pending && this.#scenario.paceNs > 0) next = Math.min(next, Math.max(this.now, this.#maySendAt[i]));
+    }
     const { receivesAtStart, receiveGapNs } = this.#scenario;
     for (const i of [0, 1] as const) {
       const posted = this.#receivesPosted[i];
@@ -191,22 +205,27 @@ export class World {
   }
 
   #transmit(i: 0 | 1): void {
-    const side = this.sides[i];
-    for (let rounds = 0; side.qp.pending; rounds++) {
-      must(rounds < 10_000, 'a queue pair runs out of things to send');
-      writer.reset();
-      side.qp.transmit(this.now, writer);
-      if (writer.count === 0) return;
-      must(side.qp.state !== QpState.Error, 'nothing is sent in ERROR');
-      for (let k = 0; k < writer.count; k++) {
-        const start = writer.starts[k] ?? 0;
-        this.#send(
-          side,
-          i === 0 ? this.sides[1] : this.sides[0],
-          writer.bytes.slice(start, start + (writer.lengths[k] ?? 0)),
-        );
+    const { paceNs } = this.#scenario;
+    if (paceNs === 0) {
+      for (let rounds = 0; this.sides[i].qp.pending && this.#transmitInto(i, writer); rounds++) {
+        must(rounds < 10_000, 'a queue pair runs out of things to send');
       }
+    } else if (this.now >= this.#maySendAt[i] && this.#transmitInto(i, oneFrame)) {
+      this.#maySendAt[i] = this.now + paceNs;
     }
+  }
+
+  /** False when nothing was sent. */
+  #transmitInto(i: 0 | 1, batch: FrameWriter): boolean {
+    const side = this.sides[i];
+    batch.reset();
+    side.qp.transmit(this.now, batch);
+    for (let k = 0; k < batch.count; k++) {
+      const start = batch.starts[k] ?? 0;
+      const bytes = batch.bytes.slice(start, start + (batch.lengths[k] ?? 0));
+      this.#send(side, i === 0 ? this.sides[1] : this.sides[0], bytes);
+    }
+    return batch.count > 0;
   }
 
   #send(from: Side, to: Side, bytes: Uint8Array): void {
@@ -216,6 +235,8 @@ export class World {
     const { status, icrc } = parseBytes(bytes, frame);
     must(status === FrameStatus.Ok && icrc, 'every frame sent has a right ICRC');
     must(frame.destQpn === to.qp.qpn, 'frames go to the peer');
+    const acknowledges = (frame.flags & (OpFlag.Ack | OpFlag.AtomicAck)) !== 0;
+    must(acknowledges || from.qp.state !== QpState.Error, 'in ERROR only what was executed is still acknowledged');
     if ((frame.flags & OpFlag.Response) !== 0) {
       must(psnDiff(frame.psn, to.sqPsn) <= from.requested, 'nothing is acknowledged that was not asked for');
     }
