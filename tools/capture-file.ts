@@ -1,9 +1,9 @@
 /**
- * A pcapng file that frames are written to as they pass: what `--write` and the interop matrix use. Times on the wire are
- * monotonic; the file gets the time of day at its start plus what has passed since.
+ * A pcapng file that frames are written to as they pass: what `--write` and the interop matrix use.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Direction, LinkType, PcapngWriter } from '../pcap/index.ts';
+import { WallClock } from './wall-clock.ts';
 
 export interface CaptureFileOptions {
   readonly interfaceName: string;
@@ -18,8 +18,7 @@ export class CaptureFile {
   readonly #writer = new PcapngWriter({ application: 'rocev2' });
   readonly #interface: number;
   readonly #file: number;
-  readonly #wallStartMs = Date.now();
-  #startNs = -1;
+  readonly #clock = new WallClock();
 
   constructor(path: string, { interfaceName, ethernet }: CaptureFileOptions) {
     this.#interface = this.#writer.addInterface({
@@ -38,11 +37,8 @@ export class CaptureFile {
     end: number,
     comment?: string,
   ): void {
-    if (this.#startNs < 0) this.#startNs = timeNs;
-    const sinceMs = Math.floor((timeNs - this.#startNs) / 1e6);
-    const wallMs = this.#wallStartMs + sinceMs;
-    const nanoseconds = (wallMs % 1000) * 1e6 + Math.floor(timeNs - this.#startNs - sinceMs * 1e6);
-    this.#writer.packet(this.#interface, bytes, start, end, Math.floor(wallMs / 1000), nanoseconds, {
+    const { seconds, nanoseconds } = this.#clock.at(timeNs);
+    this.#writer.packet(this.#interface, bytes, start, end, seconds, nanoseconds, {
       direction: direction === 'in' ? Direction.Inbound : Direction.Outbound,
       ...(comment === undefined ? {} : { comments: [comment] }),
     });

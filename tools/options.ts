@@ -8,7 +8,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Device, IpAddress, IpPrefix, Medium, parseMac, RoceError } from '../src/index.ts';
-import { type Link, linkUsage, openLink } from '../src/links/index.ts';
+import { type CaptureSink, type Link, linkUsage, openLink } from '../src/links/index.ts';
 import { type OpenDevice, type OpenDeviceOptions, openDevice } from '../src/open.ts';
 import { CaptureFile } from './capture-file.ts';
 
@@ -21,14 +21,18 @@ export interface LinkFlags {
   readonly write?: string;
 }
 
-/** Adds the options of a command that opens a device; its action gets `LinkFlags`. */
-export function addLinkOptions(command: Command): Command {
+/** Adds the options of a command that opens a device; its action gets `LinkFlags`, or part of them where they are `optional`. */
+export function addLinkOptions(command: Command, { optional = false } = {}): Command {
   return command
-    .requiredOption('--link <link>', `the wire; ${linkUsage().join('; ')}`, parser(link))
+    .addOption(
+      new Option('--link <link>', `the wire; ${linkUsage().join('; ')}`)
+        .argParser(parser(link))
+        .makeOptionMandatory(!optional),
+    )
     .addOption(
       new Option('--ip <address/prefix>', 'an address of ours, IPv4 or IPv6; may be repeated')
         .argParser(collect(prefix))
-        .makeOptionMandatory(),
+        .makeOptionMandatory(!optional),
     )
     .option('--mac <address>', 'our MAC address (default: a random one)', parser(macAddress))
     .option(
@@ -42,11 +46,13 @@ export function addLinkOptions(command: Command): Command {
 
 /**
  * Opens a device, lends it to `use`, and closes it. Ctrl-C aborts the signal that `use` is given; who does not end within a
- * few seconds loses the device. Resolves to undefined when it ended by ctrl-C, whatever `use` did then.
+ * few seconds loses the device. Resolves to undefined when it ended by ctrl-C, whatever `use` did then. `watch` sees every
+ * frame and takes the place of `--write`.
  */
 export async function withDevice<T>(
   flags: LinkFlags,
   use: (device: Device, interrupted: AbortSignal) => Promise<T>,
+  watch?: (link: Link) => CaptureSink,
 ): Promise<T | undefined> {
   let file: CaptureFile | undefined;
   const capture = (path: string) => (wire: Link) => {
@@ -57,12 +63,16 @@ export async function withDevice<T>(
     const { write } = flags;
     const opened = await openDevice({
       ...deviceOptions(flags),
-      ...(write === undefined ? {} : { captureSink: capture(write) }),
+      ...sinkOption(watch ?? (write === undefined ? undefined : capture(write))),
     });
     return await lend(opened, use);
   } finally {
     file?.close();
   }
+}
+
+function sinkOption(captureSink: ((link: Link) => CaptureSink) | undefined) {
+  return captureSink === undefined ? {} : { captureSink };
 }
 
 async function lend<T>(

@@ -27,7 +27,7 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   },
   {
     name: 'dump',
-    description: 'print the frames of a capture file (pcap or pcapng), RoCEv2 in full',
+    description: 'print the frames of a capture file (pcap or pcapng) or of a wire, RoCEv2 in full',
     load: async () => (await import('./dump/index.ts')).dumpCommand(),
   },
   {

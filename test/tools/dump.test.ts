@@ -180,7 +180,7 @@ describe('roce dump', () => {
       /^roce dump: .*: capture file, byte 0: 0x[0-9a-f]{8} is neither [^\n]*\n$/,
     ],
     ['a count that is no number', [SAMPLE, '-c', '-1'], /^error: option '-c, --count <count>' [^\n]*\n$/],
-    ['no input', [], /^error: give a capture file, and only one\n$/],
+    ['no input', [], /^error: give a capture file or --link, and only one\n$/],
     ['an unknown option', [SAMPLE, '--frobnicate'], /^error: unknown option '--frobnicate'\n$/],
     [
       'an output that cannot be made',

@@ -1,5 +1,5 @@
 /** The `dump` command and the printing of frames from any source. */
 
-export { dumpCommand, type OpenLink } from './command.ts';
+export { dumpCommand } from './command.ts';
 export { type CaptureSource, type DumpOptions, dumpFrames } from './dump.ts';
 export { FileSource } from './file-source.ts';

@@ -1,0 +1,68 @@
+/**
+ * The frames of a device's wire as they pass, both directions, for whoever iterates. A reader that falls far behind loses the
+ * newest frames; how many is counted, as a kernel's capture does.
+ */
+import { RoceError } from '../../packets/errors.ts';
+import { Medium } from '../../packets/frame.ts';
+import { type CapturedPacket, type CaptureInterface, Direction, LinkType } from '../../pcap/types.ts';
+import { AsyncQueue } from '../../src/async-queue.ts';
+import type { CaptureSink, Link } from '../../src/links/index.ts';
+import { WallClock } from '../wall-clock.ts';
+import type { CaptureSource } from './dump.ts';
+
+/** Frames that may wait for the reader. */
+const MAX_WAITING = 16_384;
+
+export class LiveSource implements CaptureSource, CaptureSink {
+  /** Frames nobody had room for. */
+  dropped = 0;
+  readonly #queue = new AsyncQueue<CapturedPacket>();
+  readonly #clock = new WallClock();
+  #interface: CaptureInterface | undefined;
+  #number = 0;
+  #waiting = 0;
+
+  /** Names the interface; called when the link is opened. */
+  attach(link: Link): this {
+    const linkType = link.medium === Medium.Ethernet ? LinkType.Ethernet : LinkType.Raw;
+    this.#interface = { linkType, snapLength: 0, name: link.name, description: '' };
+    return this;
+  }
+
+  get interfaces(): readonly CaptureInterface[] {
+    return this.#interface === undefined ? [] : [this.#interface];
+  }
+
+  frame(timeNs: number, direction: 'in' | 'out', bytes: Uint8Array, start: number, end: number): void {
+    if (this.#interface === undefined)
+      throw new RoceError('ERR_ROCE_STATE', 'a live source is attached before frames come');
+    if (this.#waiting >= MAX_WAITING) {
+      this.dropped += 1;
+      return;
+    }
+    this.#waiting += 1;
+    this.#number += 1;
+    this.#queue.push({
+      number: this.#number,
+      ...this.#clock.at(timeNs),
+      bytes: bytes.slice(start, end),
+      originalLength: end - start,
+      linkType: this.#interface.linkType,
+      interfaceIndex: 0,
+      direction: direction === 'in' ? Direction.Inbound : Direction.Outbound,
+      comments: [],
+    });
+  }
+
+  /** Ends the iteration after what has been seen so far. */
+  close(): void {
+    this.#queue.close();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<CapturedPacket, void, undefined> {
+    for await (const packet of this.#queue) {
+      this.#waiting -= 1;
+      yield packet;
+    }
+  }
+}
