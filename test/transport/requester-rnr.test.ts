@@ -78,6 +78,17 @@ describe('receiver not ready, requester', () => {
     expect(peer.completions()).toHaveLength(3);
   });
 
+  it('RNR-12 an RNR NAK that brings progress takes its retry from a full counter', () => {
+    const peer = withSends(3, { rnrRetry: 1 });
+    peer.drain();
+    for (let psn = 0; psn < 3; psn++) {
+      peer.rx(rnrNak(1, { psn, msn: psn }));
+      peer.advance(waitOf(1));
+      peer.expectTx(sends(psn, 3));
+    }
+    expect(peer.qp.state).toBe(QpState.Rts);
+  });
+
   it('RNR-13 RNR and transport retries are counted apart', () => {
     const peer = withSends(1, { rnrRetry: 2, retryCnt: 2 });
     peer.drain();
