@@ -3,12 +3,14 @@
  * silently: the queue is marked overrun, as verbs do with an asynchronous CQ error.
  */
 import { RoceError } from '../packets/errors.ts';
-import { Ring } from './ring.ts';
+import { Pool, Ring } from './ring.ts';
 import { WorkCompletion } from './work.ts';
 
 const NOT_ARMED = 0;
 const ARMED_SOLICITED = 1;
 const ARMED_ANY = 2;
+
+const ENTRIES = new Pool(() => new WorkCompletion());
 
 export class CompletionQueue {
   readonly capacity: number;
@@ -25,7 +27,7 @@ export class CompletionQueue {
     if (!Number.isInteger(capacity) || capacity < 1)
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a completion queue has room for at least one entry');
     this.capacity = capacity;
-    this.#ring = new Ring(capacity, () => new WorkCompletion());
+    this.#ring = new Ring(capacity, ENTRIES);
     this.#notified = notified;
   }
 

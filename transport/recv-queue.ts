@@ -3,7 +3,7 @@
  * owns it until its completion, so that a shared receive queue can stand in for this class.
  */
 import { RoceError } from '../packets/errors.ts';
-import { Ring } from './ring.ts';
+import { Pool, Ring } from './ring.ts';
 import { checkSges, SegmentList } from './segments.ts';
 import type { RecvWr } from './work.ts';
 
@@ -12,12 +12,14 @@ export class RecvEntry {
   readonly segments = new SegmentList();
 }
 
+const ENTRIES = new Pool(() => new RecvEntry());
+
 export class RecvQueue {
   readonly #ring: Ring<RecvEntry>;
   readonly #maxSge: number;
 
   constructor(capacity: number, maxSge: number) {
-    this.#ring = new Ring(capacity, () => new RecvEntry());
+    this.#ring = new Ring(capacity, ENTRIES);
     this.#maxSge = maxSge;
   }
 

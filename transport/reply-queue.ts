@@ -4,6 +4,7 @@
  */
 import { Syndrome } from '../packets/aeth.ts';
 import type { MemoryRegion } from './memory.ts';
+import { Pool } from './ring.ts';
 
 export const ReplyKind = { Ack: 0, Nak: 1, Read: 2, Atomic: 3 } as const;
 export type ReplyKind = (typeof ReplyKind)[keyof typeof ReplyKind];
@@ -33,30 +34,22 @@ export class Reply {
   }
 }
 
-/** From so many spent slots on, the queue is moved to the front of its array. */
-const COMPACT_AT = 64;
+const REPLIES = new Pool(() => new Reply());
 
 export class ReplyQueue {
   /** READs and atomics among the replies that are answered for the first time. */
   answers = 0;
   /** Answers to repeated requests. */
   repeats = 0;
-  /** In order of PSN, oldest first, from `#head` on. */
+  /** In order of PSN, oldest first. Short: the responder sees to that. */
   readonly #replies: Reply[] = [];
-  readonly #spare: Reply[] = [];
-  #head = 0;
 
   get length(): number {
-    return this.#replies.length - this.#head;
-  }
-
-  /** Slots in use, spent ones included: what a test of boundedness looks at. */
-  get slots(): number {
     return this.#replies.length;
   }
 
   get first(): Reply | undefined {
-    return this.#replies[this.#head];
+    return this.#replies[0];
   }
 
   clear(): void {
@@ -65,18 +58,15 @@ export class ReplyQueue {
 
   /** Forgets the oldest READ and all behind it, which must not overtake it. */
   cutAtRead(): void {
-    const at = this.#replies.findIndex((reply, i) => i >= this.#head && reply.kind === ReplyKind.Read);
+    const at = this.#replies.findIndex(({ kind }) => kind === ReplyKind.Read);
     if (at < 0) return;
     for (const reply of this.#replies.splice(at)) this.#recycle(reply);
-    this.#compact();
   }
 
   shift(): void {
-    const reply = this.#replies[this.#head];
-    if (reply === undefined) return;
-    this.#recycle(reply);
-    this.#head += 1;
-    this.#compact();
+    // One reply is the rule, and `pop` keeps the array's memory where `shift` would give it back.
+    const reply = this.#replies.length === 1 ? this.#replies.pop() : this.#replies.shift();
+    if (reply !== undefined) this.#recycle(reply);
   }
 
   /** Owes an acknowledge of everything up to `psn`; merges with one, or with a NAK that says as much, that has not left yet. */
@@ -101,7 +91,7 @@ export class ReplyQueue {
    */
   answer(kind: ReplyKind, psn: number, lastPsn: number, msn: number, repeated: boolean): Reply {
     let at = this.#replies.length;
-    while (at > this.#head && (this.#replies[at - 1] as Reply).lastPsn >= psn) at -= 1;
+    while (at > 0 && (this.#replies[at - 1] as Reply).lastPsn >= psn) at -= 1;
     for (let i = at; i < this.#replies.length; i++) (this.#replies[i] as Reply).sent = 0;
     let reply = this.#replies[at];
     if (reply === undefined || reply.kind !== kind || reply.psn > psn) {
@@ -135,27 +125,17 @@ export class ReplyQueue {
       else this.answers -= 1;
     }
     reply.region = undefined;
-    this.#spare.push(reply);
+    REPLIES.giveBack(reply);
   }
 
   #insert(at: number, kind: ReplyKind): Reply {
-    const reply = this.#spare.pop() ?? new Reply();
+    const reply = REPLIES.take();
     reply.kind = kind;
     reply.sent = 0;
     reply.repeated = false;
     if (at === this.#replies.length) this.#replies.push(reply);
     else this.#replies.splice(at, 0, reply);
     return reply;
-  }
-
-  /** Spent slots must not pile up in a queue that is never empty. */
-  #compact(): void {
-    if (this.#head === this.#replies.length) this.#replies.length = 0;
-    else if (this.#head >= COMPACT_AT && this.#head * 2 >= this.#replies.length) {
-      this.#replies.copyWithin(0, this.#head);
-      this.#replies.length -= this.#head;
-    } else return;
-    this.#head = 0;
   }
 }
 

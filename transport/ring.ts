@@ -1,9 +1,34 @@
 /**
  * A bounded first-in first-out queue of reusable entries. Positions are absolute (they only grow), so a position kept
- * elsewhere stays meaningful while the entry lives. Memory grows with use, from nothing, and is kept for reuse: an idle
- * queue pair costs little and a busy one allocates nothing per request.
+ * elsewhere stays meaningful while the entry lives. Entries are borrowed from a pool that all queues of a kind share: an idle
+ * queue holds none, a busy one allocates nothing per entry, and of ten thousand queues in turn each finds an entry that is still in a cache.
  */
 import { invariant } from '../packets/errors.ts';
+
+/** Entries that nobody holds; the one given back last is taken first. Keeps as many as were ever held at a time. */
+export class Pool<T> {
+  readonly #make: () => T;
+  readonly #free: (T | undefined)[] = [];
+  #count = 0;
+
+  constructor(make: () => T) {
+    this.#make = make;
+  }
+
+  /** An entry with whatever its last use left in it. */
+  take(): T {
+    if (this.#count === 0) return this.#make();
+    this.#count -= 1;
+    const entry = this.#free[this.#count];
+    invariant(entry !== undefined, 'a pool holds what was given back to it');
+    this.#free[this.#count] = undefined;
+    return entry;
+  }
+
+  giveBack(entry: T): void {
+    this.#free[this.#count++] = entry;
+  }
+}
 
 export class Ring<T> {
   /** Position of the oldest entry. */
@@ -11,13 +36,13 @@ export class Ring<T> {
   /** Position after the newest entry. */
   tail = 0;
   readonly capacity: number;
-  readonly #make: () => T;
-  #slots: T[] = [];
+  readonly #pool: Pool<T>;
+  #slots: (T | undefined)[] = [];
   #mask = -1;
 
-  constructor(capacity: number, make: () => T) {
+  constructor(capacity: number, pool: Pool<T>) {
     this.capacity = capacity;
-    this.#make = make;
+    this.#pool = pool;
   }
 
   get length(): number {
@@ -42,37 +67,39 @@ export class Ring<T> {
   push(): T {
     invariant(!this.full, 'a ring is asked for room before it is pushed');
     if (this.tail - this.head > this.#mask) this.#grow();
+    const entry = this.#pool.take();
+    this.#slots[this.tail & this.#mask] = entry;
     this.tail += 1;
-    return this.at(this.tail - 1);
+    return entry;
   }
 
-  /** Forgets the oldest entry; its object is reused by a later `push`. */
+  /** Forgets the oldest entry, which may be used again at once: for another queue, too. */
   shift(): void {
-    invariant(this.tail > this.head, 'an empty ring has nothing to forget');
-    this.head += 1;
+    this.#pool.giveBack(this.#take());
   }
 
-  /** Takes the oldest entry out of the queue and leaves `spare` in its slot for reuse. */
+  /** Takes the oldest entry out of the queue, and gives `spare` to whoever needs one. */
   exchange(spare: T): T {
-    const oldest = this.at(this.head);
-    this.#slots[this.head & this.#mask] = spare;
-    this.head += 1;
+    const oldest = this.#take();
+    this.#pool.giveBack(spare);
     return oldest;
   }
 
   clear(): void {
-    this.head = this.tail;
+    while (this.tail > this.head) this.shift();
+  }
+
+  #take(): T {
+    const oldest = this.at(this.head);
+    this.#slots[this.head & this.#mask] = undefined;
+    this.head += 1;
+    return oldest;
   }
 
   #grow(): void {
     const size = this.#slots.length === 0 ? 4 : this.#slots.length * 2;
-    const slots: T[] = new Array<T>(size);
-    for (let i = 0; i < size; i++) slots[i] = this.#make();
-    for (let p = this.head; p < this.tail; p++) {
-      const kept = this.#slots[p & this.#mask];
-      invariant(kept !== undefined, 'a ring keeps every entry between its head and its tail');
-      slots[p & (size - 1)] = kept;
-    }
+    const slots: (T | undefined)[] = new Array(size).fill(undefined);
+    for (let p = this.head; p < this.tail; p++) slots[p & (size - 1)] = this.#slots[p & this.#mask];
     this.#slots = slots;
     this.#mask = size - 1;
   }

@@ -8,7 +8,7 @@
 
 import { RoceError } from '../packets/errors.ts';
 import { psnDiff } from '../packets/psn.ts';
-import { Ring } from './ring.ts';
+import { Pool, Ring } from './ring.ts';
 import { checkSges, SegmentList } from './segments.ts';
 import { type SendWr, WcOpcode, WrOpcode } from './work.ts';
 
@@ -84,11 +84,13 @@ export interface SendLimits {
   readonly maxInlineData: number;
 }
 
+const ENTRIES = new Pool(() => new SendEntry());
+
 export class SendQueue extends Ring<SendEntry> {
   readonly #limits: SendLimits;
 
   constructor(capacity: number, limits: SendLimits) {
-    super(capacity, () => new SendEntry());
+    super(capacity, ENTRIES);
     this.#limits = limits;
   }
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { InvariantError, RoceError } from '../../packets/errors.ts';
 import { RNR_TIMER_NS } from '../../packets/rnr-timer.ts';
 import { CompletionQueue } from '../../transport/completion-queue.ts';
-import { Ring } from '../../transport/ring.ts';
+import { Pool, Ring } from '../../transport/ring.ts';
 import { MAX_MESSAGE_BYTES } from '../../transport/send-queue.ts';
 import { ackTimeoutNs } from '../../transport/timers.ts';
 import { type SendWr, WcStatus, WorkCompletion, WrOpcode, wcStatusName } from '../../transport/work.ts';
@@ -211,7 +211,7 @@ describe('completion queue', () => {
 
 describe('ring', () => {
   it('keeps positions absolute while it grows and wraps', () => {
-    const ring = new Ring(100, () => ({ value: 0 }));
+    const ring = new Ring(100, new Pool(() => ({ value: 0 })));
     for (let i = 0; i < 1000; i++) {
       ring.push().value = i;
       if (ring.length > 60) ring.shift();
@@ -220,7 +220,7 @@ describe('ring', () => {
   });
 
   it('is read only between head and tail, and never pushed beyond its capacity', () => {
-    const ring = new Ring(2, () => ({}));
+    const ring = new Ring(2, new Pool(() => ({})));
     expect(() => ring.at(0)).toThrow(InvariantError);
     expect(() => ring.shift()).toThrow(InvariantError);
     ring.push();
