@@ -1,6 +1,6 @@
 /**
- * Loss at the requester: acknowledgements, sequence NAKs spoken and implied, timeouts, go-back-N and the retry counter.
- * Method: the test acknowledges, refuses or stays silent; virtual time moves to the deadlines.
+ * Loss at the requester: acknowledgements, sequence NAKs spoken and implied, and go-back-N.
+ * Method: the test acknowledges, refuses or stays silent; timeouts are in requester-timeout.test.ts.
  */
 import { describe, expect, it } from 'vitest';
 import { QpState } from '../../transport/qp-state.ts';
@@ -12,9 +12,6 @@ import {
   nak,
   type Packet,
   pattern,
-  readFirst,
-  readLast,
-  readMiddle,
   readRequest,
   readResponses,
   rnrNak,
@@ -201,6 +198,15 @@ describe('sequence NAK', () => {
     peer.expectTx(sends(3, 4));
   });
 
+  it('after progress a NAK at the oldest packet is no echo any more', () => {
+    const peer = withSends(4);
+    peer.drain();
+    peer.rx(nak(0x60, { psn: 1, msn: 1 }));
+    peer.expectTx(sends(1, 4));
+    peer.rx(ack({ psn: 1, msn: 2 }), nak(0x60, { psn: 2, msn: 2 }));
+    peer.expectTx(sends(2, 4));
+  });
+
   it('an acknowledge that overtakes the cursor of a retry moves it forward', () => {
     const peer = withSends(40);
     peer.drain();
@@ -319,114 +325,5 @@ describe('implied NAK', () => {
     peer.rx(atomicAck({ psn: 2, msn: 3, original: 9n }));
     expect(peer.completions()).toEqual(['send 0 Success Send']);
     expect(peer.drain().map(({ psn }) => psn)).toEqual([1, 2]);
-  });
-});
-
-describe('timeout and retry counter', () => {
-  it.each([0, 1, 2, 7])('REQ-20 REQ-21 retry_cnt %i gives so many repetitions, then status 12', (retryCnt) => {
-    const peer = withSends(2, { retryCnt });
-    peer.expectTx(sends(0, 2));
-    for (let i = 0; i < retryCnt; i++) {
-      peer.advance(TIMEOUT - 1);
-      peer.silence();
-      peer.advance(1);
-      peer.expectTx(sends(0, 2));
-    }
-    expect(peer.completions()).toEqual([]);
-    peer.advance(TIMEOUT);
-    expect(peer.completions()).toEqual(['send 0 RetryExcErr', 'send 1 WrFlushErr']);
-    expect(peer.qp.state).toBe(QpState.Error);
-    expect(peer.counters).toMatchObject({ retryExceededErr: 1, localAckTimeoutErr: retryCnt + 1 });
-    peer.advance(100 * TIMEOUT);
-    peer.silence();
-  });
-
-  it('REQ-22 timeout 0 waits for ever', () => {
-    const peer = withSends(1, { timeout: 0 });
-    peer.drain();
-    expect(peer.qp.nextDeadline()).toBe(Number.POSITIVE_INFINITY);
-    peer.advance(ackTimeoutNs(31));
-    peer.silence();
-    peer.rx(ack({ psn: 0, msn: 1 }));
-    expect(peer.completions()).toEqual(done(0, 1));
-  });
-
-  it.each([1, 8, 14, 31])('REQ-22 timeout %i repeats after exactly 4.096 us times its power of two', (timeout) => {
-    const peer = withSends(1, { timeout });
-    peer.drain();
-    peer.advance(4096 * 2 ** timeout - 1);
-    peer.silence();
-    peer.advance(1);
-    peer.expectTx(sends(0, 1));
-  });
-
-  it('the timer starts again with each acknowledge and stops with the last', () => {
-    const peer = withSends(2);
-    peer.drain();
-    peer.advance(TIMEOUT - 10);
-    peer.rx(ack({ psn: 0, msn: 1 }));
-    peer.advance(TIMEOUT - 1);
-    peer.silence();
-    peer.rx(ack({ psn: 1, msn: 2 }));
-    peer.advance(10 * TIMEOUT);
-    peer.silence();
-  });
-
-  it('REQ-23 progress refills the retry counter', () => {
-    const peer = withSends(5, { retryCnt: 2 });
-    peer.drain();
-    for (let psn = 0; psn < 5; psn++) {
-      peer.advance(TIMEOUT);
-      peer.advance(TIMEOUT);
-      peer.expectTx([...sends(psn, 5), ...sends(psn, 5)]);
-      peer.rx(ack({ psn, msn: psn + 1 }));
-    }
-    expect(peer.completions()).toEqual(done(0, 5));
-  });
-
-  it('REQ-23 a NAK that brings progress takes its retry from a full counter', () => {
-    const peer = withSends(4, { retryCnt: 1 });
-    peer.drain();
-    for (let psn = 1; psn < 4; psn++) {
-      peer.rx(nak(0x60, { psn, msn: psn }));
-      peer.expectTx(sends(psn, 4));
-    }
-    expect(peer.qp.state).toBe(QpState.Rts);
-  });
-
-  it('retry_cnt 0 fails at the first sequence NAK, after completing what it acknowledges', () => {
-    const peer = withSends(3, { retryCnt: 0 });
-    peer.drain();
-    peer.rx(nak(0x60, { psn: 1, msn: 1 }));
-    expect(peer.completions()).toEqual([...done(0, 1), 'send 1 RetryExcErr', 'send 2 WrFlushErr']);
-  });
-
-  it('a timeout in the middle of a READ asks for its missing tail', () => {
-    const peer = new Peer();
-    const mr = peer.region({ length: 4 * PMTU });
-    peer.post({ wrId: 1, opcode: WrOpcode.RdmaRead, sges: [{ mr }], ...REMOTE });
-    peer.drain();
-    const data = pattern(4 * PMTU, 8);
-    peer.rx(readFirst({ psn: 0, msn: 1, payload: data.slice(0, PMTU) }));
-    peer.rx(readMiddle({ psn: 1, payload: data.slice(PMTU, 2 * PMTU) }));
-    peer.advance(TIMEOUT);
-    peer.expectTx([
-      readRequest({ psn: 2, ackReq: true, reth: { va: REMOTE.remoteAddr + 512n, rkey: REMOTE.rkey, length: 512 } }),
-    ]);
-    peer.rx(readFirst({ psn: 2, msn: 1, payload: data.slice(512, 768) }));
-    peer.rx(readLast({ psn: 3, msn: 1, payload: data.slice(768) }));
-    expect(peer.completions()).toEqual(['send 1 Success RdmaRead 1024 bytes']);
-    expect(mr.bytes).toEqual(data);
-  });
-
-  it('a READ that crosses a 4 GiB boundary of the address is resumed on the other side', () => {
-    const peer = new Peer();
-    const mr = peer.region({ length: 4 * PMTU });
-    const remoteAddr = 0xffff_ff00n;
-    peer.post({ wrId: 1, opcode: WrOpcode.RdmaRead, sges: [{ mr }], remoteAddr, rkey: 1 });
-    peer.drain();
-    peer.rx(readFirst({ psn: 0, msn: 1, payload: pattern(PMTU) }));
-    peer.advance(TIMEOUT);
-    expect(peer.drain()).toMatchObject([{ psn: 1, reth: { va: 0x1_0000_0000n, length: 3 * PMTU } }]);
   });
 });
