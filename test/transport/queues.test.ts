@@ -219,6 +219,23 @@ describe('ring', () => {
     }
   });
 
+  it('holds no entry while it is empty: what one ring gave back another one gets', () => {
+    let made = 0;
+    const pool = new Pool(() => ({ number: made++ }));
+    const rings = Array.from({ length: 10 }, () => new Ring(8, pool));
+    for (const ring of rings) {
+      const numbers = [ring.push().number, ring.push().number, ring.push().number];
+      expect(new Set(numbers)).toEqual(new Set([0, 1, 2]));
+      ring.shift();
+      expect(ring.exchange({ number: 99 }).number).toBe(numbers[1]);
+      expect(ring.at(ring.head).number).toBe(numbers[2]);
+      ring.clear();
+      expect([pool.take().number, pool.take().number, pool.take().number]).toEqual([numbers[2], 99, numbers[0]]);
+      for (const number of [2, 1, 0]) pool.giveBack({ number });
+    }
+    expect(made).toBe(3);
+  });
+
   it('is read only between head and tail, and never pushed beyond its capacity', () => {
     const ring = new Ring(2, new Pool(() => ({})));
     expect(() => ring.at(0)).toThrow(InvariantError);
