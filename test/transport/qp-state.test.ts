@@ -312,6 +312,17 @@ describe('what each state does', () => {
     expect(peer.completions()).toEqual(['send 2 Success Send']);
   });
 
+  it('QPS-11 RESET forgets events nobody has asked for, and the next connection has its own', () => {
+    const peer = inState(QpState.Rtr);
+    peer.rx(writeOnly({ psn: 0, reth: empty }), { opcode: 1, psn: 1 });
+    expect(peer.qp.state).toBe(QpState.Error);
+    peer.qp.modify({ state: QpState.Reset });
+    expect(peer.events()).toEqual([]);
+    peer.connect({ mtu: 1024, state: QpState.Rtr });
+    peer.rx(writeOnly({ psn: 0, reth: empty }));
+    expect(peer.events()).toEqual(['comm-est']);
+  });
+
   it('QPS-11 RESET drops posted work without a completion and stops every timer', () => {
     const peer = inState(QpState.Rts);
     peer.post({ wrId: 1, opcode: WrOpcode.Send });

@@ -147,7 +147,9 @@ describe('local faults', () => {
     peer.post({ wrId: 2, opcode: WrOpcode.Send, sges: [{ mr: foreign }] }, { wrId: 3, opcode: WrOpcode.Send });
     peer.expectTx([sendOnly({ psn: 0, ackReq: true })]);
     expect(peer.completions()).toEqual([]);
+    expect(peer.qp.pending).toBe(false);
     peer.rx(ack({ psn: 0, msn: 1 }));
+    expect(peer.qp.pending).toBe(true);
     peer.silence();
     expect(peer.completions()).toEqual(['send 1 Success Send', 'send 2 LocProtErr', 'send 3 WrFlushErr']);
   });

@@ -157,6 +157,13 @@ describe('packets of a requester', () => {
     expect(peer.drain().map(({ psn }) => psn)).toEqual(Array.from({ length: 100 }, (_, i) => 128 + i));
   });
 
+  it('REQ-02 the last packet before a closed window asks, wherever the window closes', () => {
+    const { peer, sges } = withData(300 * PMTU);
+    peer.post({ wrId: 1, opcode: WrOpcode.Send }, { wrId: 2, opcode: WrOpcode.RdmaWrite, sges, ...REMOTE });
+    const asking = peer.drain().filter(({ ackReq }) => ackReq === true);
+    expect(asking.map(({ psn }) => psn)).toEqual([0, 32, 64, 96, 127]);
+  });
+
   it('REQ-29 at most max_rd_atomic READs and atomics are unanswered, and what follows waits its turn', () => {
     for (const limit of [1, 2, 4]) {
       const peer = new Peer({ maxRdAtomic: limit });
