@@ -69,10 +69,9 @@ export class FrameWriter implements FrameBatch {
   begin(template: HeaderTemplate): number {
     invariant(this.count < this.#capacity, 'a frame is begun only when the writer is not full');
     const at = this.count * this.#stride;
-    const image = template.view;
+    const { words } = template;
     // The last word may reach up to three bytes into the BTH, which is not yet written.
-    for (let offset = 0; offset < image.byteLength; offset += 4)
-      this.view.setInt32(at + offset, image.getInt32(offset));
+    for (let i = 0; i < words.length; i++) this.view.setInt32(at + 4 * i, words[i] ?? 0);
     return at + template.length;
   }
 
@@ -123,15 +122,13 @@ export class FrameWriter implements FrameBatch {
   /** Gives the masked IP and UDP fields their true values. */
   #unmask(template: HeaderTemplate, ip: number, udp: number, totalLength: number, identification: number): void {
     const { view } = this;
-    const image = template.view;
-    const from = template.ipOffset;
     if (template.ipVersion === 4) {
-      view.setUint8(ip + IPV4_TOS_AT, image.getUint8(from + IPV4_TOS_AT));
-      view.setUint8(ip + IPV4_TTL_AT, image.getUint8(from + IPV4_TTL_AT));
+      view.setUint8(ip + IPV4_TOS_AT, template.trafficClass);
+      view.setUint8(ip + IPV4_TTL_AT, template.hopLimit);
       view.setUint16(ip + IPV4_CHECKSUM_AT, template.ipv4Checksum(totalLength, identification));
     } else {
-      view.setUint32(ip, image.getUint32(from));
-      view.setUint8(ip + IPV6_HOP_LIMIT_AT, image.getUint8(from + IPV6_HOP_LIMIT_AT));
+      view.setUint32(ip, template.ipv6FirstWord);
+      view.setUint8(ip + IPV6_HOP_LIMIT_AT, template.hopLimit);
     }
     view.setUint16(udp + UDP_CHECKSUM_AT, 0);
   }

@@ -40,7 +40,7 @@ export class Scheduler {
     while (!writer.full && this.#head < this.#ready.length) {
       const qp = this.#ready[this.#head++] as Qp;
       qp.core.listed = false;
-      if (this.#qps.get(qp.qpn) !== qp) continue;
+      if (qp.destroyed) continue;
       qp.core.transmit(now, writer);
       after(qp);
     }

@@ -137,6 +137,11 @@ export class Qp {
     this.core = core;
   }
 
+  /** Whether `destroy` was called. */
+  get destroyed(): boolean {
+    return this.#destroyed;
+  }
+
   get qpn(): number {
     return this.core.qpn;
   }

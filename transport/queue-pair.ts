@@ -47,7 +47,9 @@ export class QueuePair {
   readonly #requester = new Requester();
   readonly #completer = new Completer();
   readonly #responder = new Responder();
-  readonly #events: QpEvent[] = [];
+  readonly #replies = this.#responder.replies;
+  /** Absent until the first event: most queue pairs never have one. */
+  #events: QpEvent[] | undefined = undefined;
   #state: QpState = QpState.Reset;
   #established = false;
 
@@ -142,7 +144,7 @@ export class QueuePair {
 
   /** Whether `transmit` has something to write. */
   get pending(): boolean {
-    return this.#responder.replies.length > 0 || this.#mayRequest();
+    return this.#replies.length > 0 || this.#mayRequest();
   }
 
   /** When `handleTimeout` is due, in nanoseconds; Infinity when never. */
@@ -151,7 +153,7 @@ export class QueuePair {
   }
 
   pollEvent(): QpEvent | undefined {
-    return this.#events.shift();
+    return this.#events?.shift();
   }
 
   #admits(frame: Frame): boolean {
@@ -170,7 +172,7 @@ export class QueuePair {
     if (!this.#mayRespond()) return;
     if (!this.#established) {
       this.#established = true;
-      if (this.#state === QpState.Rtr) this.#events.push('comm-est');
+      if (this.#state === QpState.Rtr) this.#note('comm-est');
     }
     this.#received(this.#responder.handle(frame, this.#recvQueue, this.config));
   }
@@ -205,7 +207,7 @@ export class QueuePair {
   /** The NAK is owed; the queue pair goes to ERROR (ref:conformance KEY-01, KEY-02). */
   #refused(): void {
     this.#counters.refusedRequest += 1;
-    this.#events.push(this.#responder.verdict === Verdict.KeyRefused ? 'qp-access-err' : 'qp-req-err');
+    this.#note(this.#responder.verdict === Verdict.KeyRefused ? 'qp-access-err' : 'qp-req-err');
     this.#state = QpState.Error;
     this.#flush(WcStatus.WrFlushErr);
   }
@@ -257,9 +259,14 @@ export class QueuePair {
     if (this.#state === QpState.Sqd) this.#noteDrained();
   }
 
+  #note(event: QpEvent): void {
+    this.#events ??= [];
+    this.#events.push(event);
+  }
+
   #noteDrained(): void {
     const started = this.#sendQueue.length > 0 && this.#sendQueue.at(this.#sendQueue.head).started;
-    if (!started) this.#events.push('sq-drained');
+    if (!started) this.#note('sq-drained');
   }
 
   #transmitReply(writer: FrameWriter): boolean {
@@ -298,7 +305,7 @@ export class QueuePair {
    */
   #enterError(status: WcStatus): void {
     this.#state = QpState.Error;
-    this.#responder.replies.cutAtRead();
+    this.#replies.cutAtRead();
     this.#flush(status);
   }
 
@@ -358,7 +365,7 @@ export class QueuePair {
     this.#requester.reset(0, this.#sendQueue);
     this.#responder.reset(0);
     this.#completer.reset(0, this.config);
-    this.#events.length = 0;
+    this.#events = undefined;
     this.#established = false;
     this.config.path = undefined;
   }

@@ -86,17 +86,19 @@ export interface SendLimits {
 
 const ENTRIES = new Pool(() => new SendEntry());
 
-export class SendQueue extends Ring<SendEntry> {
-  readonly #limits: SendLimits;
+export class SendQueue extends Ring<SendEntry> implements SendLimits {
+  readonly maxSge: number;
+  readonly maxInlineData: number;
 
   constructor(capacity: number, limits: SendLimits) {
     super(capacity, ENTRIES);
-    this.#limits = limits;
+    this.maxSge = limits.maxSge;
+    this.maxInlineData = limits.maxInlineData;
   }
 
   /** Copies a work request into the queue; throws before anything is changed. */
   post(wr: SendWr): void {
-    checkSendWr(wr, this.#limits);
+    checkSendWr(wr, this);
     if (this.full)
       throw new RoceError('ERR_ROCE_QUEUE_FULL', `all ${this.capacity} send work requests are outstanding`);
     const entry = this.push();
@@ -182,8 +184,10 @@ function checkInline(wr: SendWr, inline: Uint8Array, limits: SendLimits, atomic:
   }
 }
 
+const TWO_POW_64 = 1n << 64n;
+
 function isUnsigned64(value: bigint | undefined): boolean {
-  return value === undefined || (value >= 0n && value < 1n << 64n);
+  return value === undefined || (value >= 0n && value < TWO_POW_64);
 }
 
 function isUnsigned32(value: number | undefined): boolean {
