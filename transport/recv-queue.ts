@@ -45,7 +45,10 @@ export class RecvQueue {
     return this.#ring.exchange(spent);
   }
 
+  /** Forgets all buffers, and the memory they named. */
   clear(): void {
-    this.#ring.clear();
+    const ring = this.#ring;
+    for (let position = ring.head; position < ring.tail; position++) ring.at(position).segments.release();
+    ring.clear();
   }
 }

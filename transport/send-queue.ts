@@ -96,6 +96,12 @@ export class SendQueue extends Ring<SendEntry> implements SendLimits {
     this.maxInlineData = limits.maxInlineData;
   }
 
+  /** Forgets all requests, and the memory they named. */
+  override clear(): void {
+    for (let position = this.head; position < this.tail; position++) this.at(position).segments.release();
+    super.clear();
+  }
+
   /** Copies a work request into the queue; throws before anything is changed. */
   post(wr: SendWr): void {
     checkSendWr(wr, this);

@@ -59,7 +59,9 @@ function rpingServer(mtu: PathMtu, ip: 4 | 6): InteropCase {
 }
 
 function rpingClient(mtu: PathMtu, ip: 4 | 6): InteropCase {
-  const command = `rping -c -a ${ip === 4 ? OUR_IPV4 : OUR_IPV6} -C ${RPING.count} -S ${RPING.size} -v -V`;
+  const address = ip === 4 ? OUR_IPV4 : OUR_IPV6;
+  // A ping of a full packet first: who cannot be reached by that has no business with RDMA.
+  const command = `ping -c 2 -s ${mtu} ${address} && rping -c -a ${address} -C ${RPING.count} -S ${RPING.size} -v -V`;
   const ours = (station: Station) => (output: RpingOutput) => runRpingServer(station.device, RPING, output);
   const run = (station: Station) => guestConnects(station, command, () => pings(ours(station)));
   return { tool: 'rping', guest: 'client', ip, mtu, command, run };
