@@ -49,7 +49,9 @@ async function run({ json, only }: BenchFlags): Promise<void> {
   if (unknown !== undefined) program.error(`error: there is no bench named ${unknown}`);
   // As every driver does; the simulated world leaves it to who runs it.
   useBulkCrc32(zlib.crc32);
-  const settings = process.env['BENCH_QUICK'] === '1' ? QUICK : FULL;
+  const quick = process.env['BENCH_QUICK'] === '1';
+  const settings = quick ? QUICK : FULL;
+  if (quick && json !== true) process.stderr.write('BENCH_QUICK: hardly any work is done, the figures mean nothing\n');
   const rows: (BenchRow | Skipped)[] = [];
   for (const bench of BENCHES) {
     if (only.length > 0 && !only.includes(bench.name)) continue;
