@@ -1,6 +1,6 @@
 /**
- * Connecting and listening as an application sees it: promises and iterators over the connection manager's machine, and the
- * queue pair's way to RTS with the numbers both sides agreed on, in the order rdma_cm takes.
+ * Connecting and listening as an application sees it: promises and iterators over the connection manager's machine. The
+ * queue pair's own way is in bring-up.ts.
  *
  * The starting PSN in REQ and REP is where the *other* side begins to send: it is the sender's own rq_psn (seen in the
  * captures of rdma_rxe: the first SEND of the active side carries the PSN of the REP).
@@ -10,8 +10,7 @@ import { CmRejReason, RdmaPortSpace, rdmaServiceId } from '../packets/cm/index.t
 import { RoceError } from '../packets/errors.ts';
 import { PSN_MASK } from '../packets/psn.ts';
 import type { CmEvent, CmId, ConnectionManager, DisconnectCause } from '../transport/cm/index.ts';
-import { Access } from '../transport/memory.ts';
-import { QpState } from '../transport/qp-state.ts';
+import { bringToError, bringToInit, bringToRts } from './bring-up.ts';
 import {
   type AcceptOptions,
   Connection,
@@ -74,7 +73,7 @@ export class CmService {
     await this.#device.resolve(remote);
     const local = addressOf(options.source) ?? this.#device.paths.sourceFor(remote);
     const rqPsn = this.#device.random.u32() & PSN_MASK;
-    this.#toInit(options.qp, options.responderResources ?? DEFAULT_DEPTH);
+    bringToInit(options.qp, options.responderResources ?? DEFAULT_DEPTH);
     return new Promise((resolve, reject) => {
       const id = this.#manager.connect(this.#device.now(), {
         serviceId: rdmaServiceId(RdmaPortSpace.Tcp, options.port),
@@ -130,23 +129,20 @@ export class CmService {
     const initiatorDepth = Math.min(options.initiatorDepth ?? DEFAULT_DEPTH, request.responderResources);
     const responderResources = Math.min(options.responderResources ?? DEFAULT_DEPTH, request.initiatorDepth);
     const rqPsn = this.#device.random.u32() & PSN_MASK;
-    this.#toInit(qp, responderResources);
-    qp.modifyNow({
-      state: QpState.Rtr,
-      av: { destination: request.remoteAddress, source: request.localAddress },
+    bringToInit(qp, responderResources);
+    bringToRts(qp, {
+      local: request.localAddress,
+      remote: request.remoteAddress,
       destQpn: req.localQpn,
       rqPsn,
-      mtu: mtuOfCode(req.pathMtu),
-      maxDestRdAtomic: responderResources,
-      minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
-    });
-    qp.modifyNow({
-      state: QpState.Rts,
       sqPsn: req.startingPsn,
-      timeout: options.ackTimeout ?? (req.primaryPath.localAckTimeout || DEFAULT_ACK_TIMEOUT),
-      retryCnt: req.retryCount,
-      rnrRetry: req.rnrRetryCount,
-      maxRdAtomic: initiatorDepth,
+      mtu: mtuOfCode(req.pathMtu),
+      initiatorDepth,
+      responderResources,
+      minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
+      ackTimeout: options.ackTimeout ?? (req.primaryPath.localAckTimeout || DEFAULT_ACK_TIMEOUT),
+      retryCount: req.retryCount,
+      rnrRetryCount: req.rnrRetryCount,
     });
     this.#manager.accept(this.#device.now(), request.id, {
       qpn: qp.qpn,
@@ -180,7 +176,7 @@ export class CmService {
 
   /** For `Connection.disconnect`: the queue pair first, so that nothing more is sent, then DREQ. */
   disconnect(connection: Connection, privateData?: Uint8Array): void {
-    toError(connection.qp);
+    bringToError(connection.qp);
     this.#manager.disconnect(this.#device.now(), connection.id, privateData);
     this.#device.cmTouched();
   }
@@ -304,22 +300,19 @@ export class CmService {
     const { options, remote, local, rqPsn, promise } = conversation;
     const { qp } = options;
     try {
-      qp.modifyNow({
-        state: QpState.Rtr,
-        av: { destination: remote, source: local },
+      bringToRts(qp, {
+        local,
+        remote,
         destQpn: event.rep.localQpn,
         rqPsn,
-        mtu: options.mtu ?? this.#device.activeMtu,
-        maxDestRdAtomic: event.responderResources,
-        minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
-      });
-      qp.modifyNow({
-        state: QpState.Rts,
         sqPsn: event.rep.startingPsn,
-        timeout: options.ackTimeout ?? DEFAULT_ACK_TIMEOUT,
-        retryCnt: options.retryCount ?? DEFAULT_RETRY,
-        rnrRetry: Math.min(event.rep.rnrRetryCount, options.maxRnrRetry ?? 7),
-        maxRdAtomic: event.initiatorDepth,
+        mtu: options.mtu ?? this.#device.activeMtu,
+        initiatorDepth: event.initiatorDepth,
+        responderResources: event.responderResources,
+        minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
+        ackTimeout: options.ackTimeout ?? DEFAULT_ACK_TIMEOUT,
+        retryCount: options.retryCount ?? DEFAULT_RETRY,
+        rnrRetryCount: Math.min(event.rep.rnrRetryCount, options.maxRnrRetry ?? 7),
       });
     } catch (cause) {
       this.#conversations.delete(event.id);
@@ -347,7 +340,7 @@ export class CmService {
     this.#conversations.delete(id);
     if (conversation.kind === 'requested') return;
     this.#release(id);
-    toError(conversation.kind === 'connecting' ? conversation.options.qp : conversation.qp);
+    bringToError(conversation.kind === 'connecting' ? conversation.options.qp : conversation.qp);
     conversation.promise.reject(error);
   }
 
@@ -364,20 +357,9 @@ export class CmService {
     }
     if (conversation?.kind !== 'connected') return;
     this.#conversations.delete(id);
-    toError(conversation.connection.qp);
+    bringToError(conversation.connection.qp);
     conversation.connection.end(cause);
   }
-
-  /** Access as ib_cm grants it: WRITE always, READ and atomics when there are resources to answer them. */
-  #toInit(qp: Qp, responderResources: number): void {
-    if (qp.state === QpState.Init) return;
-    const reading = responderResources > 0 ? Access.RemoteRead | Access.RemoteAtomic : 0;
-    qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite | Access.RemoteWrite | reading });
-  }
-}
-
-function toError(qp: Qp): void {
-  if (qp.state !== QpState.Reset && qp.state !== QpState.Error) qp.modifyNow({ state: QpState.Error });
 }
 
 function addressOf(value: IpAddress | string): IpAddress;

@@ -69,10 +69,18 @@ export class Cq extends CompletionQueue implements AsyncIterable<WorkCompletion>
   #waiting: ((result: IteratorResult<WorkCompletion>) => void)[] = [];
   #closed = false;
 
-  /** The next completion, a fresh object; waits for it. Done when the device closes. */
+  /**
+   * The next completion, a fresh object; waits for it. Done when the device closes. Rejects with ERR_ROCE_LIMIT when the
+   * queue has overrun and what it still held has been taken: completions are missing then.
+   */
   next(): Promise<IteratorResult<WorkCompletion>> {
     const wc = new WorkCompletion();
     if (this.#waiting.length === 0 && this.poll(wc)) return Promise.resolve({ done: false, value: wc });
+    if (this.overrun) {
+      return Promise.reject(
+        new RoceError('ERR_ROCE_LIMIT', `the completion queue of ${this.capacity} entries has overrun`),
+      );
+    }
     if (this.#closed) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve) => {
       this.#waiting.push(resolve);

@@ -4,7 +4,7 @@
  */
 import { RoceError } from '../packets/errors.ts';
 import { Pool, Ring } from './ring.ts';
-import { WorkCompletion } from './work.ts';
+import { type WcStatus, WorkCompletion } from './work.ts';
 
 const NOT_ARMED = 0;
 const ARMED_SOLICITED = 1;
@@ -56,15 +56,28 @@ export class CompletionQueue {
     this.#armed = solicitedOnly ? Math.max(this.#armed, ARMED_SOLICITED) : ARMED_ANY;
   }
 
-  /** A fresh entry to fill, or undefined on overrun. Followed by `pushed`. */
-  push(): WorkCompletion | undefined {
+  /**
+   * A new entry, filled but for what only some receives have (immediate data, invalidated key, solicited), or undefined on
+   * overrun. Followed by `pushed`.
+   */
+  push(qpn: number, wrId: number, status: WcStatus, opcode: number, byteLen: number): WorkCompletion | undefined {
     if (this.overrun || this.#ring.full) {
       this.overrun = true;
       return undefined;
     }
-    return this.#ring.push();
+    const wc = this.#ring.push();
+    wc.qpn = qpn;
+    wc.wrId = wrId;
+    wc.status = status;
+    wc.opcode = opcode;
+    wc.byteLen = byteLen;
+    wc.immData = -1;
+    wc.invalidatedRkey = -1;
+    wc.solicited = false;
+    return wc;
   }
 
+  /** The entry is complete: notifies whoever armed the queue for it. */
   pushed(wc: WorkCompletion): void {
     if (this.#armed === NOT_ARMED) return;
     if (this.#armed === ARMED_SOLICITED && !wc.solicited && wc.status === 0) return;

@@ -29,7 +29,7 @@ export interface QpCapabilities {
 }
 
 /** Asynchronous events of a queue pair, names after ibv_event_type. */
-export type QpEvent = 'comm-est' | 'sq-drained' | 'qp-fatal' | 'qp-req-err' | 'qp-access-err';
+export type QpEvent = 'comm-est' | 'sq-drained' | 'qp-req-err' | 'qp-access-err';
 
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 const BURST = 32;
@@ -326,37 +326,21 @@ export class QueuePair {
   }
 
   #flushReceives(): void {
+    const { recvCq } = this.config;
     let spent = new RecvEntry();
     for (let taken = this.#recvQueue.take(spent); taken !== undefined; taken = this.#recvQueue.take(spent)) {
-      const wc = this.config.recvCq.push();
-      if (wc !== undefined) {
-        wc.wrId = taken.wrId;
-        wc.status = WcStatus.WrFlushErr;
-        wc.opcode = WcOpcode.Recv;
-        wc.byteLen = 0;
-        wc.immData = -1;
-        wc.invalidatedRkey = -1;
-        wc.solicited = false;
-        wc.qpn = this.qpn;
-        this.config.recvCq.pushed(wc);
-      }
+      const wc = recvCq.push(this.qpn, taken.wrId, WcStatus.WrFlushErr, WcOpcode.Recv, 0);
+      if (wc !== undefined) recvCq.pushed(wc);
       spent = taken;
     }
   }
 
   /** An error always completes, also of unsignalled work (ref:conformance REQ-33). */
   #completeSend(entry: SendEntry, status: WcStatus): void {
-    const wc = this.config.sendCq.push();
-    if (wc === undefined) return;
-    wc.wrId = entry.wrId;
-    wc.status = status;
-    wc.opcode = completionOpcode(entry.opcode);
-    wc.byteLen = status === WcStatus.Success ? completedBytes(entry) : 0;
-    wc.immData = -1;
-    wc.invalidatedRkey = -1;
-    wc.solicited = false;
-    wc.qpn = this.qpn;
-    this.config.sendCq.pushed(wc);
+    const { sendCq } = this.config;
+    const byteLen = status === WcStatus.Success ? completedBytes(entry) : 0;
+    const wc = sendCq.push(this.qpn, entry.wrId, status, completionOpcode(entry.opcode), byteLen);
+    if (wc !== undefined) sendCq.pushed(wc);
   }
 
   #reset(): void {

@@ -7,23 +7,22 @@ import { Syndrome } from '../packets/aeth.ts';
 import { atomicRkey, atomicVaHi, atomicVaLo } from '../packets/atomic-eth.ts';
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
-import { iethRkey } from '../packets/ieth.ts';
-import { immDt } from '../packets/imm-dt.ts';
-import { ATOMIC_ETH_AT, IETH_AT, IMM_AT, OpFlag, RETH_AT } from '../packets/opcode.ts';
+import { ATOMIC_ETH_AT, OpFlag, RETH_AT } from '../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../packets/psn.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
 import { executeAtomic } from './atomic.ts';
 import { Attempt } from './attempt.ts';
 import { Access, type MemoryRegion } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
-import { RecvEntry, type RecvQueue } from './recv-queue.ts';
+import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
+import type { RecvQueue } from './recv-queue.ts';
 import { ReplayMemory } from './replay.ts';
 import { ReplyKind, ReplyQueue } from './reply-queue.ts';
 import { writeReply } from './reply-writer.ts';
 import { copyBytes } from './segments.ts';
 import { MAX_MESSAGE_BYTES } from './send-queue.ts';
 import { consequenceOf, Verdict } from './verdict.ts';
-import { WcOpcode, WcStatus } from './work.ts';
+import type { WcStatus } from './work.ts';
 
 /** What became of a request. */
 export const Reception = { Executed: 0, Duplicate: 1, OutOfSequence: 2, Dropped: 3, NotReady: 4, Refused: 5 } as const;
@@ -54,11 +53,7 @@ export class Responder {
   #offset = 0;
   /** Bytes a WRITE still brings. */
   #left = 0;
-  /** Bytes received of the message that fills `#receive`. */
-  #received = 0;
-  /** The receive taken for the message in progress; valid while `#holdsReceive`. */
-  #receive = new RecvEntry();
-  #holdsReceive = false;
+  readonly #slot = new ReceiveSlot();
   /** Set by `#checkKey` for the packet at hand. */
   #target: MemoryRegion | undefined = undefined;
   #targetOffset = 0;
@@ -71,7 +66,7 @@ export class Responder {
     this.#nakked = false;
     this.#newestAck = -1;
     this.#closeMessage();
-    this.#holdsReceive = false;
+    this.#slot.reset();
   }
 
   /** Takes one request of this queue pair's service. */
@@ -117,7 +112,7 @@ export class Responder {
 
   /** Gives up the message in progress: its receive completes with `status`. For the way to ERROR. */
   abandon(status: WcStatus, config: QpConfig): void {
-    if (this.#holdsReceive) this.#completeReceive(status, WcOpcode.Recv, config, undefined);
+    this.#slot.abandon(status, config);
     this.#closeMessage();
   }
 
@@ -171,7 +166,7 @@ export class Responder {
   }
 
   #judgeSend(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
-    if ((frame.flags & (OpFlag.First | OpFlag.Only)) !== 0 && !this.#takeReceive(queue)) return Verdict.NotReady;
+    if ((frame.flags & (OpFlag.First | OpFlag.Only)) !== 0 && !this.#slot.take(queue)) return Verdict.NotReady;
     return lengthFits(frame, config.mtu) ? this.#checkSend(frame, config) : Verdict.BadLength;
   }
 
@@ -180,7 +175,7 @@ export class Responder {
     if (!lengthFits(frame, config.mtu)) return Verdict.BadLength;
     const verdict = this.#checkWrite(frame, config);
     if (verdict !== Verdict.Accept || (frame.flags & OpFlag.Imm) === 0) return verdict;
-    return this.#takeReceive(queue) ? Verdict.Accept : Verdict.NotReady;
+    return this.#slot.take(queue) ? Verdict.Accept : Verdict.NotReady;
   }
 
   /** ref:conformance OPS-01..OPS-07: FIRST and ONLY when nothing is open, MIDDLE and LAST of the same kind otherwise. */
@@ -195,21 +190,11 @@ export class Responder {
     return (frame.flags & OpFlag.Read) !== 0 ? this.#checkRead(frame, config) : this.#checkAtomic(frame, config);
   }
 
-  #takeReceive(queue: RecvQueue): boolean {
-    const taken = queue.take(this.#receive);
-    if (taken === undefined) return false;
-    this.#receive = taken;
-    this.#holdsReceive = true;
-    return true;
-  }
-
   #checkSend(frame: Frame, config: QpConfig): Verdict {
-    const { segments } = this.#receive;
-    if (frame.payloadLength > segments.length - this.#received) return Verdict.BufferTooSmall;
-    if (frame.payloadLength > 0 && !segments.accessible(config.pd, true)) return Verdict.BufferFault;
-    if ((frame.flags & OpFlag.Invalidate) === 0) return Verdict.Accept;
-    const key = iethRkey(frame.view, frame.bthOffset + (IETH_AT[frame.opcode] as number));
-    return config.keys.find(key, config.pd, 0)?.remoteInvalidate === true ? Verdict.Accept : Verdict.BadInvalidate;
+    const verdict = this.#slot.check(frame.payloadLength, config);
+    if (verdict !== Verdict.Accept || (frame.flags & OpFlag.Invalidate) === 0) return verdict;
+    const region = config.keys.find(invalidatedKey(frame), config.pd, 0);
+    return region?.remoteInvalidate === true ? Verdict.Accept : Verdict.BadInvalidate;
   }
 
   /** The whole DMA length is checked with the first packet (ref:conformance KEY-12), the key again with every packet. */
@@ -274,17 +259,12 @@ export class Responder {
   #executeData(frame: Frame, config: QpConfig): void {
     const { flags } = frame;
     if ((flags & OpFlag.Write) !== 0) this.#executeWrite(frame);
-    else this.#executeSend(frame);
+    else this.#slot.place(frame);
     this.#newestAck = this.expected;
     this.expected += 1;
     if ((flags & (OpFlag.Last | OpFlag.Only)) !== 0) this.#finish(frame, config);
     else this.#open = (flags & OpFlag.Write) !== 0 ? Open.Write : Open.Send;
     if (frame.ackReq !== 0) this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
-  }
-
-  #executeSend(frame: Frame): void {
-    this.#receive.segments.scatter(this.#received, frame.bytes, frame.payloadOffset, frame.payloadLength);
-    this.#received += frame.payloadLength;
   }
 
   #executeWrite(frame: Frame): void {
@@ -294,7 +274,7 @@ export class Responder {
     }
     this.#offset += payloadLength;
     this.#left -= payloadLength;
-    this.#received += payloadLength;
+    this.#slot.received += payloadLength;
   }
 
   #executeRead(frame: Frame, config: QpConfig): void {
@@ -330,41 +310,16 @@ export class Responder {
   /** The last packet of a SEND or WRITE has been placed. */
   #finish(frame: Frame, config: QpConfig): void {
     this.#countMessage();
-    const write = (frame.flags & OpFlag.Write) !== 0;
     if ((frame.flags & OpFlag.Invalidate) !== 0) invalidate(frame, config);
-    if (this.#holdsReceive) {
-      const opcode = write ? WcOpcode.RecvRdmaWithImm : WcOpcode.Recv;
-      this.#completeReceive(WcStatus.Success, opcode, config, frame);
-    }
+    this.#slot.finish(frame, config);
     this.#closeMessage();
-  }
-
-  #completeReceive(status: WcStatus, opcode: number, config: QpConfig, frame: Frame | undefined): void {
-    this.#holdsReceive = false;
-    const wc = config.recvCq.push();
-    if (wc === undefined) return;
-    wc.wrId = this.#receive.wrId;
-    wc.status = status;
-    wc.opcode = opcode;
-    wc.byteLen = this.#received;
-    wc.qpn = config.qpn;
-    wc.immData = -1;
-    wc.invalidatedRkey = -1;
-    wc.solicited = frame !== undefined && frame.solicited !== 0;
-    if (frame !== undefined && (frame.flags & OpFlag.Imm) !== 0) {
-      wc.immData = immDt(frame.view, frame.bthOffset + (IMM_AT[frame.opcode] as number));
-    }
-    if (frame !== undefined && (frame.flags & OpFlag.Invalidate) !== 0) {
-      wc.invalidatedRkey = iethRkey(frame.view, frame.bthOffset + (IETH_AT[frame.opcode] as number));
-    }
-    config.recvCq.pushed(wc);
   }
 
   #closeMessage(): void {
     this.#open = Open.None;
     this.#region = undefined;
     this.#left = 0;
-    this.#received = 0;
+    this.#slot.received = 0;
   }
 
   #countMessage(): void {
@@ -374,8 +329,7 @@ export class Responder {
 
 /** Kills the key that `#checkSend` found good; whether the completion finds room does not matter (ref:conformance KEY-14). */
 function invalidate(frame: Frame, config: QpConfig): void {
-  const key = iethRkey(frame.view, frame.bthOffset + (IETH_AT[frame.opcode] as number));
-  const region = config.keys.find(key, config.pd, 0);
+  const region = config.keys.find(invalidatedKey(frame), config.pd, 0);
   if (region !== undefined) region.valid = false;
 }
 

@@ -102,6 +102,18 @@ describe('waiting for completions', () => {
     expect(seen.map(({ value }) => value.wrId)).toEqual([1, 2, 3]);
   });
 
+  it('says when completions are missing', async () => {
+    const { a } = makePair();
+    const small = a.createCq(2);
+    const qp = a.allocPd().createQp({ sendCq: small, recvCq: small });
+    await qp.modify({ state: QpState.Init, access: ALL });
+    for (const wrId of [1, 2, 3]) qp.postRecv({ wrId });
+    await qp.modify({ state: QpState.Error });
+    const seen = [await small.next(), await small.next()];
+    expect(seen.map(({ value }) => value.wrId)).toEqual([1, 2]);
+    await expect(small.next()).rejects.toMatchObject({ code: 'ERR_ROCE_LIMIT' });
+  });
+
   it('ends when the device closes', async () => {
     const { a } = makePair();
     const { cq } = makeSide(a);

@@ -9,7 +9,7 @@ import { CompletionQueue } from '../../transport/completion-queue.ts';
 import { Pool, Ring } from '../../transport/ring.ts';
 import { MAX_MESSAGE_BYTES } from '../../transport/send-queue.ts';
 import { ackTimeoutNs } from '../../transport/timers.ts';
-import { type SendWr, WcStatus, WorkCompletion, WrOpcode, wcStatusName } from '../../transport/work.ts';
+import { type SendWr, WcOpcode, WcStatus, WorkCompletion, WrOpcode, wcStatusName } from '../../transport/work.ts';
 import { ack, pattern, sendOnly } from './support/packets.ts';
 import { Peer } from './support/peer.ts';
 
@@ -129,11 +129,9 @@ describe('posting', () => {
 
 describe('completion queue', () => {
   const fill = (cq: CompletionQueue, wrId: number, solicited = false, status: WcStatus = WcStatus.Success): boolean => {
-    const wc = cq.push();
+    const wc = cq.push(17, wrId, status, WcOpcode.Recv, 0);
     if (wc === undefined) return false;
-    wc.wrId = wrId;
     wc.solicited = solicited;
-    wc.status = status;
     cq.pushed(wc);
     return true;
   };
