@@ -34,6 +34,6 @@ export type { DeviceCounters } from './device-counters.ts';
 export { World, type WorldOptions } from './fabric/world.ts';
 export type { Link, LinkSink } from './links/link.ts';
 export type { Host, Machine } from './machine.ts';
-
 export { type OpenDevice, type OpenDeviceOptions, openDevice } from './open.ts';
+export { attachDevice, type SimulatedDeviceOptions } from './simulated-device.ts';
 export { type AddressVector, Cq, type ModifyAttributes, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';

@@ -10,7 +10,7 @@ it('runs the example of the README', () => {
   const example = /```ts\n([\s\S]*?)```/.exec(readme)?.[1] ?? '';
   const directory = mkdtempSync(join(tmpdir(), 'roce-readme-'));
   const file = join(directory, 'example.mts');
-  writeFileSync(file, example.replace("'rocev2'", `'${new URL('../src/index.ts', import.meta.url).href}'`));
+  writeFileSync(file, example.replace(/["']rocev2["']/, `'${new URL('../src/index.ts', import.meta.url).href}'`));
   const { stdout, stderr } = spawnSync(process.execPath, ['--import', import.meta.resolve('tsx'), file], {
     encoding: 'utf8',
   });

@@ -1,13 +1,12 @@
 /** Two devices on a simulated Ethernet, and connections between them. */
 import {
   Access,
+  attachDevice,
   type Connection,
   type Cq,
-  Device,
-  IpPrefix,
+  type Device,
   type MemoryRegion,
   type Pd,
-  parseMac,
   type Qp,
   World,
   type WorldOptions,
@@ -34,19 +33,7 @@ export function makePair({ mtu = 4200, ...options }: PairOptions = {}): Pair {
 }
 
 export function addDevice(world: World, id: number, mtu = 4200): Device {
-  return world.attach(
-    `device ${id}`,
-    (host, link, random) =>
-      new Device({
-        host,
-        random,
-        medium: link.medium,
-        mac: parseMac(`02:00:00:00:00:0${id}`),
-        addresses: [IpPrefix.parse(`10.0.0.${id}/24`), IpPrefix.parse(`fd00::${id}/64`)],
-        mtu: link.mtu,
-      }),
-    { mtu },
-  );
+  return attachDevice(world, `device ${id}`, { addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`], mtu });
 }
 
 /** A queue pair with a completion queue and a region of its own. */

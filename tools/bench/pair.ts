@@ -1,14 +1,14 @@
 /** Two devices on an in-process network without faults, and any number of connected queue pairs, for benches. */
 import {
   Access,
+  attachDevice,
   type Cq,
-  Device,
+  type Device,
   type IpAddress,
   IpPrefix,
   Medium,
   type MemoryRegion,
   type Pd,
-  parseMac,
   type Qp,
   QpState,
   WorkCompletion,
@@ -84,20 +84,7 @@ export class BenchPair {
 
   #end(name: string, number: number): BenchEnd {
     const prefix = IpPrefix.parse(`10.0.0.${number}/24`);
-    const device = this.world.attach(
-      name,
-      (host, port, random) =>
-        new Device({
-          host,
-          random,
-          name,
-          medium: port.medium,
-          mac: parseMac(`02:00:00:00:00:0${number}`),
-          addresses: [prefix],
-          mtu: port.mtu,
-        }),
-      { mtu: LINK_MTU },
-    );
+    const device = attachDevice(this.world, name, { addresses: [prefix.toString()], mtu: LINK_MTU });
     return { device, address: prefix.address, pd: device.allocPd(), cq: device.createCq(CQ_ENTRIES), qps: [] };
   }
 

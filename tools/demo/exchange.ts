@@ -4,12 +4,11 @@
  */
 import {
   Access,
+  attachDevice,
   type Connection,
   type Cq,
-  Device,
-  IpPrefix,
+  type Device,
   type MemoryRegion,
-  parseMac,
   type Qp,
   type Random,
   type SendWr,
@@ -166,20 +165,7 @@ async function atomic(
 }
 
 function makeSide(world: World, name: string, number: number, maxSize: number): Side {
-  const device = world.attach(
-    name,
-    (host, port, random) =>
-      new Device({
-        host,
-        random,
-        name,
-        medium: port.medium,
-        mac: parseMac(`02:00:00:00:00:0${number}`),
-        addresses: [IpPrefix.parse(`10.0.0.${number}/24`)],
-        mtu: port.mtu,
-      }),
-    { mtu: LINK_MTU },
-  );
+  const device = attachDevice(world, name, { addresses: [`10.0.0.${number}/24`], mtu: LINK_MTU });
   const pd = device.allocPd();
   const sendCq = device.createCq(CQ_ENTRIES);
   const recvCq = device.createCq(CQ_ENTRIES);

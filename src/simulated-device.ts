@@ -1,0 +1,42 @@
+/**
+ * A device on a simulated network, with the choices a simulation rarely cares about already made. The counterpart of
+ * `openDevice`, which opens one on a real wire.
+ */
+import { IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
+import { Device, type DeviceLimits } from './device.ts';
+import type { PortOptions } from './fabric/network.ts';
+import type { World } from './fabric/world.ts';
+
+export interface SimulatedDeviceOptions extends PortOptions {
+  /** Our addresses with their prefix lengths, `10.0.0.1/24`; at least one. */
+  readonly addresses: readonly string[];
+  /** Default: a locally administered one with the last byte of the first address. */
+  readonly mac?: string;
+  readonly limits?: Partial<DeviceLimits>;
+}
+
+/** Attaches a device to the world's network under a name of its own. Throws as `World.attach` and `Device` do. */
+export function attachDevice(world: World, name: string, options: SimulatedDeviceOptions): Device {
+  const { addresses, mac, limits, ...port } = options;
+  const prefixes = addresses.map((text) => IpPrefix.parse(text));
+  return world.attach(
+    name,
+    (host, link, random) =>
+      new Device({
+        host,
+        random,
+        name,
+        medium: link.medium,
+        mac: mac === undefined ? macFor(prefixes) : parseMac(mac),
+        addresses: prefixes,
+        mtu: link.mtu,
+        ...(limits === undefined ? {} : { limits }),
+      }),
+    port,
+  );
+}
+
+function macFor(prefixes: readonly IpPrefix[]): MacAddress {
+  const last = (prefixes[0]?.address.w3 ?? 0) & 0xff;
+  return Uint8Array.of(0x02, 0, 0, 0, 0, last);
+}
