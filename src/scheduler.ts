@@ -29,7 +29,7 @@ export class Scheduler {
       this.#ready.push(qp);
     }
     const deadline = core.nextDeadline();
-    if (deadline < core.heapDeadline) {
+    if (deadline !== Infinity && deadline < core.heapDeadline) {
       core.heapDeadline = deadline;
       this.#deadlines.push(deadline, core.qpn);
     }

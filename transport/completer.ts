@@ -36,10 +36,10 @@ export class Completer {
   una = 0;
   retriesLeft = 0;
   rnrRetriesLeft = 0;
-  /** When the oldest packet counts as lost; Infinity while nothing is outstanding or during an RNR wait. */
-  ackDeadline = Number.POSITIVE_INFINITY;
-  /** End of an RNR wait; Infinity outside one. */
-  rnrDeadline = Number.POSITIVE_INFINITY;
+  /** When the oldest packet counts as lost, or the RNR wait ends; Infinity while nothing is outstanding. */
+  deadline = Number.POSITIVE_INFINITY;
+  /** The peer asked us to wait: nothing is sent before `deadline`. */
+  rnrWaiting = false;
 
   /** Results of the last `handle`. */
   ackedTo = 0;
@@ -66,13 +66,13 @@ export class Completer {
   }
 
   stopTimers(): void {
-    this.ackDeadline = Number.POSITIVE_INFINITY;
-    this.rnrDeadline = Number.POSITIVE_INFINITY;
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.rnrWaiting = false;
   }
 
   /** A packet that wants an acknowledge has left. */
   sent(now: number, config: QpConfig): void {
-    if (this.ackDeadline === Number.POSITIVE_INFINITY) this.ackDeadline = now + config.ackTimeoutNs;
+    if (this.deadline === Number.POSITIVE_INFINITY) this.deadline = now + config.ackTimeoutNs;
   }
 
   /** The queue pair has accepted progress: all before `una` is acknowledged. */
@@ -80,31 +80,31 @@ export class Completer {
     this.una = una;
     this.#retrying = false;
     this.#refill();
-    this.rnrDeadline = Number.POSITIVE_INFINITY;
-    this.ackDeadline = anythingOutstanding ? now + config.ackTimeoutNs : Number.POSITIVE_INFINITY;
+    this.rnrWaiting = false;
+    this.deadline = anythingOutstanding ? now + config.ackTimeoutNs : Number.POSITIVE_INFINITY;
   }
 
   /** The queue pair goes back, which costs a retry; the timer starts again with the first packet sent. */
   wentBack(): void {
     this.#retrying = true;
     this.retriesLeft -= 1;
-    this.ackDeadline = Number.POSITIVE_INFINITY;
+    this.deadline = Number.POSITIVE_INFINITY;
   }
 
   /** Only `rnrRetry` 7 retries for ever. */
   beginRnrWait(now: number): void {
     if (this.#rnrRetry !== 7) this.rnrRetriesLeft -= 1;
-    this.rnrDeadline = now + this.waitNs;
-    this.ackDeadline = Number.POSITIVE_INFINITY;
+    this.deadline = now + this.waitNs;
+    this.rnrWaiting = true;
   }
 
-  endRnrWait(): void {
-    this.rnrDeadline = Number.POSITIVE_INFINITY;
-  }
-
-  /** The ACK timer ran out: retry from the oldest unacknowledged packet, or give up. */
+  /** The deadline has come: an RNR wait is over, or the oldest unacknowledged packet is retried or given up. */
   timeout(): Outcome {
     this.ackedTo = this.una;
+    if (this.rnrWaiting) {
+      this.stopTimers();
+      return Outcome.Ignore;
+    }
     this.#retrying = false;
     return this.#retry(this.una);
   }
@@ -152,7 +152,7 @@ export class Completer {
   }
 
   #notReady(psn: number, code: number): Outcome {
-    if (this.rnrDeadline !== Number.POSITIVE_INFINITY && this.ackedTo === this.una) return Outcome.Ignore;
+    if (this.rnrWaiting && this.ackedTo === this.una) return Outcome.Ignore;
     const left = this.ackedTo > this.una ? this.#rnrRetry : this.rnrRetriesLeft;
     if (left === 0) {
       this.status = WcStatus.RnrRetryExcErr;
@@ -168,7 +168,7 @@ export class Completer {
    * rdma_rxe sends one for the packet behind the refused one (ref:conformance RNR-06, RNR-13).
    */
   #impliedNak(from: number): Outcome {
-    const acting = this.#retrying || this.rnrDeadline !== Number.POSITIVE_INFINITY;
+    const acting = this.#retrying || this.rnrWaiting;
     return acting && this.ackedTo === this.una ? Outcome.Ignore : this.#retry(from);
   }
 

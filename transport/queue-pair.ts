@@ -127,9 +127,8 @@ export class QueuePair {
   }
 
   handleTimeout(now: number): void {
-    if (now >= this.#completer.rnrDeadline) this.#completer.endRnrWait();
-    if (now < this.#completer.ackDeadline) return;
-    this.#counters.localAckTimeoutErr += 1;
+    if (now < this.nextDeadline()) return;
+    if (!this.#completer.rnrWaiting) this.#counters.localAckTimeoutErr += 1;
     this.#apply(now, this.#completer.timeout());
   }
 
@@ -149,7 +148,8 @@ export class QueuePair {
 
   /** When `handleTimeout` is due, in nanoseconds; Infinity when never. */
   nextDeadline(): number {
-    return Math.min(this.#completer.ackDeadline, this.#completer.rnrDeadline);
+    // Nothing posted, nothing to time; a queue pair that only answers does not even look at its completer.
+    return this.#sendQueue.length === 0 ? Number.POSITIVE_INFINITY : this.#completer.deadline;
   }
 
   pollEvent(): QpEvent | undefined {
@@ -276,8 +276,9 @@ export class QueuePair {
   }
 
   #mayRequest(): boolean {
+    if (this.#sendQueue.length === 0) return false;
     const rights = rightsOf(this.#state);
-    if (!rights.request || this.#completer.rnrDeadline !== Number.POSITIVE_INFINITY) return false;
+    if (!rights.request || this.#completer.rnrWaiting) return false;
     return this.#requester.ready(this.#sendQueue, this.config, this.#completer.una, rights.start);
   }
 

@@ -12,8 +12,8 @@ import { Verdict } from './verdict.ts';
 import { WcOpcode, WcStatus } from './work.ts';
 
 export class ReceiveSlot {
-  /** Bytes of the message so far: placed in the buffer by SEND, elsewhere by WRITE with immediate. */
-  received = 0;
+  /** Bytes of a SEND placed so far. */
+  #placed = 0;
   #entry = new RecvEntry();
   #held = false;
 
@@ -23,29 +23,34 @@ export class ReceiveSlot {
     if (taken === undefined) return false;
     this.#entry = taken;
     this.#held = true;
+    this.#placed = 0;
     return true;
   }
 
   /** Whether `length` more bytes may be placed. */
   check(length: number, config: QpConfig): Verdict {
     const { segments } = this.#entry;
-    if (length > segments.length - this.received) return Verdict.BufferTooSmall;
+    if (length > segments.length - this.#placed) return Verdict.BufferTooSmall;
     return length > 0 && !segments.accessible(config.pd, true) ? Verdict.BufferFault : Verdict.Accept;
   }
 
   /** Places the payload of a SEND behind what is there. */
   place(frame: Frame): void {
-    this.#entry.segments.scatter(this.received, frame.bytes, frame.payloadOffset, frame.payloadLength);
-    this.received += frame.payloadLength;
+    this.#entry.segments.scatter(this.#placed, frame.bytes, frame.payloadOffset, frame.payloadLength);
+    this.#placed += frame.payloadLength;
   }
 
-  /** The last packet of the message: completes the buffer if one is held, with what that packet carries. */
-  finish(frame: Frame, config: QpConfig): void {
-    if (!this.#held) return;
+  /**
+   * The last packet of a SEND, or of a WRITE with immediate that wrote `written` bytes elsewhere: completes the buffer with
+   * what that packet carries.
+   */
+  finish(frame: Frame, written: number, config: QpConfig): void {
     const { flags } = frame;
     this.#held = false;
-    const opcode = (flags & OpFlag.Write) !== 0 ? WcOpcode.RecvRdmaWithImm : WcOpcode.Recv;
-    const wc = config.recvCq.push(config.qpn, this.#entry.wrId, WcStatus.Success, opcode, this.received);
+    const write = (flags & OpFlag.Write) !== 0;
+    const opcode = write ? WcOpcode.RecvRdmaWithImm : WcOpcode.Recv;
+    const byteLen = write ? written : this.#placed;
+    const wc = config.recvCq.push(config.qpn, this.#entry.wrId, WcStatus.Success, opcode, byteLen);
     if (wc === undefined) return;
     wc.solicited = frame.solicited !== 0;
     if ((flags & OpFlag.Imm) !== 0) wc.immData = immDt(frame.view, frame.bthOffset + (IMM_AT[frame.opcode] as number));
@@ -57,14 +62,13 @@ export class ReceiveSlot {
   abandon(status: WcStatus, config: QpConfig): void {
     if (!this.#held) return;
     this.#held = false;
-    const wc = config.recvCq.push(config.qpn, this.#entry.wrId, status, WcOpcode.Recv, this.received);
+    const wc = config.recvCq.push(config.qpn, this.#entry.wrId, status, WcOpcode.Recv, this.#placed);
     if (wc !== undefined) config.recvCq.pushed(wc);
   }
 
   /** Forgets the buffer without a completion. */
   reset(): void {
     this.#held = false;
-    this.received = 0;
   }
 }
 
