@@ -5,7 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/**/*.long.test.ts'],
     testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // On a new machine the lab downloads its guests' packages first.
+    hookTimeout: 900_000,
     // Two cores: a worker each, and qemu guests beside them.
     maxWorkers: 2,
   },

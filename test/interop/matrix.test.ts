@@ -4,8 +4,9 @@
  * The newest kernel of the lab is part of `npm run interop -- --all`.
  */
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { plan, StationKeeper } from '../../tools/interop/matrix.ts';
+import { buildImage } from '../../tools/lab/image.ts';
 import { describeWithLab } from '../lab/support.ts';
 
 const KERNELS = ['6.1', '6.12'] as const;
@@ -15,6 +16,9 @@ const DIRECTORY = fileURLToPath(new URL('../../interop-out', import.meta.url));
 describeWithLab('rdma_rxe', () => {
   describe.each(KERNELS.flatMap(plan))('$kernel with path MTU $mtu', ({ kernel, mtu, cases }) => {
     const keeper = new StationKeeper(kernel, mtu, () => {});
+    beforeAll(async () => {
+      await buildImage(kernel);
+    });
     afterAll(() => keeper.close());
 
     it.each(cases)('$name', async (planned) => {
