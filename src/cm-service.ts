@@ -58,6 +58,7 @@ export class CmService {
   /** Queue pair numbers whose old packets may still be on their way (TIMEWAIT). */
   readonly #held = new Map<CmId, number>();
   readonly #heldQpns = new Set<number>();
+  #closed = false;
 
   constructor(device: Device, manager: ConnectionManager) {
     this.#device = device;
@@ -70,7 +71,16 @@ export class CmService {
    */
   async connect(options: ConnectOptions): Promise<Connection> {
     const remote = addressOf(options.address);
+    const mtu = options.mtu ?? this.#device.activeMtu;
+    if (mtu > this.#device.activeMtu) {
+      throw new RoceError(
+        'ERR_ROCE_ARGUMENT',
+        `path MTU ${mtu} exceeds the ${this.#device.activeMtu} bytes this link carries`,
+      );
+    }
+    this.#demandOpen();
     await this.#device.resolve(remote);
+    this.#demandOpen();
     const local = addressOf(options.source) ?? this.#device.paths.sourceFor(remote);
     const rqPsn = this.#device.random.u32() & PSN_MASK;
     bringToInit(options.qp, options.responderResources ?? DEFAULT_DEPTH);
@@ -82,7 +92,7 @@ export class CmService {
         localPort: options.localPort ?? 0xc0_00 | (this.#device.random.u32() & 0x3f_ff),
         qpn: options.qp.qpn,
         startingPsn: rqPsn,
-        mtu: mtuCode(options.mtu ?? this.#device.activeMtu),
+        mtu: mtuCode(mtu),
         initiatorDepth: options.initiatorDepth ?? DEFAULT_DEPTH,
         responderResources: options.responderResources ?? DEFAULT_DEPTH,
         retryCount: options.retryCount ?? DEFAULT_RETRY,
@@ -99,6 +109,7 @@ export class CmService {
 
   /** Takes connection requests for a port of RDMA_PS_TCP. Throws ERR_ROCE_IN_USE when somebody listens there. */
   listen(port: number, backlog = DEFAULT_BACKLOG): Listener {
+    this.#demandOpen();
     const serviceId = rdmaServiceId(RdmaPortSpace.Tcp, port);
     if (this.#listeners.has(serviceId)) throw new RoceError('ERR_ROCE_IN_USE', `port ${port} is listened on already`);
     this.#manager.listen(serviceId, backlog);
@@ -155,6 +166,10 @@ export class CmService {
     this.#conversations.set(request.id, { kind: 'accepting', qp, request, promise });
     this.#hold(request.id, qp.qpn);
     this.#device.cmTouched();
+  }
+
+  #demandOpen(): void {
+    if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
   }
 
   #isUnanswered(request: ConnectionRequest): boolean {
@@ -229,6 +244,7 @@ export class CmService {
   }
 
   close(): void {
+    this.#closed = true;
     for (const listener of [...this.#listeners.values()]) listener.close();
     for (const conversation of this.#conversations.values()) {
       const error = new RoceError('ERR_ROCE_CLOSED', 'the device was closed');

@@ -238,6 +238,7 @@ export class Device implements Machine {
   close(): void {
     this.#closed = true;
     this.cm.close();
+    this.paths.close();
     for (const cq of this.#cqs) cq.close();
     for (const qp of [...this.#qps.values()]) qp.destroy();
   }
@@ -336,8 +337,8 @@ export class Device implements Machine {
     const { core } = qp;
     this.#scheduler.note(qp);
     for (let event = core.pollEvent(); event !== undefined; event = core.pollEvent()) {
-      qp.events.push(event);
-      if (event === 'comm-est') this.cm.notifyTraffic(qp.qpn);
+      if (event === 'first-request') this.cm.notifyTraffic(qp.qpn);
+      else qp.events.push(event);
     }
   }
 

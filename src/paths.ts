@@ -117,13 +117,19 @@ export class Paths {
   /** Passes on an answer, or the lack of one, to whoever waits for it. */
   settle(address: IpAddress, reachable: boolean): void {
     const key = address.toString();
-    const waiters = this.#waiters.get(key);
-    if (waiters === undefined) return;
+    const waiters = this.#waiters.get(key) ?? [];
     this.#waiters.delete(key);
     for (const waiter of waiters) {
       if (reachable) waiter.resolve();
       else waiter.reject(new RoceError('ERR_ROCE_ADDRESS', `nobody answers for ${address} on this link`));
     }
+  }
+
+  /** Nobody will be answered any more. */
+  close(): void {
+    const error = new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
+    for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.reject(error);
+    this.#waiters.clear();
   }
 
   #nextHop(address: IpAddress): MacAddress | undefined {

@@ -31,6 +31,9 @@ export interface QpCapabilities {
 /** Asynchronous events of a queue pair, names after ibv_event_type. */
 export type QpEvent = 'comm-est' | 'sq-drained' | 'qp-req-err' | 'qp-access-err';
 
+/** What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its CM. */
+export type QpSignal = QpEvent | 'first-request';
+
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 const BURST = 32;
 
@@ -49,7 +52,7 @@ export class QueuePair {
   readonly #responder = new Responder();
   readonly #replies = this.#responder.replies;
   /** Absent until the first event: most queue pairs never have one. */
-  #events: QpEvent[] | undefined = undefined;
+  #events: QpSignal[] | undefined = undefined;
   #state: QpState = QpState.Reset;
   #established = false;
 
@@ -152,7 +155,7 @@ export class QueuePair {
     return this.#sendQueue.length === 0 ? Number.POSITIVE_INFINITY : this.#completer.deadline;
   }
 
-  pollEvent(): QpEvent | undefined {
+  pollEvent(): QpSignal | undefined {
     return this.#events?.shift();
   }
 
@@ -172,6 +175,7 @@ export class QueuePair {
     if (!this.#mayRespond()) return;
     if (!this.#established) {
       this.#established = true;
+      this.#note('first-request');
       if (this.#state === QpState.Rtr) this.#note('comm-est');
     }
     this.#received(this.#responder.handle(frame, this.#recvQueue, this.config));
@@ -259,7 +263,7 @@ export class QueuePair {
     if (this.#state === QpState.Sqd) this.#noteDrained();
   }
 
-  #note(event: QpEvent): void {
+  #note(event: QpSignal): void {
     this.#events ??= [];
     this.#events.push(event);
   }

@@ -1,7 +1,19 @@
 /** Goal: connecting, refusing, ending. Method: two devices in the simulated world, real CM messages between them. */
 import { describe, expect, it } from 'vitest';
-import { CmRejReason, ConnectionRejected, QpState, WcStatus, WrOpcode } from '../../src/index.ts';
+import { CmAttribute } from '../../packets/cm/index.ts';
+import type { Frame } from '../../packets/frame.ts';
+import { GSI_QPN } from '../../packets/mad.ts';
+import { CmRejReason, ConnectionRejected, QpState, WcStatus, type World, WrOpcode } from '../../src/index.ts';
 import { connect, makePair, makeSide, PORT } from './support.ts';
+
+/** The wire loses all connection management messages of one kind. */
+function loseEvery(world: World, attribute: number): void {
+  const match = (frame: Frame): boolean =>
+    frame.destQpn === GSI_QPN &&
+    frame.payloadLength > 18 &&
+    frame.view.getUint16(frame.payloadOffset + 16) === attribute;
+  world.network.addRule({ match, action: 'drop' });
+}
 
 describe('a connection', () => {
   it('carries private data both ways and leaves both queue pairs in RTS', async () => {
@@ -95,6 +107,71 @@ describe('a connection', () => {
       a.cm.connect({ address: '10.0.0.2', port: PORT, qp: makeSide(a).qp }).catch((error) => error),
     );
     expect(failed).toMatchObject({ reason: CmRejReason.InvalidMtu });
+  });
+
+  it('asks for no path MTU that its own link does not carry', async () => {
+    const { a } = makePair({ mtu: 1500 });
+    const failed = a.cm.connect({ address: '10.0.0.2', port: PORT, qp: makeSide(a).qp, mtu: 4096 });
+    await expect(failed).rejects.toMatchObject({ code: 'ERR_ROCE_ARGUMENT' });
+  });
+
+  it('counts as established by the first data when RTU is lost (CM-09)', async () => {
+    const { world, a, b } = makePair();
+    loseEvery(world, CmAttribute.RTU);
+    const left = makeSide(a);
+    const right = makeSide(b);
+    right.qp.modifyNow({ state: QpState.Init, access: 0 });
+    right.qp.postRecv({ wrId: 1, sges: [{ mr: right.mr }] });
+    const listener = b.cm.listen(PORT);
+    const accepting = listener.next().then(({ value }) => value.accept({ qp: right.qp }));
+    await world.run(a.cm.connect({ address: '10.0.0.2', port: PORT, qp: left.qp }));
+    left.qp.postSend({ wrId: 2, opcode: WrOpcode.Send, inline: Uint8Array.of(1) });
+    expect((await world.run(accepting)).remoteAddress.toString()).toBe('10.0.0.1');
+  });
+
+  it('fails on the accepting side when the peer disconnects before it was ready', async () => {
+    const { world, a, b } = makePair();
+    loseEvery(world, CmAttribute.RTU);
+    const right = makeSide(b);
+    const listener = b.cm.listen(PORT);
+    const accepting = listener
+      .next()
+      .then(({ value }) => value.accept({ qp: right.qp }).catch((error: unknown) => error));
+    const active = await world.run(a.cm.connect({ address: '10.0.0.2', port: PORT, qp: makeSide(a).qp }));
+    expect(await world.run(Promise.all([accepting, active.disconnect()]))).toMatchObject([
+      { code: 'ERR_ROCE_CLOSED' },
+      'drep',
+    ]);
+    expect(right.qp.state).toBe(QpState.Error);
+  });
+
+  it('refuses a client that cannot be reached', async () => {
+    const { world, a, b } = makePair();
+    const right = makeSide(b);
+    const listener = b.cm.listen(PORT);
+    const accepting = listener.next().then(({ value: request }) => {
+      b.paths.forget(request.remoteAddress);
+      world.network.port('device 2')?.setFaults({ loss: 1 });
+      return request.accept({ qp: right.qp }).catch((error: unknown) => error);
+    });
+    const options = { address: '10.0.0.2', port: PORT, qp: makeSide(a).qp, cmResponseTimeout: 14, maxCmRetries: 15 };
+    const connecting = a.cm.connect(options).catch((error: unknown) => error);
+    expect(await world.run(accepting)).toMatchObject({ code: 'ERR_ROCE_ADDRESS' });
+    expect(await world.run(connecting)).toMatchObject({ code: 'ERR_ROCE_TIMEOUT' });
+  });
+
+  it('ends with the device, whatever it was doing', async () => {
+    const { a, b, active } = await connect();
+    const half = a.cm.connect({ address: '10.0.0.2', port: 1, qp: makeSide(a).qp });
+    const lost = a.cm.connect({ address: '10.0.0.99', port: 1, qp: makeSide(a).qp });
+    const listener = b.cm.listen(2);
+    a.close();
+    b.close();
+    await expect(half).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    await expect(lost).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    expect(() => a.cm.listen(3)).toThrow(/closed/);
+    await expect(active.closed).resolves.toBe('timeout');
+    expect(await listener.next()).toMatchObject({ done: true });
   });
 
   it('fails with ERR_ROCE_ADDRESS when nobody has the address, and when no address of ours can reach it', async () => {

@@ -224,7 +224,10 @@ export class Peer {
 
   events(): QpEvent[] {
     const events: QpEvent[] = [];
-    for (let event = this.qp.pollEvent(); event !== undefined; event = this.qp.pollEvent()) events.push(event);
+    for (let event = this.qp.pollEvent(); event !== undefined; event = this.qp.pollEvent()) {
+      // What the device passes to the connection manager, not to the application.
+      if (event !== 'first-request') events.push(event);
+    }
     return events;
   }
 
