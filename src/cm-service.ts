@@ -189,8 +189,9 @@ export class CmService {
     this.#device.cmTouched();
   }
 
-  /** For `Connection.disconnect`: the queue pair first, so that nothing more is sent, then DREQ. */
+  /** For `Connection.disconnect`: the queue pair first, so that nothing more is sent, then DREQ. Nothing when it has ended. */
   disconnect(connection: Connection, privateData?: Uint8Array): void {
+    if (this.#conversations.get(connection.id)?.kind !== 'connected') return;
     bringToError(connection.qp);
     this.#manager.disconnect(this.#device.now(), connection.id, privateData);
     this.#device.cmTouched();

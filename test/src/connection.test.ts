@@ -70,6 +70,13 @@ describe('a connection', () => {
     expect([value.wrId, value.status]).toEqual([9, WcStatus.WrFlushErr]);
   });
 
+  it('has ended once, however often and late it is asked to', async () => {
+    const { world, active, passive } = await connect();
+    await world.run(Promise.all([active.disconnect(), active.disconnect()]));
+    world.runFor(100e9);
+    await expect(Promise.all([active.disconnect(), passive.disconnect()])).resolves.toEqual(['drep', 'dreq']);
+  });
+
   it('acknowledges what it has executed even when the application disconnects at once', async () => {
     const { world, left, right, passive } = await connect();
     right.qp.postRecv({ wrId: 1, sges: [{ mr: right.mr }] });
