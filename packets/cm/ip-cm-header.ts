@@ -21,9 +21,12 @@ export const IP_CM_REQ_PRIVATE_DATA_BYTES = 92 - IP_CM_HEADER_BYTES;
 /** RDMA CM port spaces, as service ids for port 0. */
 export const RdmaPortSpace = { Tcp: 0x0106_0000n, Udp: 0x0111_0000n } as const;
 
-/** The service id of a port in a port space: what `rdma_listen` listens on. */
+/** Service id of a port, 0..65535, in one of `RdmaPortSpace`. Throws RoceError ERR_ROCE_ARGUMENT for what is no port. */
 export function rdmaServiceId(portSpace: bigint, port: number): bigint {
-  return portSpace | BigInt(port & 0xff_ff);
+  if (!Number.isInteger(port) || port < 0 || port > 0xff_ff) {
+    throw new RoceError('ERR_ROCE_ARGUMENT', `a port is a whole number from 0 to 65535, not ${port}`);
+  }
+  return portSpace + BigInt(port);
 }
 
 /** True for service ids that RDMA CM uses, whose requests begin with an IP CM header. */

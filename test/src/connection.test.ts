@@ -207,6 +207,13 @@ describe('a connection', () => {
     await world.run(connecting);
   });
 
+  it.each([-1, 65_536, 1.5])('knows that %s is no port', async (port) => {
+    const { world, a, b } = makePair();
+    expect(() => b.cm.listen(port)).toThrow(/whole number from 0 to 65535/);
+    const connecting = a.cm.connect({ address: '10.0.0.2', port, qp: makeSide(a).qp }).catch((error: unknown) => error);
+    expect(await world.run(connecting)).toMatchObject({ code: 'ERR_ROCE_ARGUMENT' });
+  });
+
   it('listens once per port', () => {
     const { b } = makePair();
     const listener = b.cm.listen(PORT);
