@@ -4,9 +4,8 @@
  */
 import type { IpAddress } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
-import type { PathSpec } from '../packets/header-template.ts';
 import { CompletionQueue } from '../transport/completion-queue.ts';
-import { Access, type MemoryRegion, ProtectionDomain } from '../transport/memory.ts';
+import { type MemoryRegion, ProtectionDomain } from '../transport/memory.ts';
 import type { QpAttributes } from '../transport/qp-attributes.ts';
 import { QP_STATE_NAMES, type QpState } from '../transport/qp-state.ts';
 import type { QpCapabilities, QpEvent, QueuePair } from '../transport/queue-pair.ts';
@@ -206,5 +205,3 @@ export class Qp {
     if (this.#destroyed) throw new RoceError('ERR_ROCE_CLOSED', 'the queue pair is destroyed');
   }
 }
-
-export { Access, type PathSpec };

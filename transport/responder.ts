@@ -8,7 +8,7 @@ import { atomicRkey, atomicVaHi, atomicVaLo } from '../packets/atomic-eth.ts';
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { ATOMIC_ETH_AT, OpFlag, RETH_AT } from '../packets/opcode.ts';
-import { PSN_MASK, psnDiff } from '../packets/psn.ts';
+import { PSN_MASK } from '../packets/psn.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
 import { executeAtomic } from './atomic.ts';
 import { Attempt } from './attempt.ts';
@@ -20,7 +20,7 @@ import { ReplayMemory } from './replay.ts';
 import { ReplyKind, ReplyQueue } from './reply-queue.ts';
 import { writeReply } from './reply-writer.ts';
 import { copyBytes } from './segments.ts';
-import { MAX_MESSAGE_BYTES } from './send-queue.ts';
+import { extendPsn, MAX_MESSAGE_BYTES } from './send-queue.ts';
 import { consequenceOf, Verdict } from './verdict.ts';
 import type { WcStatus } from './work.ts';
 
@@ -73,9 +73,9 @@ export class Responder {
   /** Takes one request of this queue pair's service. */
   handle(frame: Frame, queue: RecvQueue, config: QpConfig): Reception {
     if (this.replies.length >= MAX_REPLIES) return Reception.Dropped;
-    const distance = psnDiff(frame.psn, this.expected & PSN_MASK);
-    if (distance > 0) return this.#future();
-    if (distance < 0) return this.#duplicate(frame, this.expected + distance, config);
+    const psn = extendPsn(frame.psn, this.expected);
+    if (psn > this.expected) return this.#future();
+    if (psn < this.expected) return this.#duplicate(frame, psn, config);
     this.#nakked = false;
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, config);
@@ -85,9 +85,9 @@ export class Responder {
 
   /** A reserved opcode of our service: refused at the expected PSN, else treated as any packet out of order. */
   handleReserved(frame: Frame, config: QpConfig): Reception {
-    const distance = psnDiff(frame.psn, this.expected & PSN_MASK);
-    if (distance > 0) return this.#future();
-    return distance < 0 ? Reception.Dropped : this.#refuse(Verdict.Reserved, config);
+    const psn = extendPsn(frame.psn, this.expected);
+    if (psn > this.expected) return this.#future();
+    return psn < this.expected ? Reception.Dropped : this.#refuse(Verdict.Reserved, config);
   }
 
   /**

@@ -25,7 +25,7 @@ export const Verdict = {
 } as const;
 export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 
-export type VerdictName = keyof typeof Verdict;
+type VerdictName = keyof typeof Verdict;
 
 interface Consequence {
   readonly name: VerdictName;

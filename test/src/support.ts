@@ -32,7 +32,7 @@ export function makePair({ mtu = 4200, ...options }: PairOptions = {}): Pair {
   return { world, a: addDevice(world, 1, mtu), b: addDevice(world, 2, mtu) };
 }
 
-export function addDevice(world: World, id: number, mtu = 4200): Device {
+function addDevice(world: World, id: number, mtu = 4200): Device {
   return attachDevice(world, `device ${id}`, { addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`], mtu });
 }
 

@@ -10,7 +10,6 @@ import {
   ack,
   atomicAck,
   nak,
-  type Packet,
   pattern,
   readRequest,
   readResponses,
@@ -20,21 +19,11 @@ import {
   writePackets,
 } from './support/packets.ts';
 import { Peer, type PeerOptions } from './support/peer.ts';
+import { done, sends, withSends } from './support/sends.ts';
 
 const PMTU = 256;
 const REMOTE = { remoteAddr: 0x1000n, rkey: 0x77 };
 const TIMEOUT = ackTimeoutNs(14);
-
-function withSends(count: number, options: PeerOptions = {}) {
-  const peer = new Peer(options);
-  for (let i = 0; i < count; i++) peer.post({ wrId: i, opcode: WrOpcode.Send });
-  return peer;
-}
-
-const sends = (from: number, to: number): Packet[] =>
-  Array.from({ length: to - from }, (_, i) => sendOnly({ psn: from + i, ackReq: true }));
-const done = (from: number, to: number): string[] =>
-  Array.from({ length: to - from }, (_, i) => `send ${from + i} Success Send`);
 
 describe('acknowledgement', () => {
   it('REQ-03 a SEND completes when its last packet is acknowledged, and not before', () => {

@@ -6,33 +6,13 @@ import { describe, expect, it } from 'vitest';
 import { QpState } from '../../transport/qp-state.ts';
 import { ackTimeoutNs } from '../../transport/timers.ts';
 import { WrOpcode } from '../../transport/work.ts';
-import {
-  ack,
-  nak,
-  type Packet,
-  pattern,
-  readFirst,
-  readLast,
-  readMiddle,
-  readRequest,
-  sendOnly,
-} from './support/packets.ts';
-import { Peer, type PeerOptions } from './support/peer.ts';
+import { ack, nak, pattern, readFirst, readLast, readMiddle, readRequest } from './support/packets.ts';
+import { Peer } from './support/peer.ts';
+import { done, sends, withSends } from './support/sends.ts';
 
 const PMTU = 256;
 const REMOTE = { remoteAddr: 0x1000n, rkey: 0x77 };
 const TIMEOUT = ackTimeoutNs(14);
-
-function withSends(count: number, options: PeerOptions = {}) {
-  const peer = new Peer(options);
-  for (let i = 0; i < count; i++) peer.post({ wrId: i, opcode: WrOpcode.Send });
-  return peer;
-}
-
-const sends = (from: number, to: number): Packet[] =>
-  Array.from({ length: to - from }, (_, i) => sendOnly({ psn: from + i, ackReq: true }));
-const done = (from: number, to: number): string[] =>
-  Array.from({ length: to - from }, (_, i) => `send ${from + i} Success Send`);
 
 describe('timeout and retry counter', () => {
   it.each([0, 1, 2, 7])('REQ-20 REQ-21 retry_cnt %i gives so many repetitions, then status 12', (retryCnt) => {
