@@ -5,6 +5,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { rpingFault } from '../../tools/interop/stock-rping.ts';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { describeWithLab } from './support.ts';
@@ -60,11 +61,11 @@ describeWithLab('a guest with Linux 6.12', () => {
   });
 
   it('runs a server in the background and its client beside it, over rxe', async () => {
-    const server = guest.spawn('rping -s -C 3 -S 3000');
+    const server = guest.spawn('rping -s -v -C 3 -S 3000');
     await guest.run('until rdma resource show cm_id | grep -q LISTEN; do sleep 0.05; done');
-    const client = await guest.run('rping -c -a 10.77.0.2 -C 3 -S 3000');
-    expect(client.code, client.stderr).toBe(0);
-    expect((await server.wait(30_000)).code).toBe(0);
+    const client = await guest.run('rping -c -a 10.77.0.2 -v -C 3 -S 3000');
+    expect(rpingFault(client, 3)).toBe('');
+    expect(rpingFault(await server.wait(30_000), 3)).toBe('');
   });
 
   it('shows what a background command has written so far, and ends it with all it started', async () => {

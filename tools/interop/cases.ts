@@ -3,6 +3,7 @@
  * in both roles. A case throws when anything differs from success.
  */
 import { IpAddress } from '../../src/index.ts';
+import type { RunResult } from '../lab/guest.ts';
 import { runRpingClient } from '../rping/client.ts';
 import { RPING_PORT } from '../rping/protocol.ts';
 import { runRpingServer } from '../rping/server.ts';
@@ -17,6 +18,7 @@ import {
   type PathMtu,
   type Station,
 } from './station.ts';
+import { rpingFault } from './stock-rping.ts';
 import { runUcmatoseClient, runUcmatoseServer } from './ucmatose.ts';
 
 export interface InteropCase {
@@ -54,7 +56,7 @@ function rpingServer(mtu: PathMtu, ip: 4 | 6): InteropCase {
   const command = `rping -s -a ${address} -C ${RPING.count} -S ${RPING.size} -v -V`;
   const ours = (station: Station) => (output: RpingOutput) =>
     runRpingClient(station.device, { address: IpAddress.parse(address), ...RPING, validate: true }, output);
-  const run = (station: Station) => guestServes(station, command, RPING_PORT, () => pings(ours(station)));
+  const run = (station: Station) => guestServes(station, command, RPING_PORT, () => pings(ours(station)), pingedWell);
   return { tool: 'rping', guest: 'server', ip, mtu, command, run };
 }
 
@@ -63,7 +65,7 @@ function rpingClient(mtu: PathMtu, ip: 4 | 6): InteropCase {
   // A ping of a full packet first: who cannot be reached by that has no business with RDMA.
   const command = `ping -c 2 -s ${mtu} ${address} && rping -c -a ${address} -C ${RPING.count} -S ${RPING.size} -v -V`;
   const ours = (station: Station) => (output: RpingOutput) => runRpingServer(station.device, RPING, output);
-  const run = (station: Station) => guestConnects(station, command, () => pings(ours(station)));
+  const run = (station: Station) => guestConnects(station, command, () => pings(ours(station)), pingedWell);
   return { tool: 'rping', guest: 'client', ip, mtu, command, run };
 }
 
@@ -111,26 +113,42 @@ async function guestServes(
   command: string,
   port: number,
   ours: () => Promise<unknown>,
+  faultOf: FaultOf = endedWell,
 ): Promise<void> {
   const job = await station.serve(command, port);
   try {
     await within(ours(), `our client against "${command}"`);
-    const { code, stdout, stderr } = await job.wait(COMMAND_TIMEOUT_MS);
-    if (code !== 0) throw new Error(`guest: ${command}: exit code ${code}\n${stdout}${stderr}`);
+    demand(command, faultOf(await job.wait(COMMAND_TIMEOUT_MS)));
   } finally {
     await job.kill('KILL');
   }
 }
 
 /** Ours listens, the guest connects. */
-async function guestConnects(station: Station, command: string, ours: () => Promise<unknown>): Promise<void> {
+async function guestConnects(
+  station: Station,
+  command: string,
+  ours: () => Promise<unknown>,
+  faultOf: FaultOf = endedWell,
+): Promise<void> {
   const served = within(ours(), `our server against "${command}"`);
   const failed = served.then(
     () => new Promise<never>(() => {}),
     (error: unknown) => Promise.reject(error),
   );
-  await Promise.race([station.expect(command), failed]);
+  const ended = station.guest.run(command, { timeoutMs: COMMAND_TIMEOUT_MS });
+  demand(command, faultOf(await Promise.race([ended, failed])));
   await served;
+}
+
+/** What is wrong with how a guest's program ended; empty when nothing is. */
+type FaultOf = (result: RunResult) => string;
+
+const endedWell: FaultOf = ({ code, stdout, stderr }) => (code === 0 ? '' : `exit code ${code}\n${stdout}${stderr}`);
+const pingedWell: FaultOf = (result) => rpingFault(result, RPING.count);
+
+function demand(command: string, fault: string): void {
+  if (fault !== '') throw new Error(`guest: ${command}: ${fault}`);
 }
 
 /** A conversation that never ends is a failure with a name. */
