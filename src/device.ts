@@ -19,45 +19,12 @@ import { QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import { CmService } from './cm-service.ts';
 import { DeviceCounters, dropCauseOf } from './device-counters.ts';
+import { DEFAULT_LIMITS, type DeviceLimits, type DeviceOptions } from './device-options.ts';
 import { Gsi } from './gsi.ts';
 import type { Host, Machine } from './machine.ts';
 import { Paths } from './paths.ts';
 import { Scheduler } from './scheduler.ts';
 import { Cq, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
-
-export interface DeviceOptions {
-  readonly host: Host;
-  readonly random: Random;
-  readonly medium: Medium;
-  readonly mac: MacAddress;
-  /** The addresses the device answers to and speaks from, with their on-link prefixes. At least one. */
-  readonly addresses: readonly IpPrefix[];
-  /** Largest IP packet of the link, in bytes; the active path MTU follows from it. */
-  readonly mtu: number;
-  readonly gateway?: IpAddress;
-  readonly name?: string;
-  readonly limits?: Partial<DeviceLimits>;
-}
-
-export interface DeviceLimits {
-  readonly maxQp: number;
-  readonly maxMr: number;
-  readonly maxCqe: number;
-  readonly maxQpWr: number;
-  readonly maxSge: number;
-  readonly maxInlineData: number;
-  readonly maxQpRdAtom: number;
-}
-
-export const DEFAULT_LIMITS: DeviceLimits = {
-  maxQp: 65_536,
-  maxMr: 1_048_576,
-  maxCqe: 4_194_304,
-  maxQpWr: 32_768,
-  maxSge: 32,
-  maxInlineData: 512,
-  maxQpRdAtom: 128,
-};
 
 /** IP, UDP, BTH, the longest extended headers and ICRC, as rdma_rxe budgets them (ref:wire#1). */
 const MAX_HEADER_BYTES = 80;
@@ -81,6 +48,7 @@ export class Device implements Machine {
   /** Addresses, next hops and headers. */
   readonly paths: Paths;
   readonly #host: Host;
+  readonly #maxUnacked: number | undefined;
   readonly #keys: KeyTable;
   readonly #qps = new Map<number, Qp>();
   readonly #frame = new Frame();
@@ -93,7 +61,7 @@ export class Device implements Machine {
   #closed = false;
 
   constructor(options: DeviceOptions) {
-    const { host, random, medium, mac, addresses, mtu, gateway } = options;
+    const { host, random, medium, mac, addresses, mtu, gateway, sourcePort } = options;
     if (addresses.length === 0) throw new RoceError('ERR_ROCE_ARGUMENT', 'a device needs at least one address');
     const pathMtu = PATH_MTUS.find((size) => size + MAX_HEADER_BYTES <= mtu);
     if (pathMtu === undefined)
@@ -107,8 +75,15 @@ export class Device implements Machine {
     this.medium = medium;
     this.random = random;
     this.#host = host;
+    this.#maxUnacked = options.maxUnacked;
     this.#keys = new KeyTable(random, this.limits.maxMr);
-    this.paths = new Paths({ medium, mac, addresses, ...(gateway === undefined ? {} : { gateway }) });
+    this.paths = new Paths({
+      medium,
+      mac,
+      addresses,
+      ...(gateway === undefined ? {} : { gateway }),
+      ...(sourcePort === undefined ? {} : { sourcePort }),
+    });
     const manager = new ConnectionManager({ random, caGuid: this.guid });
     this.gsi = new Gsi(manager, {
       templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
@@ -187,6 +162,7 @@ export class Device implements Machine {
     const { sendCq, recvCq } = init;
     const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq };
     const qp = new Qp(this, pd, new QueuePair(identity, capabilities, this.portCounters));
+    if (this.#maxUnacked !== undefined) qp.core.config.maxUnacked = this.#maxUnacked;
     this.#qps.set(qp.qpn, qp);
     pd.core.users += 1;
     sendCq.users += 1;

@@ -29,8 +29,9 @@ export {
   type ConnectOptions,
   Listener,
 } from './connection.ts';
-export { DEFAULT_LIMITS, Device, type DeviceLimits, type DeviceOptions } from './device.ts';
+export { Device } from './device.ts';
 export type { DeviceCounters } from './device-counters.ts';
+export { DEFAULT_LIMITS, type DeviceLimits, type DeviceOptions } from './device-options.ts';
 export { World, type WorldOptions } from './fabric/world.ts';
 export type { Link, LinkSink } from './links/link.ts';
 export type { Host, Machine } from './machine.ts';

@@ -6,15 +6,16 @@ import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/addre
 import { RoceError } from '../packets/errors.ts';
 import type { Random } from '../transport/index.ts';
 import { monotonicNs } from './clock.ts';
-import { Device, type DeviceLimits } from './device.ts';
+import { Device } from './device.ts';
+import type { DeviceLimits } from './device-options.ts';
 import { Driver } from './driver.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink } from './links/index.ts';
 
 export interface OpenDeviceOptions {
   /** Which wire, as on the command line: `qemu:/tmp/guest.sock`, `qemu:/tmp/guest.sock,connect`. */
   readonly link: string;
-  /** Our addresses with their prefix lengths, `10.0.0.1/24`, `fd00::1/64`; at least one. */
-  readonly addresses: readonly string[];
+  /** Our addresses with their prefix lengths, `10.0.0.1/24`, `fd00::1/64`; default those of the kernel on a link that shares them. */
+  readonly addresses?: readonly string[];
   /** Default: a random locally administered one. */
   readonly mac?: string;
   /** Largest IP packet of the wire, in bytes; default the link's. */
@@ -43,9 +44,9 @@ export interface OpenDevice {
  */
 export async function openDevice(options: OpenDeviceOptions): Promise<OpenDevice> {
   const { mtu } = options;
-  const addresses = options.addresses.map((text) => IpPrefix.parse(text));
   const mac = options.mac === undefined ? randomMac() : checkedMac(options.mac);
   const link = captured(openLink(options.link, mtu === undefined ? {} : { mtu }), options.captureSink);
+  const addresses = addressesFor(link, options.addresses);
   const driver = new Driver(link);
   const device = new Device({
     host: driver.host,
@@ -54,6 +55,8 @@ export async function openDevice(options: OpenDeviceOptions): Promise<OpenDevice
     mac,
     addresses,
     mtu: link.mtu,
+    ...(link.sourcePort === undefined ? {} : { sourcePort: link.sourcePort }),
+    ...(link.maxUnacked === undefined ? {} : { maxUnacked: link.maxUnacked }),
     ...(options.gateway === undefined ? {} : { gateway: IpAddress.parse(options.gateway) }),
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
@@ -70,6 +73,13 @@ export async function openDevice(options: OpenDeviceOptions): Promise<OpenDevice
       await driver.close();
     },
   };
+}
+
+function addressesFor(link: Link, given: readonly string[] | undefined): IpPrefix[] {
+  const addresses = given ?? link.addresses ?? [];
+  if (addresses.length === 0)
+    throw new RoceError('ERR_ROCE_ARGUMENT', `${link.name} has no addresses of its own: give the device at least one`);
+  return addresses.map((text) => IpPrefix.parse(text));
 }
 
 function captured(link: Link, sink: OpenDeviceOptions['captureSink']): Link {

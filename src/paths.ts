@@ -26,6 +26,8 @@ export interface PathsOptions {
   readonly mac: MacAddress;
   readonly addresses: readonly IpPrefix[];
   readonly gateway?: IpAddress;
+  /** The one source port the wire allows; default a port for each queue pair. */
+  readonly sourcePort?: number;
 }
 
 export class Paths {
@@ -73,7 +75,7 @@ export class Paths {
       trafficClass: av.trafficClass ?? 0,
       hopLimit: av.hopLimit ?? DEFAULT_HOP_LIMIT,
       flowLabel: av.flowLabel ?? 0,
-      sourcePort: av.sourcePort ?? sourcePortOf(qpn),
+      sourcePort: this.#options.sourcePort ?? av.sourcePort ?? sourcePortOf(qpn),
     });
     return { template, local: source, remote: av.destination };
   }

@@ -3,7 +3,8 @@
  * `openDevice`, which opens one on a real wire.
  */
 import { IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
-import { Device, type DeviceLimits } from './device.ts';
+import { Device } from './device.ts';
+import type { DeviceLimits } from './device-options.ts';
 import type { PortOptions } from './fabric/network.ts';
 import type { World } from './fabric/world.ts';
 

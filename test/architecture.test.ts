@@ -24,11 +24,15 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['packets/address.ts', ['ipaddr.js']],
   ['packets/layouts', ['buffer-layout']],
   ['src/fabric/prng.ts', ['pure-rand']],
+  ['src/links/libc', ['koffi']],
+  ['src/links/raw-socket', ['raw-socket']],
+  ['src/links/pcap', ['cap']],
   ['src/links/', ['node']],
+  ['src/worker/', ['node']],
   ['src/driver.ts', ['node']],
   ['src/clock.ts', ['node']],
   ['src/open.ts', ['node']],
-  ['tools/', ['node', 'commander', 'ipaddr.js']],
+  ['tools/', ['node', 'commander', 'ipaddr.js', 'zod']],
 ];
 
 /** Time, chance and I/O come in as arguments: none of these outside the files that may import node. */

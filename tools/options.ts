@@ -14,7 +14,8 @@ import { CaptureFile } from './capture-file.ts';
 
 export interface LinkFlags {
   readonly link: string;
-  readonly ip: readonly string[];
+  /** Absent: the link's own. */
+  readonly ip?: readonly string[];
   readonly mac?: string;
   readonly mtu?: number;
   readonly gateway?: string;
@@ -23,16 +24,17 @@ export interface LinkFlags {
 
 /** Adds the options of a command that opens a device; its action gets `LinkFlags`, or part of them where they are `optional`. */
 export function addLinkOptions(command: Command, { optional = false } = {}): Command {
-  return command
+  command
     .addOption(
       new Option('--link <link>', `the wire; ${linkUsage().join('; ')}`)
         .argParser(parser(link))
         .makeOptionMandatory(!optional),
     )
     .addOption(
-      new Option('--ip <address/prefix>', 'an address of ours, IPv4 or IPv6; may be repeated')
-        .argParser(collect(prefix))
-        .makeOptionMandatory(!optional),
+      new Option(
+        '--ip <address/prefix>',
+        "an address of ours, IPv4 or IPv6; may be repeated; links that share the kernel's addresses need none",
+      ).argParser(collect(prefix)),
     )
     .option('--mac <address>', 'our MAC address (default: a random one)', parser(macAddress))
     .option(
@@ -42,6 +44,11 @@ export function addLinkOptions(command: Command, { optional = false } = {}): Com
     )
     .option('--gateway <address>', 'router for addresses that are not on our subnets', parser(address))
     .option('--write <file>', 'write all frames to a pcapng file');
+  return command.hook('preAction', () => {
+    const { link, ip } = command.opts<Partial<LinkFlags>>();
+    if (link !== undefined && ip === undefined && openLink(link).addresses === undefined)
+      command.error(`error: ${link} has no addresses of its own: --ip is required`);
+  });
 }
 
 /**
@@ -137,7 +144,7 @@ export const parseAddress = parser(IpAddress.parse);
 function deviceOptions({ link, ip, mac, mtu, gateway }: LinkFlags): OpenDeviceOptions {
   return {
     link,
-    addresses: ip,
+    ...(ip === undefined ? {} : { addresses: ip }),
     ...(mac === undefined ? {} : { mac }),
     ...(mtu === undefined ? {} : { mtu }),
     ...(gateway === undefined ? {} : { gateway }),

@@ -3,8 +3,8 @@
  * Owns nothing but the passing on. Never changes, delays or drops a frame; frames the inner link did not take are not shown
  * until it does. The clock is the caller's: time of day for a file from a real wire, virtual time in a simulation.
  */
-import type { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
+import { LinkDecorator } from './decorator.ts';
 import type { Link, LinkSink } from './link.ts';
 
 export interface CaptureSink {
@@ -12,32 +12,19 @@ export interface CaptureSink {
   frame(timeNs: number, direction: 'in' | 'out', bytes: Uint8Array, start: number, end: number, comment?: string): void;
 }
 
-export class CaptureLink implements Link {
-  readonly #inner: Link;
+export class CaptureLink extends LinkDecorator {
   readonly #sink: CaptureSink;
   readonly #now: () => number;
 
   /** @param now time in nanoseconds, asked once per batch */
   constructor(inner: Link, sink: CaptureSink, now: () => number) {
-    this.#inner = inner;
+    super(inner);
     this.#sink = sink;
     this.#now = now;
   }
 
-  get name(): string {
-    return this.#inner.name;
-  }
-
-  get medium(): Medium {
-    return this.#inner.medium;
-  }
-
-  get mtu(): number {
-    return this.#inner.mtu;
-  }
-
   start(sink: LinkSink): Promise<void> {
-    return this.#inner.start({
+    return this.inner.start({
       receive: (batch) => {
         this.#show('in', batch, 0, batch.count);
         sink.receive(batch);
@@ -48,13 +35,9 @@ export class CaptureLink implements Link {
   }
 
   send(batch: FrameBatch, from: number): number {
-    const count = this.#inner.send(batch, from);
+    const count = this.inner.send(batch, from);
     this.#show('out', batch, from, from + count);
     return count;
-  }
-
-  close(): Promise<void> {
-    return this.#inner.close();
   }
 
   #show(direction: 'in' | 'out', batch: FrameBatch, from: number, to: number): void {

@@ -1,13 +1,17 @@
 /**
- * Links by name, as typed on a command line: `kind:rest[,option...]`. A new kind is one more entry of `KINDS`.
+ * Links by name, as typed on a command line: `kind:target[,option...]`. A new kind is one file and one line of `LINK_KINDS`.
  */
-import { RoceError } from '../../packets/errors.ts';
+import type { LinkKind } from './kind.ts';
+import { LinkSpec } from './kind.ts';
 import type { Link } from './link.ts';
-import { QemuLink } from './qemu.ts';
+import { qemuKind } from './qemu.ts';
 
 export { CaptureLink, type CaptureSink } from './capture.ts';
+export type { LinkKind, Requirement } from './kind.ts';
 export type { Link, LinkSink } from './link.ts';
 export { QemuLink, type QemuLinkOptions } from './qemu.ts';
+
+export const LINK_KINDS: readonly LinkKind[] = [qemuKind];
 
 export interface LinkOptions {
   /** Largest IP packet in bytes, 68 .. 65,535; `mtu=` in the specification wins. */
@@ -15,46 +19,21 @@ export interface LinkOptions {
 }
 
 /** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT; the message lists what there is */
-export function openLink(spec: string, options: LinkOptions = {}): Link {
-  const colon = spec.indexOf(':');
-  const kind = KINDS.find(({ name }) => name === spec.slice(0, colon));
-  if (colon < 0 || kind === undefined) throw badSpec(spec, 'unknown kind of link');
-  const [target = '', ...words] = spec.slice(colon + 1).split(',');
-  if (target === '') throw badSpec(spec, 'nothing after the colon');
-  return kind.open(spec, target, words, options);
+export function openLink(text: string, options: LinkOptions = {}): Link {
+  const kind = LINK_KINDS.find(({ name }) => text.startsWith(`${name}:`));
+  const spec = new LinkSpec(text, kind === undefined ? linkUsage().join('; ') : usageOf(kind), options.mtu);
+  if (kind === undefined) throw spec.error('unknown kind of link');
+  if (spec.target === '') throw spec.error('nothing after the colon');
+  const link = kind.open(spec);
+  spec.done();
+  return link;
 }
 
 /** One line per kind, for the help of a command. */
 export function linkUsage(): readonly string[] {
-  return KINDS.map(({ usage }) => usage);
+  return LINK_KINDS.map((kind) => `${usageOf(kind)}  ${kind.summary}`);
 }
 
-interface LinkKind {
-  readonly name: string;
-  readonly usage: string;
-  open(spec: string, target: string, words: readonly string[], options: LinkOptions): Link;
-}
-
-const KINDS: readonly LinkKind[] = [
-  { name: 'qemu', usage: 'qemu:PATH[,connect][,mtu=N]  Unix socket of a QEMU stream netdev', open: openQemu },
-];
-
-function openQemu(spec: string, path: string, words: readonly string[], options: LinkOptions): Link {
-  let { mtu } = options;
-  let connect = false;
-  for (const word of words) {
-    const value = /^mtu=(\d{1,6})$/.exec(word)?.[1];
-    if (word === 'connect') connect = true;
-    else if (value !== undefined) mtu = Number(value);
-    else throw badSpec(spec, `unknown option ${JSON.stringify(word)}`);
-  }
-  if (mtu !== undefined && !(mtu >= 68 && mtu <= 65_535)) throw badSpec(spec, `mtu must be 68 .. 65535, not ${mtu}`);
-  return new QemuLink({ path, connect, ...(mtu === undefined ? {} : { mtu }) });
-}
-
-function badSpec(spec: string, what: string): RoceError {
-  return new RoceError(
-    'ERR_ROCE_ARGUMENT',
-    `link ${JSON.stringify(spec)}: ${what}; there are: ${linkUsage().join('; ')}`,
-  );
+function usageOf({ name, usage }: LinkKind): string {
+  return `${name}:${usage}`;
 }

@@ -21,6 +21,12 @@ export interface Link {
   readonly medium: Medium;
   /** Largest IP packet the medium carries, in bytes. */
   readonly mtu: number;
+  /** The kernel's addresses with prefix lengths, `10.0.0.1/24`, on a link that shares them; a device has those when it is given none. */
+  readonly addresses?: readonly string[] | undefined;
+  /** The UDP source port that every frame has to carry, where the kernel writes it: the ICRC covers it. Absent: any. */
+  readonly sourcePort?: number | undefined;
+  /** Packets a queue pair may have unacknowledged without overrunning the buffers of this link. Absent: the device's default. */
+  readonly maxUnacked?: number | undefined;
   /** Begins delivery; resolves when frames can be sent. Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
   start(sink: LinkSink): Promise<void>;
   /** Takes frames `from .. batch.count - 1` in order and returns how many it took; fewer means: wait for `writable`. */

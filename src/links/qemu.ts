@@ -14,6 +14,7 @@ import { createServer, connect as netConnect, type Server, type Socket } from 'n
 import { RoceError } from '../../packets/errors.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
+import type { LinkKind } from './kind.ts';
 import type { Link, LinkSink } from './link.ts';
 import { type ConnectionEnd, StreamConnection } from './stream-connection.ts';
 
@@ -36,6 +37,23 @@ export interface QemuCounters {
 }
 
 const DEFAULT_MTU = 1500;
+
+export const qemuKind: LinkKind = {
+  name: 'qemu',
+  usage: 'PATH[,connect][,mtu=N]',
+  summary: 'Unix socket of a QEMU stream netdev',
+  medium: Medium.Ethernet,
+  ecn: true,
+  requirements: () => Promise.resolve([]),
+  open: (spec) => {
+    const mtu = spec.takeMtu();
+    return new QemuLink({
+      path: spec.target,
+      connect: spec.takeFlag('connect'),
+      ...(mtu === undefined ? {} : { mtu }),
+    });
+  },
+};
 
 export class QemuLink implements Link {
   readonly name: string;

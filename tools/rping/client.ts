@@ -8,6 +8,8 @@ import { PingSession, PingState, RDMA_DEPTH, type RpingOptions, type RpingOutput
 export interface RpingClientOptions extends RpingOptions {
   /** The server's. */
   readonly address: IpAddress;
+  /** Our address to connect from; default the one on the server's subnet. */
+  readonly source?: IpAddress;
   /** Pings; 0, the default, goes on until the server disconnects or `signal`. */
   readonly count?: number;
   /** Compares what came back with what was sent. */
@@ -23,11 +25,12 @@ export async function runRpingClient(
   options: RpingClientOptions,
   output: RpingOutput,
 ): Promise<number> {
-  const { address, port, signal } = options;
+  const { address, source, port, signal } = options;
   const session = new PingSession(device, 'client', options, output);
   try {
     const request: ConnectOptions = {
       address,
+      ...(source === undefined ? {} : { source }),
       port,
       qp: session.qp,
       initiatorDepth: RDMA_DEPTH,

@@ -2,7 +2,7 @@
  * `roce rping`: the command line of rping, plus the options that open a device.
  */
 import { Command, Option } from 'commander';
-import { type IpAddress, IpPrefix, RoceError } from '../../src/index.ts';
+import type { IpAddress } from '../../src/index.ts';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { runRpingClient } from './client.ts';
 import { DEFAULT_PING_BYTES, MAX_PING_BYTES, MIN_PING_BYTES, RPING_PORT } from './protocol.ts';
@@ -70,18 +70,11 @@ async function ping(command: Command, flags: RpingFlags, options: RpingOptions):
   if (address === undefined) command.error('error: the client needs -a, the address of the server');
   if (flags.P === true) command.error('error: -P is for the server');
   const validate = flags.V ?? false;
-  const from = source === undefined ? flags : { ...flags, ip: onlySource(flags.ip, source) };
-  const code = await withDevice(from, (device, signal) => {
-    return runRpingClient(device, { ...options, address, count, validate, signal }, terminal);
+  const from = source === undefined ? {} : { source };
+  const code = await withDevice(flags, (device, signal) => {
+    return runRpingClient(device, { ...options, ...from, address, count, validate, signal }, terminal);
   });
   exitWith(code);
-}
-
-/** A device with one address speaks from it. */
-function onlySource(prefixes: readonly string[], source: IpAddress): string[] {
-  const chosen = prefixes.filter((prefix) => IpPrefix.parse(prefix).address.equals(source));
-  if (chosen.length === 0) throw new RoceError('ERR_ROCE_ADDRESS', `${source} is not one of our addresses (--ip)`);
-  return chosen;
 }
 
 /** 0.0.0.0 and ::0, which rping takes for "any". */

@@ -60,7 +60,7 @@ describe('a command line that makes no sense is one line and exit code 2', () =>
     [['--nonsense'], "roce: unknown option '--nonsense'"],
     [['rping', ...WIRE, '--nonsense'], "roce rping: unknown option '--nonsense'"],
     [['rping', '-s'], "roce rping: required option '--link <link>' not specified"],
-    [['rping', '-s', '--link', 'qemu:/x'], "roce rping: required option '--ip <address/prefix>' not specified"],
+    [['rping', '-s', '--link', 'qemu:/x'], 'roce rping: qemu:/x has no addresses of its own: --ip is required'],
     [['rping', ...WIRE], 'roce rping: choose one of -s (server) and -c (client)'],
     [['rping', '-s', '-c', ...WIRE], "roce rping: option '-s' cannot be used with option '-c'"],
     [['rping', '-c', ...WIRE], 'roce rping: the client needs -a, the address of the server'],

@@ -1,0 +1,47 @@
+/**
+ * Tests that need network namespaces: they run where root can make them, are skipped with one printed reason where not, and fail in CI.
+ */
+import { closeSync, openSync } from 'node:fs';
+import { describe, it } from 'vitest';
+import { type Netns, netnsAvailable } from '../../tools/netns.ts';
+
+const CLONE_NEWNET = 0x40_00_00_00;
+
+/**
+ * Awaits `action` with the main thread of this process in the namespace: sockets it opens belong there for good, whoever uses
+ * them later. Nothing else may open sockets meanwhile.
+ */
+export async function within<T>(netns: Netns, action: () => Promise<T>): Promise<T> {
+  const { default: koffi } = await import('koffi');
+  const setns = koffi.load(null).func('int setns(int fd, int type)');
+  const home = openSync('/proc/thread-self/ns/net', 'r');
+  const there = openSync(`/run/netns/${netns.name}`, 'r');
+  const move = (fd: number): void => {
+    if (setns(fd, CLONE_NEWNET) !== 0) throw new Error(`setns into ${netns.name} failed`);
+  };
+  try {
+    move(there);
+    return await action();
+  } finally {
+    move(home);
+    closeSync(home);
+    closeSync(there);
+  }
+}
+
+/** `describe` for tests that make namespaces and load native code. */
+export function describeWithNetns(name: string, body: () => void): void {
+  const { ok, reason } = netnsAvailable();
+  if (ok) {
+    describe(name, body);
+    return;
+  }
+  if ((process.env['CI'] ?? '') !== '') {
+    it(`${name}: namespaces can be made, for CI is set`, () => {
+      throw new Error(reason);
+    });
+    return;
+  }
+  console.warn(`${name}: skipped, ${reason}`);
+  describe.skip(name, body);
+}
