@@ -1,0 +1,100 @@
+/**
+ * Where each communication id of the connection manager is in its life, and who waits for its next event. Owns the table of
+ * them, the queue pair numbers that connections hold, and whether the service still runs. Never calls the connection manager.
+ */
+import type { IpAddress } from '../packets/address.ts';
+import { RoceError } from '../packets/errors.ts';
+import type { CmId } from '../transport/cm/index.ts';
+import type { Connection, ConnectionRequest, ConnectOptions } from './connection.ts';
+import type { Qp } from './verbs.ts';
+
+/** Whoever called `connect` or `accept`. */
+export interface Settle {
+  readonly resolve: (connection: Connection) => void;
+  readonly reject: (error: RoceError) => void;
+}
+
+export interface Connecting {
+  readonly kind: 'connecting';
+  readonly options: ConnectOptions;
+  readonly remote: IpAddress;
+  readonly local: IpAddress;
+  readonly rqPsn: number;
+  readonly promise: Settle;
+}
+
+export interface Accepting {
+  readonly kind: 'accepting';
+  readonly qp: Qp;
+  readonly request: ConnectionRequest;
+  readonly promise: Settle;
+}
+
+export type Conversation =
+  | Connecting
+  | { readonly kind: 'requested'; readonly request: ConnectionRequest }
+  | Accepting
+  | { readonly kind: 'connected'; readonly connection: Connection };
+
+export class Conversations {
+  readonly #table = new Map<CmId, Conversation>();
+  /** Queue pair numbers whose old packets may still be on their way (TIMEWAIT). */
+  readonly #held = new Map<CmId, number>();
+  readonly #heldQpns = new Set<number>();
+  #closed = false;
+
+  get(id: CmId): Conversation | undefined {
+    return this.#table.get(id);
+  }
+
+  set(id: CmId, conversation: Conversation): void {
+    this.#table.set(id, conversation);
+  }
+
+  delete(id: CmId): void {
+    this.#table.delete(id);
+  }
+
+  /** @throws RoceError ERR_ROCE_CLOSED */
+  demandOpen(): void {
+    if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+  }
+
+  isUnanswered(request: ConnectionRequest): boolean {
+    return this.#table.get(request.id)?.kind === 'requested';
+  }
+
+  /** @throws RoceError ERR_ROCE_STATE */
+  demandUnanswered(request: ConnectionRequest): void {
+    if (!this.isUnanswered(request))
+      throw new RoceError('ERR_ROCE_STATE', 'the request was answered or withdrawn already');
+  }
+
+  /** Whether a queue pair number is in TIMEWAIT or in use by a connection. */
+  isHeld(qpn: number): boolean {
+    return this.#heldQpns.has(qpn);
+  }
+
+  hold(id: CmId, qpn: number): void {
+    this.#held.set(id, qpn);
+    this.#heldQpns.add(qpn);
+  }
+
+  release(id: CmId): void {
+    const qpn = this.#held.get(id);
+    if (qpn === undefined) return;
+    this.#held.delete(id);
+    this.#heldQpns.delete(qpn);
+  }
+
+  /** The device is gone: whoever waits is told. */
+  close(): void {
+    this.#closed = true;
+    for (const conversation of this.#table.values()) {
+      const error = new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
+      if (conversation.kind === 'connecting' || conversation.kind === 'accepting') conversation.promise.reject(error);
+      if (conversation.kind === 'connected') conversation.connection.end('timeout');
+    }
+    this.#table.clear();
+  }
+}
