@@ -1,0 +1,89 @@
+/**
+ * What a bump has seen and done, as data for a JSON file. Owns the shape.
+ * Times are `seconds.nanoseconds` since 1970 as text: what `frame.time_epoch` is in Wireshark, and more digits than a double has.
+ */
+import type { FaultDirection, WireFaults, WireRule } from '../../src/faults/rule.ts';
+
+export interface BumpAccount {
+  readonly seed: number;
+  /** Names of the two links. */
+  readonly a: string;
+  readonly b: string;
+  readonly started: string;
+  readonly ended: string;
+  /** The capture whose frame numbers the events name; absent when there was none. */
+  readonly capture?: string;
+  readonly faults: WireFaults;
+  readonly rules: readonly RuleAccount[];
+  readonly directions: Readonly<Record<FaultDirection, DirectionAccount>>;
+  /** In the order in which they were seen. */
+  readonly connections: readonly ConnectionAccount[];
+  /** Everything that was done to a frame, in the order in which the frames came in. */
+  readonly events: readonly EventAccount[];
+  /** Events that are missing above because there were too many. */
+  readonly eventsOmitted: number;
+}
+
+export interface RuleAccount {
+  readonly name: string;
+  readonly rule: WireRule;
+  /** Frames for which all conditions held but `nth`, `every`, `probability` and `times`. */
+  readonly matches: number;
+  readonly applied: number;
+  /** Frames to which the action could not be done: not ECN-capable, no such field, no such bit. */
+  readonly impossible: number;
+}
+
+/** Frames, by what was done with them on their way in one direction. */
+export interface DirectionAccount {
+  readonly frames: number;
+  readonly bytes: number;
+  readonly forwarded: number;
+  readonly dropped: number;
+  readonly duplicated: number;
+  readonly delayed: number;
+  readonly reordered: number;
+  readonly corrupted: number;
+  readonly marked: number;
+  readonly rewritten: number;
+  /** Dropped because too many waited. */
+  readonly overflow: number;
+  /** Dropped because they are longer than the other side carries. */
+  readonly oversize: number;
+}
+
+export interface ConnectionAccount {
+  readonly connection: number;
+  /** Connection management told, or the traffic did. */
+  readonly learnt: 'cm' | 'traffic';
+  readonly a: EndAccount;
+  readonly b: EndAccount;
+}
+
+export interface EndAccount {
+  readonly address: string;
+  /** Absent: not seen. */
+  readonly qpn?: number;
+  /** The first PSN of requests from this end; absent: it has sent none, and none was announced. */
+  readonly startingPsn?: number;
+}
+
+export interface EventAccount {
+  readonly time: string;
+  readonly direction: FaultDirection;
+  /** Numbers in the capture: `frame.number == N`. `out` has one for each copy that left; empty when it was dropped. */
+  readonly in?: number;
+  readonly out?: readonly number[];
+  /** What was done, in words, as in the comment. */
+  readonly action: string;
+  /** Names of the rules that did it; none when it was done by chance. */
+  readonly rules: readonly string[];
+  /** Name of the opcode; absent for a frame that is not RoCE, as all below. */
+  readonly opcode?: string;
+  readonly qpn?: number;
+  readonly psn?: number;
+  readonly connection?: number;
+  readonly sourceQpn?: number;
+  readonly relativePsn?: number;
+  readonly iteration?: number;
+}
