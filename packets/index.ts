@@ -16,6 +16,7 @@ export * from './errors.ts';
 export * from './ethernet.ts';
 export * from './feth.ts';
 export * from './field-list.ts';
+export * from './flow-label.ts';
 export * from './format.ts';
 export * from './frame.ts';
 export * from './frame-fields.ts';
