@@ -1,15 +1,16 @@
 /**
- * `roce rping`: the command line of rping, plus the options that open a device.
+ * `roce rping`: the command line of rping, plus the options that open a device. Experiments use rping's own part of it on a
+ * device they have.
  */
 import { Command, Option } from 'commander';
-import type { IpAddress } from '../../src/index.ts';
+import type { Device, IpAddress } from '../../src/index.ts';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { runRpingClient } from './client.ts';
 import { DEFAULT_PING_BYTES, MAX_PING_BYTES, MIN_PING_BYTES, RPING_PORT } from './protocol.ts';
 import { runRpingServer } from './server.ts';
 import type { RpingOptions, RpingOutput } from './session.ts';
 
-interface RpingFlags extends LinkFlags {
+export interface RpingFlags {
   readonly s?: boolean;
   readonly c?: boolean;
   readonly a?: IpAddress;
@@ -24,9 +25,24 @@ interface RpingFlags extends LinkFlags {
   readonly q?: boolean;
 }
 
+/** A run of rping on a device; resolves with its exit code. */
+export type RpingRun = (device: Device, output: RpingOutput, signal: AbortSignal) => Promise<number>;
+
 export function rpingCommand(): Command {
-  const command = new Command('rping')
-    .description('RDMA ping-pong over a connection, client or server; speaks to rping of rdmacm-utils')
+  const command = addRpingOptions(
+    new Command('rping').description(
+      'RDMA ping-pong over a connection, client or server; speaks to rping of rdmacm-utils',
+    ),
+  );
+  return addLinkOptions(command).action(async (flags: RpingFlags & LinkFlags) => {
+    const rping = chooseRole(command, flags);
+    exitWith(await withDevice(flags, (device, signal) => rping(device, terminal, signal)));
+  });
+}
+
+/** The options of rping itself. */
+export function addRpingOptions(command: Command): Command {
+  return command
     .addOption(new Option('-s', 'server').conflicts('c'))
     .option('-c', 'client')
     .option('-a <address>', "server: take clients on this address only; client: the server's address", parseAddress)
@@ -39,10 +55,10 @@ export function rpingCommand(): Command {
     .option('-C <count>', 'number of pings, 0 for no end', integer(0, 2 ** 31 - 1), 0)
     .option('-P', 'server: serve any number of clients, at the same time too')
     .option('-q', 'move the queue pair to its states ourselves');
-  return addLinkOptions(command).action((flags: RpingFlags) => run(command, flags));
 }
 
-async function run(command: Command, flags: RpingFlags): Promise<void> {
+/** What a command line asks for; one that makes no sense ends in `command.error`. */
+export function chooseRole(command: Command, flags: RpingFlags): RpingRun {
   if (flags.s !== true && flags.c !== true) command.error('error: choose one of -s (server) and -c (client)');
   const options = {
     port: flags.p,
@@ -51,30 +67,27 @@ async function run(command: Command, flags: RpingFlags): Promise<void> {
     debug: flags.d ?? false,
     ownQp: flags.q ?? false,
   };
-  if (flags.s === true) await serve(command, flags, options);
-  else await ping(command, flags, options);
+  return flags.s === true ? serve(command, flags, options) : ping(command, flags, options);
 }
 
-async function serve(command: Command, flags: RpingFlags, options: RpingOptions): Promise<void> {
+function serve(command: Command, flags: RpingFlags, options: RpingOptions): RpingRun {
   if (flags.I !== undefined) command.error('error: -I is for the client');
   const address = flags.a === undefined || isUnspecified(flags.a) ? {} : { address: flags.a };
   const persistent = flags.P ?? false;
-  const code = await withDevice(flags, (device, signal) => {
-    return runRpingServer(device, { ...options, ...address, persistent, signal }, terminal);
-  });
-  exitWith(code);
+  return (device, output, signal) => {
+    return runRpingServer(device, { ...options, ...address, persistent, signal }, output);
+  };
 }
 
-async function ping(command: Command, flags: RpingFlags, options: RpingOptions): Promise<void> {
+function ping(command: Command, flags: RpingFlags, options: RpingOptions): RpingRun {
   const { a: address, I: source, C: count } = flags;
   if (address === undefined) command.error('error: the client needs -a, the address of the server');
   if (flags.P === true) command.error('error: -P is for the server');
   const validate = flags.V ?? false;
   const from = source === undefined ? {} : { source };
-  const code = await withDevice(flags, (device, signal) => {
-    return runRpingClient(device, { ...options, ...from, address, count, validate, signal }, terminal);
-  });
-  exitWith(code);
+  return (device, output, signal) => {
+    return runRpingClient(device, { ...options, ...from, address, count, validate, signal }, output);
+  };
 }
 
 /** 0.0.0.0 and ::0, which rping takes for "any". */
