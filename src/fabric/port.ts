@@ -8,10 +8,9 @@ import type { FrameBatch } from '../../packets/frame-writer.ts';
 import type { Link, LinkSink } from '../links/link.ts';
 import type { FaultSpec } from './faults.ts';
 import type { FramePool } from './frame-pool.ts';
+import { BATCH_FRAMES, PoolBatch } from './pool-batch.ts';
 import type { Wire } from './wire.ts';
 
-/** Frames in one call of `receive`, at most. */
-export const BATCH_FRAMES = 64;
 /** Ethernet header and two VLAN tags. */
 const LINK_HEADER_BYTES = 22;
 
@@ -127,37 +126,5 @@ export class SimulatedPort implements Link {
     if (!this.blocked) return;
     this.blocked = false;
     this.#sink?.writable();
-  }
-}
-
-/** A batch whose frames lie in the slots of a pool. */
-class PoolBatch implements FrameBatch {
-  bytes: Uint8Array = new Uint8Array(0);
-  view: DataView = new DataView(this.bytes.buffer);
-  count = 0;
-  readonly starts = new Int32Array(BATCH_FRAMES);
-  readonly lengths = new Int32Array(BATCH_FRAMES);
-  readonly #slots = new Int32Array(BATCH_FRAMES);
-
-  add(slot: number): boolean {
-    this.#slots[this.count++] = slot;
-    return this.count === 1;
-  }
-
-  /** Finds the frames in the pool's present memory: it may have grown since they were added. */
-  bind(pool: FramePool): void {
-    this.bytes = pool.bytes;
-    this.view = pool.view;
-    for (let i = 0; i < this.count; i++) {
-      const slot = this.#slots[i] ?? 0;
-      this.starts[i] = pool.start(slot);
-      this.lengths[i] = pool.length(slot);
-    }
-  }
-
-  release(pool: FramePool): void {
-    const { count } = this;
-    this.count = 0;
-    for (let i = 0; i < count; i++) pool.drop(this.#slots[i] ?? 0);
   }
 }
