@@ -5,10 +5,9 @@
  * Turns run in the check phase, right after the event loop has read what arrived: everything that came in or was posted in one
  * round of the loop is answered in one batch. Rule: ref:platform#5 rule 10 (one timer; setTimeout is too coarse below 2 ms).
  */
-import * as zlib from 'node:zlib';
-import { useBulkCrc32 } from '../packets/crc32.ts';
 import { invariant, RoceError } from '../packets/errors.ts';
 import { type FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
+import { installBulkCrc32 } from './bulk-crc32.ts';
 import { monotonicNs } from './clock.ts';
 import type { Link, LinkSink } from './links/link.ts';
 import type { Host, Machine } from './machine.ts';
@@ -160,12 +159,6 @@ export class Driver {
     this.#stop();
     this.#resolveClosed(error);
   }
-}
-
-/** Node's own CRC-32 for long runs, where this version of Node has it (20.15 and later); three times ours (ref:platform#5). */
-function installBulkCrc32(): void {
-  const native: unknown = zlib.crc32;
-  if (typeof native === 'function') useBulkCrc32(zlib.crc32);
 }
 
 /** `Promise.withResolvers`, which Node 20 does not have. */

@@ -30,6 +30,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['src/links/', ['node']],
   ['src/worker/', ['node']],
   ['src/driver.ts', ['node']],
+  ['src/bulk-crc32.ts', ['node']],
   ['src/clock.ts', ['node']],
   ['src/open.ts', ['node']],
   ['tools/', ['node', 'commander', 'ipaddr.js', 'zod']],
