@@ -37,4 +37,5 @@ export * from './rdeth.ts';
 export * from './reth.ts';
 export * from './rnr-timer.ts';
 export * from './udp.ts';
+export * from './vlan.ts';
 export * from './xrceth.ts';

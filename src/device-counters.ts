@@ -5,6 +5,8 @@ export class DeviceCounters {
   receivedFrames = 0;
   /** Ethernet frames to another station. */
   otherHost = 0;
+  /** Ethernet frames of another VLAN than the device's: tagged ones when it has none, all others when it has one. */
+  otherVlan = 0;
   truncated = 0;
   badIpHeader = 0;
   badIpChecksum = 0;

@@ -1,6 +1,8 @@
 /** What a device is made of: what its wire and its host give it, and how much of everything it may hold. */
 import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
-import type { Medium } from '../packets/frame.ts';
+import { RoceError } from '../packets/errors.ts';
+import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
+import { Medium } from '../packets/frame.ts';
 import type { Random } from '../transport/random.ts';
 import type { Host } from './machine.ts';
 
@@ -14,12 +16,81 @@ export interface DeviceOptions {
   /** Largest IP packet of the link, in bytes; the active path MTU follows from it. */
   readonly mtu: number;
   readonly gateway?: IpAddress;
+  /** Neighbours on the link whose MAC address is given rather than asked for. Ethernet only. */
+  readonly neighbours?: readonly StaticNeighbour[];
+  /** The VLAN the device is on: tag of all it sends, and the only frames it hears. Ethernet only; absent: untagged. */
+  readonly vlan?: VlanOptions;
   readonly name?: string;
-  /** UDP source port of every packet, where the wire allows only one; default a port for each queue pair. */
+  /** UDP source port of every packet, where the wire allows only one: no queue pair has another. */
   readonly sourcePort?: number;
+  /** What the packets of a queue pair carry unless its address vector or its connection says otherwise. */
+  readonly path?: PathTraits;
   /** Packets a queue pair may have sent and not seen acknowledged, 1 or more; default 128. */
   readonly maxUnacked?: number;
   readonly limits?: Partial<DeviceLimits>;
+}
+
+/** A neighbour whose MAC address is known beforehand: never asked for, never overwritten by what is heard, never forgotten. */
+export interface StaticNeighbour {
+  /** A router's too. */
+  readonly address: IpAddress;
+  /** Of one station. */
+  readonly mac: MacAddress;
+}
+
+export interface VlanOptions {
+  /** 1..4094. */
+  readonly id: number;
+  /** Priority code point, 0..7; default 0. Any is heard. */
+  readonly priority?: number;
+}
+
+/** What the IP and UDP headers of a path carry, by choice; the global route header of an address vector (ibv_global_route). */
+export interface PathTraits {
+  /** IPv4 TOS or IPv6 traffic class, 0..255: DSCP << 2 | ECN. ECN 1 or 2 says that the network may mark. Default 0. */
+  readonly trafficClass?: number;
+  /** IPv4 TTL or IPv6 hop limit, 1..255. Default 64. */
+  readonly hopLimit?: number;
+  /**
+   * 20 bits. IPv6 headers carry it; with either IP version it also gives the source port where none is named (flow-label.ts).
+   * Default 0 in headers, as rdma_rxe sends (ref:rxe#5).
+   */
+  readonly flowLabel?: number;
+  /** UDP source port, 1..65535; default one that stays with the queue pair and spreads over queue pairs, 0xc000..0xffff. */
+  readonly sourcePort?: number;
+}
+
+/** @throws RoceError ERR_ROCE_ARGUMENT for what does not fit together or is out of range */
+export function checkLinkOptions({ addresses, medium, neighbours = [], vlan, path = {} }: DeviceOptions): void {
+  if (addresses.length === 0) throw new RoceError('ERR_ROCE_ARGUMENT', 'a device needs at least one address');
+  if (medium === Medium.Ip && vlan !== undefined)
+    throw new RoceError(
+      'ERR_ROCE_ARGUMENT',
+      'this link carries IP packets without Ethernet: there is no VLAN tag on it',
+    );
+  if (medium === Medium.Ip && neighbours.length > 0)
+    throw new RoceError(
+      'ERR_ROCE_ARGUMENT',
+      'this link leaves neighbours to the kernel: static ones belong into its table',
+    );
+  if (vlan !== undefined) {
+    checkRange('VLAN id', vlan.id, 1, 4094);
+    checkRange('VLAN priority', vlan.priority ?? 0, 0, 7);
+  }
+  checkTraits(path);
+}
+
+/** @throws RoceError ERR_ROCE_ARGUMENT for a number out of range */
+export function checkTraits({ trafficClass, hopLimit, flowLabel, sourcePort }: PathTraits): void {
+  checkRange('trafficClass', trafficClass ?? 0, 0, 0xff);
+  checkRange('hopLimit', hopLimit ?? 1, 1, 0xff);
+  checkRange('flowLabel', flowLabel ?? 0, 0, MAX_FLOW_LABEL);
+  checkRange('sourcePort', sourcePort ?? 1, 1, 0xff_ff);
+}
+
+function checkRange(name: string, value: number, min: number, max: number): void {
+  if (!Number.isInteger(value) || value < min || value > max)
+    throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from ${min} to ${max}, not ${value}`);
 }
 
 export interface DeviceLimits {

@@ -11,6 +11,7 @@ import type { FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
 import { icrcMatches } from '../packets/icrc.ts';
 import { GSI_QPN } from '../packets/mad.ts';
 import { Op, SERVICE_MASK, Service } from '../packets/opcode.ts';
+import { NO_VLAN, vlanOfFrame } from '../packets/vlan.ts';
 import { ConnectionManager } from '../transport/cm/index.ts';
 import { PortCounters } from '../transport/counters.ts';
 import { Access, KeyTable, type MemoryRegion } from '../transport/memory.ts';
@@ -19,7 +20,13 @@ import { QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import { CmService } from './cm-service.ts';
 import { DeviceCounters, dropCauseOf } from './device-counters.ts';
-import { DEFAULT_LIMITS, type DeviceLimits, type DeviceOptions } from './device-options.ts';
+import {
+  checkLinkOptions,
+  DEFAULT_LIMITS,
+  type DeviceLimits,
+  type DeviceOptions,
+  type VlanOptions,
+} from './device-options.ts';
 import { Gsi } from './gsi.ts';
 import type { Host, Machine } from './machine.ts';
 import { Paths } from './paths.ts';
@@ -39,6 +46,8 @@ export class Device implements Machine {
   readonly activeMtu: number;
   readonly medium: Medium;
   readonly linkMtu: number;
+  /** The VLAN the device is on, if any. */
+  readonly vlan: VlanOptions | undefined;
   readonly counters = new DeviceCounters();
   readonly portCounters = new PortCounters();
   readonly random: Random;
@@ -54,15 +63,21 @@ export class Device implements Machine {
   readonly #frame = new Frame();
   readonly #scheduler = new Scheduler(this.#qps);
   /** Bound once: called for every turn a queue pair takes. */
-  readonly #afterTurn = (qp: Qp): void => this.#schedule(qp);
+  readonly #afterTurn = (qp: Qp): void => {
+    this.#schedule(qp);
+    const { nextHop } = qp;
+    if (nextHop !== undefined && nextHop.checkAt <= this.#turnAt) this.paths.check(this.#turnAt, nextHop);
+  };
+  #turnAt = 0;
+  readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
   readonly #notified: Cq[] = [];
   readonly #cqs = new Set<Cq>();
   #nextPd = 1;
   #closed = false;
 
   constructor(options: DeviceOptions) {
-    const { host, random, medium, mac, addresses, mtu, gateway, sourcePort } = options;
-    if (addresses.length === 0) throw new RoceError('ERR_ROCE_ARGUMENT', 'a device needs at least one address');
+    const { host, random, medium, mac, addresses, mtu } = options;
+    checkLinkOptions(options);
     const pathMtu = PATH_MTUS.find((size) => size + MAX_HEADER_BYTES <= mtu);
     if (pathMtu === undefined)
       throw new RoceError('ERR_ROCE_ARGUMENT', `a link MTU of ${mtu} bytes carries no RoCE packet`);
@@ -73,17 +88,12 @@ export class Device implements Machine {
     this.activeMtu = pathMtu;
     this.linkMtu = mtu;
     this.medium = medium;
+    this.vlan = options.vlan;
     this.random = random;
     this.#host = host;
     this.#maxUnacked = options.maxUnacked;
     this.#keys = new KeyTable(random, this.limits.maxMr);
-    this.paths = new Paths({
-      medium,
-      mac,
-      addresses,
-      ...(gateway === undefined ? {} : { gateway }),
-      ...(sourcePort === undefined ? {} : { sourcePort }),
-    });
+    this.paths = new Paths(options);
     const manager = new ConnectionManager({ random, caGuid: this.guid });
     this.gsi = new Gsi(manager, {
       templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
@@ -174,6 +184,7 @@ export class Device implements Machine {
   destroyQp(qp: Qp): void {
     const { core } = qp;
     if (!this.#qps.delete(qp.qpn)) return;
+    this.paths.unfollow(qp);
     core.config.pd.users -= 1;
     core.config.sendCq.users -= 1;
     core.config.recvCq.users -= 1;
@@ -186,6 +197,7 @@ export class Device implements Machine {
       throw new RoceError('ERR_ROCE_ARGUMENT', `path MTU ${mtu} exceeds the ${this.activeMtu} bytes this link carries`);
     }
     qp.core.modify(attributes);
+    if (attributes.path !== undefined) this.paths.follow(qp, attributes.path.remote);
     this.touched(qp);
     this.#settle();
   }
@@ -232,13 +244,16 @@ export class Device implements Machine {
 
   transmit(writer: FrameWriter): boolean {
     const now = this.now();
-    const neighboursOwe = this.paths.neighbours?.poll(now, writer) ?? false;
+    const { neighbours } = this.paths;
+    neighbours?.poll(now, writer);
     const managerOwes = this.gsi.transmit(now, writer);
     const before = writer.count;
+    this.#turnAt = now;
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
     this.#settle();
-    return neighboursOwe || managerOwes || queued;
+    // Once more: what was sent may have raised a question about its next hop.
+    return (neighbours?.poll(now, writer) ?? false) || managerOwes || queued;
   }
 
   nextDeadline(): number {
@@ -254,7 +269,7 @@ export class Device implements Machine {
     this.paths.neighbours?.handleTimeouts(now);
     this.cm.handleTimeouts(now);
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
-      qp.core.handleTimeout(now);
+      if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop);
       this.#schedule(qp);
     }
     this.#settle();
@@ -266,6 +281,10 @@ export class Device implements Machine {
     counters.receivedFrames += 1;
     if (this.medium === Medium.Ethernet && !isForMac(batch.view, start, end, this.mac)) {
       counters.otherHost += 1;
+      return;
+    }
+    if (this.medium === Medium.Ethernet && vlanOfFrame(batch.view, start, end) !== (this.vlan?.id ?? NO_VLAN)) {
+      counters.otherVlan += 1;
       return;
     }
     const status = parseFrame(batch.bytes, batch.view, start, end, this.medium, frame);
@@ -320,11 +339,7 @@ export class Device implements Machine {
 
   /** Passes on what happened to those who wait for it. */
   #settle(): void {
-    const { neighbours } = this.paths;
-    for (let result = neighbours?.pollResolved(); result !== undefined; result = neighbours?.pollResolved()) {
-      this.paths.settle(result.address, result.mac !== undefined);
-      if (result.mac === undefined) this.gsi.unresolved(result.address);
-    }
+    this.paths.settle(this.#unreachable);
     this.cm.settle();
     while (this.#notified.length > 0) {
       const cq = this.#notified.shift();

@@ -1,15 +1,24 @@
 /**
  * From addresses to headers: which of our addresses speaks to a destination, which MAC address is its next hop, and the
- * finished header template. On the IP medium there is nothing to resolve.
+ * finished header template; and, as long as a queue pair lives, the right MAC address in it. On the IP medium there is nothing
+ * to resolve: the kernel's table serves.
+ *
+ * The source port of a connected queue pair never changes, and spreads over queue pairs (ref:wire#2; annex A17.9.4 by way of
+ * ref:conformance ANX-47): the one its address vector names, else the one its flow label gives, else that of both queue pair
+ * numbers, so that both ends send from the same port (rdma:ib_verbs.h#rdma_get_udp_sport, which rdma_rxe follows).
  */
 import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
+import { flowLabelOfQpns, sourcePortOfFlowLabel } from '../packets/flow-label.ts';
 import { Medium } from '../packets/frame.ts';
 import { HeaderTemplate } from '../packets/header-template.ts';
 import { ROCE_UDP_PORT } from '../packets/udp.ts';
+import { vlanTci } from '../packets/vlan.ts';
 import type { QpPath } from '../transport/qp-config.ts';
+import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './device-options.ts';
+import { keyOf } from './neighbour-table.ts';
 import { Neighbours } from './neighbours.ts';
-import type { AddressVector } from './verbs.ts';
+import type { AddressVector, Qp } from './verbs.ts';
 
 const DEFAULT_HOP_LIMIT = 64;
 /** Datagram paths kept; they are rebuilt at will. */
@@ -26,23 +35,37 @@ export interface PathsOptions {
   readonly mac: MacAddress;
   readonly addresses: readonly IpPrefix[];
   readonly gateway?: IpAddress;
+  readonly neighbours?: readonly StaticNeighbour[];
+  readonly vlan?: VlanOptions;
   /** The one source port the wire allows; default a port for each queue pair. */
   readonly sourcePort?: number;
+  readonly path?: PathTraits;
+}
+
+/** Where the packets of connected queue pairs go first, and who sends there. */
+export interface NextHop {
+  readonly address: IpAddress;
+  readonly users: Set<Qp>;
+  /** When the neighbour is to be looked at, if a packet goes there. */
+  checkAt: number;
 }
 
 export class Paths {
   /** Absent on the IP medium, where the kernel does this. */
   readonly neighbours: Neighbours | undefined;
   readonly #options: PathsOptions;
+  readonly #defaults: PathTraits;
+  readonly #vlanTci: number | undefined;
+  readonly #nextHops = new Map<string, NextHop>();
   readonly #waiters = new Map<string, Waiter[]>();
   readonly #templates = new Map<string, HeaderTemplate>();
 
   constructor(options: PathsOptions) {
+    const { medium, vlan, path = {} } = options;
     this.#options = options;
-    const { medium, mac, addresses, gateway } = options;
-    if (medium === Medium.Ethernet) {
-      this.neighbours = new Neighbours({ mac, addresses, ...(gateway === undefined ? {} : { gateway }) });
-    }
+    this.#defaults = path;
+    this.#vlanTci = vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0);
+    if (medium === Medium.Ethernet) this.neighbours = new Neighbours(options);
   }
 
   isOurs(address: IpAddress): boolean {
@@ -59,34 +82,79 @@ export class Paths {
     return chosen.address;
   }
 
-  /** The path of a connected queue pair. Throws ERR_ROCE_ADDRESS when the next hop is not known yet. */
-  pathTo(qpn: number, av: AddressVector): QpPath {
+  /** What was chosen for a path, by its own choice or the device's; absent where nobody chose. Throws ERR_ROCE_ARGUMENT. */
+  traits(own: PathTraits): PathTraits {
+    checkTraits(own);
+    const { trafficClass, hopLimit, flowLabel, sourcePort } = { ...this.#defaults, ...definedOf(own) };
+    return definedOf({ trafficClass, hopLimit, flowLabel, sourcePort });
+  }
+
+  /**
+   * The path of a queue pair connected to `destQpn`. Throws ERR_ROCE_ADDRESS when the next hop is not known yet,
+   * ERR_ROCE_ARGUMENT for numbers out of range.
+   */
+  pathTo(qpn: number, av: AddressVector, destQpn = 0): QpPath {
+    const { trafficClass, hopLimit, flowLabel = 0, sourcePort } = this.traits(av);
     const source = av.source ?? this.sourceFor(av.destination);
     if (!this.isOurs(source)) throw new RoceError('ERR_ROCE_ADDRESS', `${source} is not an address of this device`);
-    const mac = this.#nextHop(av.destination);
+    const mac = this.#macTowards(av.destination);
     if (mac === undefined)
       throw new RoceError('ERR_ROCE_ADDRESS', `the link address of ${av.destination} is not known`);
     const template = new HeaderTemplate({
       medium: this.#options.medium,
       sourceMac: this.#options.mac,
       destMac: mac,
+      ...(this.#vlanTci === undefined ? {} : { vlanTci: this.#vlanTci }),
       source,
       destination: av.destination,
-      trafficClass: av.trafficClass ?? 0,
-      hopLimit: av.hopLimit ?? DEFAULT_HOP_LIMIT,
-      flowLabel: av.flowLabel ?? 0,
-      sourcePort: this.#options.sourcePort ?? av.sourcePort ?? sourcePortOf(qpn),
+      trafficClass: trafficClass ?? 0,
+      hopLimit: hopLimit ?? DEFAULT_HOP_LIMIT,
+      flowLabel,
+      sourcePort:
+        this.#options.sourcePort ?? sourcePort ?? sourcePortOfFlowLabel(flowLabel || flowLabelOfQpns(qpn, destQpn)),
     });
     return { template, local: source, remote: av.destination };
   }
 
+  /** From now on the queue pair's headers follow the neighbour that its packets go to first. */
+  follow(qp: Qp, destination: IpAddress): void {
+    this.unfollow(qp);
+    const address = this.neighbours?.nextHop(destination);
+    if (address === undefined) return;
+    const key = keyOf(address);
+    const hop = this.#nextHops.get(key) ?? { address, users: new Set(), checkAt: 0 };
+    this.#nextHops.set(key, hop);
+    hop.users.add(qp);
+    qp.nextHop = hop;
+  }
+
+  unfollow(qp: Qp): void {
+    const hop = qp.nextHop;
+    if (hop === undefined) return;
+    qp.nextHop = undefined;
+    hop.users.delete(qp);
+    if (hop.users.size === 0) this.#nextHops.delete(keyOf(hop.address));
+  }
+
+  /** A queue pair has sent to this next hop, and `checkAt` has come. */
+  check(now: number, hop: NextHop): void {
+    hop.checkAt = this.neighbours?.use(now, hop.address) ?? Infinity;
+  }
+
+  /** A queue pair hears nothing from beyond this next hop. */
+  doubt(now: number, hop: NextHop): void {
+    this.neighbours?.doubt(now, hop.address);
+  }
+
   /** Headers for datagrams of queue pair 1, or undefined after asking for the next hop. */
   templateFor(now: number, source: IpAddress, destination: IpAddress): HeaderTemplate | undefined {
-    const mac = this.#nextHop(destination);
+    const mac = this.#macTowards(destination);
     if (mac === undefined) {
       this.neighbours?.resolve(now, destination);
       return undefined;
     }
+    const hop = this.neighbours?.nextHop(destination);
+    if (hop !== undefined) this.neighbours?.use(now, hop);
     const key = `${source} ${destination}`;
     const known = this.#templates.get(key);
     if (known !== undefined) {
@@ -106,7 +174,7 @@ export class Paths {
 
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when nobody answers. */
   resolve(now: number, address: IpAddress): Promise<void> {
-    if (this.#nextHop(address) !== undefined) return Promise.resolve();
+    if (this.#macTowards(address) !== undefined) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const key = address.toString();
       const waiters = this.#waiters.get(key) ?? [];
@@ -116,8 +184,24 @@ export class Paths {
     });
   }
 
-  /** Passes on an answer, or the lack of one, to whoever waits for it. */
-  settle(address: IpAddress, reachable: boolean): void {
+  /** Passes on what the neighbours have found out: into the headers of queue pairs, and to whoever waits for it. */
+  settle(unreachable: (address: IpAddress) => void): void {
+    const { neighbours } = this;
+    if (neighbours === undefined) return;
+    for (let hop = neighbours.pollMoved(); hop !== undefined; hop = neighbours.pollMoved()) this.#readdress(hop);
+    for (let result = neighbours.pollResolved(); result !== undefined; result = neighbours.pollResolved()) {
+      this.#answer(result.address, result.mac !== undefined);
+      if (result.mac === undefined) unreachable(result.address);
+    }
+  }
+
+  #readdress(address: IpAddress): void {
+    const mac = this.neighbours?.lookup(address);
+    if (mac === undefined) return;
+    for (const qp of this.#nextHops.get(keyOf(address))?.users ?? []) qp.core.config.path?.template.setDestMac(mac);
+  }
+
+  #answer(address: IpAddress, reachable: boolean): void {
     const key = address.toString();
     const waiters = this.#waiters.get(key) ?? [];
     this.#waiters.delete(key);
@@ -134,13 +218,12 @@ export class Paths {
     this.#waiters.clear();
   }
 
-  #nextHop(address: IpAddress): MacAddress | undefined {
+  #macTowards(address: IpAddress): MacAddress | undefined {
     return this.neighbours === undefined ? ZERO_MAC : this.neighbours.lookup(address);
   }
 }
 
-/** The UDP source port of a queue pair: constant, and spread over 0xc000..0xffff, the range rdma_rxe uses (ref:wire#2). */
-function sourcePortOf(qpn: number): number {
-  const hash = Math.imul(qpn, 0x9e_37_79_b1) >>> 18;
-  return 0xc0_00 | (hash & 0x3f_ff);
+/** Without what is there but undefined, which would hide a default. */
+function definedOf(traits: { readonly [K in keyof PathTraits]: PathTraits[K] | undefined }): PathTraits {
+  return Object.fromEntries(Object.entries(traits).filter(([, value]) => value !== undefined));
 }

@@ -12,6 +12,8 @@ import type { QpCapabilities, QpEvent, QueuePair } from '../transport/queue-pair
 import { type RecvWr, type SendWr, WorkCompletion } from '../transport/work.ts';
 import { AsyncQueue } from './async-queue.ts';
 import type { Device } from './device.ts';
+import type { PathTraits } from './device-options.ts';
+import type { NextHop } from './paths.ts';
 
 export interface RegMrOptions {
   /** Bit set of `Access`; default local write only. */
@@ -112,15 +114,10 @@ export class Cq extends CompletionQueue implements AsyncIterable<WorkCompletion>
 }
 
 /** The way to a peer, as an address handle names it. What is absent takes the device's default. */
-export interface AddressVector {
+export interface AddressVector extends PathTraits {
   readonly destination: IpAddress;
   /** One of the device's addresses; default the one on the destination's subnet. */
   readonly source?: IpAddress;
-  readonly trafficClass?: number;
-  readonly hopLimit?: number;
-  readonly flowLabel?: number;
-  /** UDP source port, 0xc000..0xffff by default from the QPN, constant per queue pair (ref:wire#2). */
-  readonly sourcePort?: number;
 }
 
 /** What `Qp.modify` takes: queue pair attributes with an address vector instead of a finished path. */
@@ -134,6 +131,8 @@ export class Qp {
   readonly pd: Pd;
   /** Asynchronous events: communication established, send queue drained, errors. */
   readonly events = new AsyncQueue<QpEvent>();
+  /** For the device: where packets go first, on a link that has neighbours. */
+  nextHop: NextHop | undefined = undefined;
   readonly #device: Device;
   #destroyed = false;
 
@@ -176,7 +175,7 @@ export class Qp {
   modifyNow(attributes: ModifyAttributes): void {
     const { av, ...rest } = attributes;
     if (av === undefined) this.#device.modifyQp(this, rest);
-    else this.#device.modifyQp(this, { ...rest, path: this.#device.paths.pathTo(this.qpn, av) });
+    else this.#device.modifyQp(this, { ...rest, path: this.#device.paths.pathTo(this.qpn, av, rest.destQpn) });
   }
 
   /** Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow it. */

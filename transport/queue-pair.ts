@@ -129,10 +129,13 @@ export class QueuePair {
     if (this.#admits(frame) && this.#mayRespond()) this.#received(this.#responder.handleReserved(frame, this.config));
   }
 
-  handleTimeout(now: number): void {
-    if (now < this.nextDeadline()) return;
-    if (!this.#completer.rnrWaiting) this.#counters.localAckTimeoutErr += 1;
+  /** Does what is due; true when that was because the peer has not acknowledged in time. */
+  handleTimeout(now: number): boolean {
+    if (now < this.nextDeadline()) return false;
+    const silence = !this.#completer.rnrWaiting;
+    if (silence) this.#counters.localAckTimeoutErr += 1;
     this.#apply(now, this.#completer.timeout());
+    return silence;
   }
 
   // What leaves.
