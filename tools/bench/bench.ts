@@ -59,23 +59,28 @@ export interface Contest {
 export async function contest(name: string, { rounds }: BenchSettings, sides: Contest): Promise<BenchRow> {
   const ours: number[] = [];
   const theirs: number[] = [];
-  const ratios: number[] = [];
   await sides.ours();
   await sides.theirs();
   for (let round = 0; round < rounds; round++) {
-    const value = await sides.ours();
-    const peerValue = await sides.theirs();
-    ours.push(value);
-    theirs.push(peerValue);
-    ratios.push(value / peerValue);
+    ours.push(await sides.ours());
+    theirs.push(await sides.theirs());
   }
-  const ratio = median(ratios);
-  const { goal } = sides;
+  return rowFrom(name, sides, ours, theirs);
+}
+
+/** A row from the figures of both sides, one of each a round. */
+export function rowFrom(
+  name: string,
+  { unit, peer, goal }: Pick<Contest, 'unit' | 'peer' | 'goal'>,
+  ours: readonly number[],
+  theirs: readonly number[],
+): BenchRow {
+  const ratio = median(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
   return {
     name,
     value: median(ours),
-    unit: sides.unit,
-    peer: sides.peer,
+    unit,
+    peer,
     peerValue: median(theirs),
     ratio,
     goal: goal === undefined ? '' : `${goal.sense} ${goal.ratio}`,

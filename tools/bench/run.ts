@@ -1,23 +1,27 @@
 /**
  * `npm run bench`: what this stack costs, beside what it is measured against.
  *
- *   npm run bench                   a table
- *   npm run bench -- --json         one JSON object a row
- *   npm run bench -- --only write   one bench; may be repeated
+ *   npm run bench                                        a table
+ *   npm run bench -- --json                              one JSON object a row
+ *   npm run bench -- --only write                        one bench; may be repeated, or a list with commas
+ *   npm run bench -- --links                             every link between two processes, beside bare sockets of Node
+ *   npm run bench -- --links --only udp6,dgram@loopback  some of them; --profile DIR leaves a CPU profile of every process
+ *   npm run bench -- --soak 600 --only tap               full load on a link for ten minutes: are data right and memory flat?
  *
  * Ratios are what counts: both sides are measured in the same run, in turns, and machines differ. BENCH_QUICK=1 does a thousandth of
  * the work, to see that everything runs; its figures mean nothing.
  * Exit codes: 0 every goal is met, 1 one is missed, 2 the command line makes no sense.
  */
 import * as zlib from 'node:zlib';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { useBulkCrc32 } from '../../packets/index.ts';
-import { formatTable } from '../table.ts';
 import type { Bench, BenchRow, BenchSettings, Skipped } from './bench.ts';
 import { decodeBench } from './decode.ts';
 import { encodeBench } from './encode.ts';
 import { idleQpBench } from './idle-qp.ts';
+import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
+import { report } from './report.ts';
 import { writeBench } from './write.ts';
 
 const BENCHES: readonly Bench[] = [decodeBench, encodeBench, writeBench, manyQpsBench, idleQpBench];
@@ -25,33 +29,57 @@ const FULL: BenchSettings = { rounds: 5, scale: 1 };
 const QUICK: BenchSettings = { rounds: 1, scale: 0.001 };
 const EXIT_MISSED = 1;
 const EXIT_USAGE = 2;
+const MAX_SOAK_SECONDS = 86_400;
 
 interface BenchFlags {
   readonly json?: boolean;
   readonly only: readonly string[];
+  readonly links?: boolean;
+  readonly soak?: number;
+  readonly profile?: string;
 }
 
 const program = new Command('bench')
   .description('what this stack costs, beside its peers and bounds')
   .option('--json', 'one JSON object a row')
   .option(
-    '--only <name>',
-    `one bench, may be repeated: ${BENCHES.map(({ name }) => name).join(', ')}`,
-    (name: string, names: string[]) => [...names, name],
+    '--only <names>',
+    `some of them, may be repeated: ${BENCHES.map(({ name }) => name).join(', ')}; with --links or --soak a link, or link@medium`,
+    (names: string, before: string[]) => [...before, ...names.split(',')],
     [],
   )
+  .option('--links', 'every link, between two processes, beside bare sockets of Node; needs root')
+  .option('--soak <seconds>', 'full load on each link for that long: data verified, memory watched', wholeSeconds)
+  .option('--profile <directory>', 'with --links: a CPU profile of every process')
   .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_USAGE))
   .action(run);
 await program.parseAsync();
 
-async function run({ json, only }: BenchFlags): Promise<void> {
-  const unknown = only.find((name) => !BENCHES.some((bench) => bench.name === name));
-  if (unknown !== undefined) program.error(`error: there is no bench named ${unknown}`);
-  // As every driver does; the simulated world leaves it to who runs it.
-  useBulkCrc32(zlib.crc32);
+async function run(flags: BenchFlags): Promise<void> {
+  const { json, only, links, soak, profile } = flags;
+  const ofLinks = links === true || soak !== undefined;
+  const unknown = ofLinks ? chosen(only).unknown : only.find((name) => !BENCHES.some((bench) => bench.name === name));
+  if (unknown !== undefined) program.error(`error: there is no ${ofLinks ? 'link' : 'bench'} named ${unknown}`);
   const quick = process.env['BENCH_QUICK'] === '1';
   const settings = quick ? QUICK : FULL;
   if (quick && json !== true) process.stderr.write('BENCH_QUICK: hardly any work is done, the figures mean nothing\n');
+  const output = {
+    json: json === true,
+    print: (line: string) => void process.stdout.write(`${line}\n`),
+    say: (line: string) => void (json === true || process.stderr.write(`${line}\n`)),
+  };
+  const { those } = chosen(only);
+  let good: boolean;
+  if (soak !== undefined) good = await soakLinks(those, soak, output);
+  else if (links === true) good = await benchLinks(those, settings, profile === undefined ? {} : { profile }, output);
+  else good = await runBenches(flags, settings);
+  if (!good) process.exitCode = EXIT_MISSED;
+}
+
+/** Whether no goal is missed. */
+async function runBenches({ json, only }: BenchFlags, settings: BenchSettings): Promise<boolean> {
+  // As every driver does; the simulated world leaves it to who runs it.
+  useBulkCrc32(zlib.crc32);
   const rows: (BenchRow | Skipped)[] = [];
   for (const bench of BENCHES) {
     if (only.length > 0 && !only.includes(bench.name)) continue;
@@ -61,36 +89,12 @@ async function run({ json, only }: BenchFlags): Promise<void> {
     if (json === true) process.stdout.write(`${JSON.stringify(row)}\n`);
   }
   if (json !== true) process.stdout.write(`${report(rows).join('\n')}\n`);
-  if (rows.some((row) => 'met' in row && row.met === false)) process.exitCode = EXIT_MISSED;
+  return !rows.some((row) => 'met' in row && row.met === false);
 }
 
-function report(rows: readonly (BenchRow | Skipped)[]): string[] {
-  const measured = rows.filter((row): row is BenchRow => !('skipped' in row));
-  const skipped = rows.filter((row): row is Skipped => 'skipped' in row);
-  const cells = measured.map(({ name, value, unit, peer, peerValue, ratio, goal, met }) => [
-    name,
-    `${short(value)} ${unit}`,
-    short(peerValue),
-    peer,
-    short(ratio),
-    goal,
-    met === null ? '' : met ? 'met' : 'MISSED',
-  ]);
-  const table = formatTable(['bench', 'ours', 'peer', '', 'ratio', 'goal', ''], cells, [
-    'left',
-    'right',
-    'right',
-    'left',
-    'right',
-    'left',
-    'left',
-  ]);
-  return [...(cells.length === 0 ? [] : table), ...skipped.map((row) => `  ${row.name}: skipped, ${row.skipped}`)];
-}
-
-/** Three digits that count. */
-function short(value: number): string {
-  if (Math.abs(value) >= 1e6) return `${(value / 1e6).toPrecision(3)} M`;
-  if (Math.abs(value) >= 1e4) return `${Math.round(value / 1e3)} k`;
-  return value >= 100 ? String(Math.round(value)) : value.toPrecision(3);
+function wholeSeconds(text: string): number {
+  const seconds = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (!(seconds >= 1 && seconds <= MAX_SOAK_SECONDS))
+    throw new InvalidArgumentError(`whole seconds from 1 to ${MAX_SOAK_SECONDS} are expected`);
+  return seconds;
 }

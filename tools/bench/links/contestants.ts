@@ -1,0 +1,134 @@
+/**
+ * Who takes part: every link, each on a medium it is made for, and Node's own sockets on the same media. What a goal compares stands
+ * on the same medium. Owns the list and how the ends of each are made; measures nothing.
+ */
+
+import type { Medium, Place } from './places.ts';
+import type { PeerConfig, Task } from './protocol.ts';
+
+export interface Contestant {
+  /** A kind of link, `in-process`, or `dgram` and `tcp` for what is not ours. */
+  readonly name: string;
+  readonly medium: Medium;
+  /** Whether it is a stack of ours: those lose no frames, and are soaked. */
+  readonly ours: boolean;
+  readonly tasks: readonly Task[];
+  /** Server and client, or both in one. */
+  configs(place: Place): readonly [PeerConfig] | readonly [PeerConfig, PeerConfig];
+}
+
+const LOOPBACK = ['fd98::1', 'fd98::2'] as const;
+const VETH = ['fd99::1', 'fd99::2'] as const;
+/** Beside the kernel's, on links that bring their own. */
+const OWN = ['10.99.0.11/24', '10.99.0.12/24'] as const;
+const WIRE_MTU = 9000;
+const OUR_TASKS: readonly Task[] = ['goodput', 'rate', 'roundTrip'];
+
+/** Compared ones stand side by side: they are measured one after the other. */
+export const CONTESTANTS: readonly Contestant[] = [
+  dgram('loopback', LOOPBACK),
+  udp('udp6', 'loopback', LOOPBACK),
+  udp('udp-offload', 'loopback', LOOPBACK),
+  tcp('loopback', LOOPBACK),
+  dgram('veth', VETH),
+  udp('udp6', 'veth', VETH),
+  ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
+  udp('udp-offload', 'veth', VETH),
+  tcp('veth', VETH),
+  ethernet('pcap', 'veth', () => ['pcap:veth0', 'pcap:veth0']),
+  rawSocket(),
+  ethernet('tap', 'TAPs on a bridge', () => ['tap:tap0', 'tap:tap1']),
+  ethernet('qemu', 'unix socket', ({ directory }) => [`qemu:${directory}/wire`, `qemu:${directory}/wire,connect`]),
+  {
+    name: 'in-process',
+    medium: 'one process',
+    ours: true,
+    tasks: OUR_TASKS,
+    configs: () => [{ kind: 'world' }],
+  },
+];
+
+/** Those that `names` choose: names, or `name@medium`; all when there are none. The first name that is nobody's is `unknown`. */
+export function chosen(names: readonly string[]): { readonly those: readonly Contestant[]; readonly unknown?: string } {
+  const matches = (name: string, one: Contestant): boolean => name === one.name || name === `${one.name}@${one.medium}`;
+  const unknown = names.find((name) => !CONTESTANTS.some((one) => matches(name, one)));
+  const those = CONTESTANTS.filter((one) => names.length === 0 || names.some((name) => matches(name, one)));
+  return unknown === undefined ? { those } : { those, unknown };
+}
+
+function dgram(medium: Medium, [server, client]: readonly [string, string]): Contestant {
+  return {
+    name: 'dgram',
+    medium,
+    ours: false,
+    tasks: [...OUR_TASKS, 'flood'],
+    configs: () => [
+      { kind: 'dgram', role: 'server', address: server, peer: client },
+      { kind: 'dgram', role: 'client', address: client, peer: server },
+    ],
+  };
+}
+
+function tcp(medium: Medium, [server, client]: readonly [string, string]): Contestant {
+  return {
+    name: 'tcp',
+    medium,
+    ours: false,
+    tasks: ['goodput', 'roundTrip'],
+    configs: () => [
+      { kind: 'tcp', role: 'server', address: server, peer: client },
+      { kind: 'tcp', role: 'client', address: client, peer: server },
+    ],
+  };
+}
+
+/** A link that is typed with the address it speaks from. */
+function udp(name: string, medium: Medium, [server, client]: readonly [string, string]): Contestant {
+  return {
+    name,
+    medium,
+    ours: true,
+    tasks: OUR_TASKS,
+    configs: () => [
+      { kind: 'roce', role: 'server', link: `${name}:[${server}]`, peer: client },
+      { kind: 'roce', role: 'client', link: `${name}:[${client}]`, peer: server },
+    ],
+  };
+}
+
+/** A link with the kernel's address of an interface. */
+function rawSocket(): Contestant {
+  return {
+    name: 'raw-socket',
+    medium: 'veth',
+    ours: true,
+    tasks: OUR_TASKS,
+    configs: () => [
+      { kind: 'roce', role: 'server', link: 'raw-socket:veth0', peer: '10.99.0.2' },
+      { kind: 'roce', role: 'client', link: 'raw-socket:veth0', peer: '10.99.0.1' },
+    ],
+  };
+}
+
+/** A link of whole Ethernet frames, on which we have an address of our own. */
+function ethernet(name: string, medium: Medium, links: (place: Place) => readonly [string, string]): Contestant {
+  const [server, client] = OWN;
+  return {
+    name,
+    medium,
+    ours: true,
+    tasks: OUR_TASKS,
+    configs: (place) => {
+      const [serverLink, clientLink] = links(place);
+      const peers = [withoutPrefix(client), withoutPrefix(server)] as const;
+      return [
+        { kind: 'roce', role: 'server', link: serverLink, address: server, peer: peers[0], mtu: WIRE_MTU },
+        { kind: 'roce', role: 'client', link: clientLink, address: client, peer: peers[1], mtu: WIRE_MTU },
+      ];
+    },
+  };
+}
+
+function withoutPrefix(address: string): string {
+  return address.slice(0, address.indexOf('/'));
+}

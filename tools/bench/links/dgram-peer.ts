@@ -1,0 +1,236 @@
+/**
+ * Bare `node:dgram` between two processes: what our links are measured against. Datagrams are as long as our packets.
+ *
+ * goodput and rate: one way, at most `WINDOW` datagrams unacknowledged, the receiver acknowledges every `ACK_EVERY`th with a few bytes;
+ * every byte of a datagram counts as payload. flood: as fast as the sender can, and what arrives is counted. roundTrip: a datagram is
+ * sent back as it came. Sockets are connected, so that no call looks an address up.
+ */
+import { createSocket, type Socket } from 'node:dgram';
+import { setImmediate as eventLoop, setTimeout as sleep } from 'node:timers/promises';
+import { kernelDrops } from './kernel-drops.ts';
+import {
+  type Amount,
+  type BareConfig,
+  type Counters,
+  type Figures,
+  MIDDLE_HEADER_BYTES,
+  PATH_MTU,
+  type Peer,
+  SEND_ONLY_HEADER_BYTES,
+  SMALL_BYTES,
+  type Task,
+  WRITE_ONLY_HEADER_BYTES,
+} from './protocol.ts';
+import { Interval, Samples } from './samples.ts';
+
+/** First byte of a datagram to the receiver. */
+const Kind = { Data: 1, Flood: 2, Echo: 3, Ask: 4, Begin: 5 } as const;
+
+/** What a queue pair of ours has unacknowledged by default. */
+const WINDOW = 128;
+const ACK_EVERY = 32;
+const PORT = 7472;
+/** More than a window, in the kernel's way of counting; the kernel grants up to net.core.rmem_max. */
+const SOCKET_BUFFER_BYTES = 0x40_00_00;
+const FLOOD_BURST = 32;
+const STALLED_MS = 50;
+/** A count and a duration in milliseconds. */
+const REPORT_BYTES = 16;
+
+export class DgramPeer implements Peer {
+  readonly #socket: Socket;
+  readonly #receiver: Receiver | undefined;
+  #receive: (message: Buffer) => void = () => {};
+  #lost = 0;
+
+  private constructor(socket: Socket, { role }: BareConfig) {
+    this.#socket = socket;
+    this.#receiver = role === 'server' ? new Receiver(socket) : undefined;
+    socket.on('message', (message) => {
+      if (this.#receiver === undefined) this.#receive(message);
+      else this.#receiver.receive(message);
+    });
+    // Refused, when the other end is not there yet: `ask` asks again.
+    socket.on('error', () => {});
+  }
+
+  static async open(config: BareConfig): Promise<DgramPeer> {
+    const sizes = { recvBufferSize: SOCKET_BUFFER_BYTES, sendBufferSize: SOCKET_BUFFER_BYTES };
+    const socket = createSocket({ type: 'udp6', ...sizes });
+    await new Promise<void>((resolve) => socket.bind(PORT, config.address, resolve));
+    await new Promise<void>((resolve) => socket.connect(PORT, config.peer, resolve));
+    return new DgramPeer(socket, config);
+  }
+
+  async connect(): Promise<void> {
+    await this.#ask(Kind.Begin);
+  }
+
+  async measure(task: Task, amount: Amount): Promise<Figures> {
+    await this.#ask(Kind.Begin);
+    const packets = { ...amount, least: amount.least * ACK_EVERY };
+    switch (task) {
+      case 'goodput': {
+        const length = PATH_MTU + MIDDLE_HEADER_BYTES;
+        return { goodput: length * (await this.#stream(length, packets)) };
+      }
+      case 'rate':
+        return { rate: await this.#stream(SMALL_BYTES + WRITE_ONLY_HEADER_BYTES, packets) };
+      case 'flood':
+        return this.#flood(PATH_MTU + MIDDLE_HEADER_BYTES, packets);
+      case 'roundTrip':
+        return this.#roundTrip(SMALL_BYTES + SEND_ONLY_HEADER_BYTES, amount);
+    }
+  }
+
+  soak(): Promise<void> {
+    throw new Error('bare datagrams are not soaked');
+  }
+
+  counters(): Counters {
+    return { ...kernelDrops(), lostPkts: this.#lost };
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => this.#socket.close(resolve));
+  }
+
+  /** Datagrams a second that arrived, as the acknowledges tell. */
+  #stream(length: number, { seconds, least }: Amount): Promise<number> {
+    const data = new Uint8Array(length).fill(Kind.Data);
+    const clock = new Interval(seconds);
+    let [sent, arrived, lost] = [0, 0, 0];
+    const fill = (): void => {
+      for (; sent - arrived - lost < WINDOW; sent++) this.#socket.send(data);
+    };
+    return new Promise((resolve) => {
+      let before = -1;
+      const watchdog = setInterval(() => {
+        // The receiver says what it has when asked; what it has not by now is lost.
+        if (arrived === before) this.#socket.send(Uint8Array.of(Kind.Ask));
+        before = arrived;
+      }, STALLED_MS);
+      this.#receive = (report) => {
+        const { count, answer } = readReport(report);
+        clock.tick(count - arrived);
+        arrived = count;
+        if (answer) lost = sent - arrived;
+        if (clock.running || arrived < least) {
+          fill();
+        } else if (arrived + lost === sent) {
+          clearInterval(watchdog);
+          this.#lost += lost;
+          resolve(clock.rate);
+        }
+      };
+      fill();
+    });
+  }
+
+  async #flood(length: number, { seconds, least }: Amount): Promise<Figures> {
+    const data = new Uint8Array(length).fill(Kind.Flood);
+    const until = performance.now() + seconds * 1000;
+    let sent = 0;
+    while (sent < least || performance.now() < until) {
+      for (let i = 0; i < FLOOD_BURST; i++) this.#socket.send(data);
+      sent += FLOOD_BURST;
+      await eventLoop();
+    }
+    let report = await this.#ask(Kind.Ask);
+    for (let before = -1; report.count !== before; ) {
+      before = report.count;
+      await sleep(STALLED_MS);
+      report = await this.#ask(Kind.Ask);
+    }
+    const { count, elapsedMs } = report;
+    return { goodput: (length * count * 1000) / elapsedMs, sent, received: count };
+  }
+
+  #roundTrip(length: number, { seconds, least }: Amount): Promise<Figures> {
+    const data = new Uint8Array(length).fill(Kind.Echo);
+    const samples = new Samples();
+    const until = performance.now() + seconds * 1000;
+    return new Promise((resolve) => {
+      let began = performance.now();
+      this.#receive = () => {
+        const now = performance.now();
+        samples.add(now - began);
+        if (samples.count >= least && now >= until) {
+          resolve(samples.figures());
+          return;
+        }
+        began = performance.now();
+        this.#socket.send(data);
+      };
+      this.#socket.send(data);
+    });
+  }
+
+  /** Asks until there is an answer. */
+  #ask(kind: number): Promise<Report> {
+    return new Promise((resolve) => {
+      const question = Uint8Array.of(kind);
+      const again = setInterval(() => this.#socket.send(question), STALLED_MS);
+      this.#receive = (message) => {
+        const report = readReport(message);
+        if (!report.answer) return;
+        clearInterval(again);
+        resolve(report);
+      };
+      this.#socket.send(question);
+    });
+  }
+}
+
+/** What the server does with each datagram. */
+class Receiver {
+  readonly #socket: Socket;
+  readonly #report = new Uint8Array(REPORT_BYTES);
+  readonly #view = new DataView(this.#report.buffer);
+  #count = 0;
+  #first = -1;
+  #last = 0;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  receive(message: Buffer): void {
+    switch (message[0]) {
+      case Kind.Data:
+        this.#count += 1;
+        if (this.#count % ACK_EVERY === 0) this.#tell(false);
+        return;
+      case Kind.Flood:
+        this.#count += 1;
+        this.#last = performance.now();
+        if (this.#first < 0) this.#first = this.#last;
+        return;
+      case Kind.Echo:
+        this.#socket.send(message);
+        return;
+      case Kind.Begin:
+        this.#count = 0;
+        this.#first = -1;
+    }
+    this.#tell(true);
+  }
+
+  #tell(answer: boolean): void {
+    this.#view.setUint32(0, this.#count);
+    this.#view.setUint32(4, answer ? 1 : 0);
+    this.#view.setFloat64(8, this.#last - this.#first);
+    this.#socket.send(this.#report);
+  }
+}
+
+interface Report {
+  readonly count: number;
+  /** Asked for, and not just an acknowledge. */
+  readonly answer: boolean;
+  readonly elapsedMs: number;
+}
+
+function readReport(message: Buffer): Report {
+  return { count: message.readUInt32BE(0), answer: message.readUInt32BE(4) === 1, elapsedMs: message.readDoubleBE(8) };
+}

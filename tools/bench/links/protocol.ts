@@ -1,0 +1,96 @@
+/**
+ * What the bench and its peer processes say to each other: one JSON object a line, a command and its reply.
+ * Owns the words, the sizes that every contestant has in common and the interface a peer implements; no I/O.
+ */
+
+/** Bytes of one RC WRITE of the goodput task. */
+export const MESSAGE_BYTES = 0x10_00_00;
+/** Messages there is memory for: more than caches hold, so that data comes from memory and goes there. */
+export const MESSAGE_SLOTS = 16;
+/** Payload of a full packet: the largest path MTU. */
+export const PATH_MTU = 4096;
+/** Payload of the smallest messages: the round trip's SENDs and the message rate's WRITEs. */
+export const SMALL_BYTES = 64;
+/** What we put between UDP and payload, so that bare datagrams can be as long as ours: BTH and ICRC, for WRITE ONLY a RETH too. */
+export const MIDDLE_HEADER_BYTES = 12 + 4;
+export const WRITE_ONLY_HEADER_BYTES = 12 + 16 + 4;
+export const SEND_ONLY_HEADER_BYTES = 12 + 4;
+
+/** One kind of measurement. `flood` is of bare datagrams only: one way, sent as fast as the sender can. */
+export type Task = 'goodput' | 'rate' | 'roundTrip' | 'flood';
+
+/** How long to measure and how much to do at least. */
+export interface Amount {
+  readonly seconds: number;
+  /** Messages, or round trips. */
+  readonly least: number;
+}
+
+/**
+ * What a task has measured. goodput and flood: `goodput` in bytes/s that arrived; flood: `sent` and `received` datagrams;
+ * rate: `rate` in messages/s; roundTrip: `p50` and `p99` in microseconds.
+ */
+export type Figures = Readonly<Record<string, number>>;
+
+export type PeerRole = 'server' | 'client';
+
+/** An end on a link of ours. */
+export interface RoceConfig {
+  readonly kind: 'roce';
+  readonly role: PeerRole;
+  /** As on a command line. */
+  readonly link: string;
+  /** Of this end, with prefix length; absent: the link's. */
+  readonly address?: string;
+  /** Of the other end. */
+  readonly peer: string;
+  readonly mtu?: number;
+}
+
+/** An end on a socket of Node's. */
+export interface BareConfig {
+  readonly kind: 'dgram' | 'tcp';
+  readonly role: PeerRole;
+  readonly address: string;
+  readonly peer: string;
+}
+
+/** What a peer process becomes; `world` is both ends in one. */
+export type PeerConfig = RoceConfig | BareConfig | { readonly kind: 'world' };
+
+export type Command =
+  | { readonly do: 'open'; readonly config: PeerConfig }
+  | { readonly do: 'connect' }
+  | { readonly do: 'measure'; readonly task: Task; readonly amount: Amount }
+  | { readonly do: 'soak'; readonly seconds: number }
+  | { readonly do: 'counters' }
+  | { readonly do: 'memory' }
+  | { readonly do: 'close' };
+
+export type Request = Command & { readonly id: number };
+
+export type Reply =
+  | { readonly id: number; readonly result: unknown }
+  /** `code` is that of a `RoceError`, empty for any other error, whose stack is in `message`. */
+  | { readonly id: number; readonly error: { readonly code: string; readonly message: string } };
+
+/** In bytes, after a collection of garbage. */
+export interface Memory {
+  readonly rss: number;
+  /** What the program holds: heap, external memory and array buffers. */
+  readonly held: number;
+}
+
+/** Numbers of everything that is counted; `cpuMs` and `wallMs` among them. */
+export type Counters = Readonly<Record<string, number>>;
+
+/** What lives in a peer process. A server answers whatever a client does and measures nothing. */
+export interface Peer {
+  /** Client: connects to the server. */
+  connect(): Promise<void>;
+  measure(task: Task, amount: Amount): Promise<Figures>;
+  /** Client: full load with verified data. @throws Error when data differs */
+  soak(seconds: number): Promise<void>;
+  counters(): Counters;
+  close(): Promise<void>;
+}

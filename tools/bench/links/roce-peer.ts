@@ -1,0 +1,86 @@
+/** A peer on a link of ours, either role. Owns the device. */
+import { type Device, Medium, type OpenDevice, openDevice } from '../../../src/index.ts';
+import { kernelDrops } from './kernel-drops.ts';
+import type { Amount, Counters, Figures, Peer, RoceConfig, Task } from './protocol.ts';
+import { RoceSession } from './roce-session.ts';
+import { Soak } from './roce-soak.ts';
+import { runTask } from './roce-tasks.ts';
+
+export class RocePeer implements Peer {
+  readonly #config: RoceConfig;
+  readonly #opened: OpenDevice;
+  readonly #session: RoceSession;
+  readonly #soak: Soak;
+
+  private constructor(config: RoceConfig, opened: OpenDevice) {
+    this.#config = config;
+    this.#opened = opened;
+    this.#session = new RoceSession(opened.device);
+    this.#soak = new Soak(this.#session);
+  }
+
+  /** @throws RoceError when there is no such link here */
+  static async open(config: RoceConfig): Promise<RocePeer> {
+    const { link, address, mtu, role } = config;
+    const opened = await openDevice({
+      link,
+      ...(address === undefined ? {} : { addresses: [address] }),
+      ...(mtu === undefined ? {} : { mtu }),
+    });
+    const peer = new RocePeer(config, opened);
+    if (role === 'server') peer.#serve();
+    return peer;
+  }
+
+  connect(): Promise<void> {
+    return this.#session.connect(this.#config.peer);
+  }
+
+  measure(task: Task, amount: Amount): Promise<Figures> {
+    return runTask(this.#session, task, amount);
+  }
+
+  soak(seconds: number): Promise<void> {
+    return this.#soak.run(seconds);
+  }
+
+  counters(): Counters {
+    const { link, device } = this.#opened;
+    return { ...deviceCounters(device), ...linkCounters(link), ...kernelDrops(), ...this.#soak.counters() };
+  }
+
+  async close(): Promise<void> {
+    await this.#session.disconnect();
+    await this.#opened.close();
+  }
+
+  /** A bug of the bench or of the stack ends the process, and with it the measurement. */
+  #serve(): void {
+    this.#session.serve().catch((error: unknown) => {
+      process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+      process.exit(1);
+    });
+  }
+}
+
+/** What went over the wire and what had to be said twice. */
+export function deviceCounters({ portCounters, counters, activeMtu, medium }: Device): Counters {
+  return {
+    ...portCounters,
+    badIcrc: counters.badIcrc,
+    badQpn: counters.badQpn,
+    pathMtu: activeMtu,
+    ethernet: medium === Medium.Ethernet ? 1 : 0,
+  };
+}
+
+/** A link's own numbers, whatever they are, as `link.name`. */
+function linkCounters(link: object): Counters {
+  const numbers: Record<string, number> = {};
+  const counters: unknown = 'counters' in link ? link.counters : {};
+  if (typeof counters !== 'object' || counters === null) return numbers;
+  for (const [name, value] of Object.entries(counters)) {
+    if (typeof value === 'number') numbers[`link.${name}`] = value;
+  }
+  return numbers;
+}

@@ -1,0 +1,110 @@
+/**
+ * Measures every contestant in turn, round after round: in each round each figure of all of them, one after the other, so that what
+ * else the machine does hurts all. Owns the order; the first round, which warms up, does not count.
+ */
+import type { BenchSettings } from '../bench.ts';
+import type { Contestant } from './contestants.ts';
+import type { Amount, Figures, Task } from './protocol.ts';
+import { type Load, type Losses, Stand, type StandOptions, Unavailable } from './stand.ts';
+
+export interface Result {
+  readonly contestant: Contestant;
+  /** The figures of each round, of all tasks together; `flood` is prefixed, `flood.goodput`. */
+  readonly rounds: readonly Figures[];
+  readonly loads: readonly Load[];
+  readonly losses: Losses;
+}
+
+/** A contestant without a result. */
+export interface Absence {
+  readonly contestant: Contestant;
+  /** A sentence. */
+  readonly reason: string;
+  /** Whether it began and failed, rather than being nothing for this machine. */
+  readonly failed: boolean;
+}
+
+const AMOUNTS: Readonly<Record<Task, Amount>> = {
+  goodput: { seconds: 0.8, least: 8 },
+  rate: { seconds: 0.5, least: 256 },
+  roundTrip: { seconds: 0.5, least: 20 },
+  flood: { seconds: 0.3, least: 8 },
+};
+
+interface Standing {
+  readonly stand: Stand;
+  readonly rounds: Record<string, number>[];
+  readonly loads: Load[];
+}
+
+export async function runRounds(
+  contestants: readonly Contestant[],
+  { rounds, scale }: BenchSettings,
+  options: StandOptions,
+  say: (line: string) => void,
+): Promise<readonly (Result | Absence)[]> {
+  const absences: Absence[] = [];
+  const standings: Standing[] = [];
+  const drop = async ({ stand }: Standing, error: unknown): Promise<void> => {
+    absences.push(absence(stand.contestant, error));
+    await stand.close();
+  };
+  try {
+    for (const contestant of contestants) {
+      say(`setting up ${contestant.name} (${contestant.medium}) ...`);
+      try {
+        standings.push({ stand: await Stand.setUp(contestant, options), rounds: [], loads: [] });
+      } catch (error) {
+        absences.push(absence(contestant, error));
+      }
+    }
+    for (let round = 0; round <= rounds; round++) {
+      say(round === 0 ? 'warming up ...' : `round ${round} of ${rounds} ...`);
+      await runRound(standings, round, scale, drop);
+    }
+    return [...(await Promise.all(standings.map(resultOf))), ...absences];
+  } finally {
+    for (const { stand } of standings) await stand.close();
+  }
+}
+
+/** Takes those that fail out of the list. */
+async function runRound(
+  standings: Standing[],
+  round: number,
+  scale: number,
+  drop: (standing: Standing, error: unknown) => Promise<void>,
+): Promise<void> {
+  for (const task of ['goodput', 'rate', 'roundTrip', 'flood'] as const) {
+    for (const standing of [...standings]) {
+      if (!standing.stand.contestant.tasks.includes(task)) continue;
+      try {
+        await measure(standing, task, round, scale);
+      } catch (error) {
+        standings.splice(standings.indexOf(standing), 1);
+        await drop(standing, error);
+      }
+    }
+  }
+  if (round === 0) for (const { stand } of standings) await stand.begin();
+}
+
+async function measure({ stand, rounds, loads }: Standing, task: Task, round: number, scale: number): Promise<void> {
+  const { seconds, least } = AMOUNTS[task];
+  const amount = { seconds: scale < 1 ? 0 : seconds, least };
+  const { figures, load } = await stand.measureWithLoad(task, amount);
+  if (round === 0) return;
+  const all = rounds[round - 1] ?? {};
+  rounds[round - 1] = all;
+  for (const [name, value] of Object.entries(figures)) all[task === 'flood' ? `flood.${name}` : name] = value;
+  if (task === 'goodput') loads.push(load);
+}
+
+async function resultOf({ stand, rounds, loads }: Standing): Promise<Result> {
+  return { contestant: stand.contestant, rounds, loads, losses: await stand.losses() };
+}
+
+function absence(contestant: Contestant, error: unknown): Absence {
+  const reason = error instanceof Error ? error.message : String(error);
+  return { contestant, reason, failed: !(error instanceof Unavailable) };
+}
