@@ -29,6 +29,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['src/links/pcap', ['cap']],
   ['src/links/', ['node']],
   ['src/worker/', ['node']],
+  ['src/bump.ts', ['node']],
   ['src/driver.ts', ['node']],
   ['src/bulk-crc32.ts', ['node']],
   ['src/clock.ts', ['node']],

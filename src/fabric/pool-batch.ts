@@ -22,6 +22,11 @@ export class PoolBatch implements FrameBatch {
     return this.count === 1;
   }
 
+  /** The slot of the frame at `index`. */
+  slot(index: number): number {
+    return this.#slots[index] ?? 0;
+  }
+
   /** Finds the frames in the pool's present memory: it may have grown since they were added. */
   bind(pool: FramePool): void {
     this.bytes = pool.bytes;

@@ -83,7 +83,7 @@ export interface WireRule {
   readonly behind?: number;
   /**
    * For 'corrupt': which bit is flipped. Bit 0 is the most significant bit of the first byte of the BTH, or of what follows the Ethernet
-   * header in a frame that is not RoCE. Default by seed: any bit up to the end of the ICRC, but none that the ICRC leaves out.
+   * header in a frame that is not RoCE. Default by seed: any bit up to the end of the ICRC that the ICRC covers, opcode and pad count excepted.
    */
   readonly bit?: number;
   /** For 'rewrite': fields by name, see `FIELD_NAMES`, and their values. Fields that a frame does not have are passed over. */

@@ -1,0 +1,386 @@
+/**
+ * Who talks to whom on a wire: learns queue pairs and starting PSNs from what passes, and says of each packet where in its connection it is.
+ *
+ * Two sources. Connection management tells all at once: REQ and REP name both queue pairs, and the starting PSN in each is where the other
+ * side begins to send. Without it (parameters exchanged over TCP, or a capture that starts late) the first request towards a queue pair
+ * begins a connection, and the first response whose PSN fits shows the other queue pair.
+ *
+ * Owns the tables, all bounded: the oldest entry makes room. Never throws, whatever the bytes; what would make new state must have a right
+ * ICRC, so that damaged packets teach nothing. Acknowledges and READ responses are in the PSN space of the requester (ref:wire#8).
+ */
+import type { IpAddress } from '../../packets/address.ts';
+import { type CmMad, type CmReq, parseCmMad } from '../../packets/cm/index.ts';
+import { dethSourceQpn } from '../../packets/deth.ts';
+import {
+  type Frame,
+  FrameStatus,
+  frameDestination,
+  frameDestinationIs,
+  frameSource,
+  frameSourceIs,
+} from '../../packets/frame.ts';
+import { isMad } from '../../packets/frame-fields.ts';
+import { icrcMatches } from '../../packets/icrc.ts';
+import { IPV4_SOURCE_AT } from '../../packets/ipv4.ts';
+import { IPV6_SOURCE_AT } from '../../packets/ipv6.ts';
+import { DETH_AT, OpFlag } from '../../packets/opcode.ts';
+import { PSN_MASK, psnDiff } from '../../packets/psn.ts';
+import type { PacketFacts } from './compile.ts';
+import { PassCounter } from './pass-counter.ts';
+
+/** What is known of one packet; made once and filled again by each `observe`. */
+export class PacketNote implements PacketFacts {
+  connection = 0;
+  sourceQpn = -1;
+  role: 'none' | 'request' | 'response' = 'none';
+  relativePsn = Number.NaN;
+  iteration = 0;
+}
+
+/** One end of a connection. */
+export interface ConversationEnd {
+  readonly address: IpAddress;
+  /** -1: not seen. */
+  readonly qpn: number;
+  /** The first PSN of requests from this end; -1: it has sent none, and none was announced. */
+  readonly startingPsn: number;
+}
+
+export interface Conversation {
+  readonly connection: number;
+  readonly learnt: 'cm' | 'traffic';
+  readonly a: ConversationEnd;
+  readonly b: ConversationEnd;
+}
+
+export class Conversations {
+  readonly #capacity: number;
+  /** By number, oldest first. */
+  readonly #connections = new Map<number, Connection>();
+  /** By `flowKey` of packets towards one of its queue pairs. */
+  readonly #flows = new Map<number, Connection>();
+  /** One of the two queue pairs is not known yet. */
+  readonly #unpaired = new Set<Connection>();
+  /** REQs that a REP may answer. */
+  readonly #requests = new Map<string, PendingRequest>();
+  #lastNumber = 0;
+
+  /** @param capacity connections remembered, at most */
+  constructor(capacity = DEFAULT_CAPACITY) {
+    this.#capacity = capacity;
+  }
+
+  /** What is remembered, in the order of its numbers. */
+  list(): Conversation[] {
+    return [...this.#connections.values()].map((connection) => connection.describe());
+  }
+
+  /**
+   * Learns from a frame and fills `note`.
+   *
+   * @param status what `parseFrame` said; only an Ok frame teaches
+   * @param direction 0 from a to b, 1 from b to a
+   */
+  observe(frame: Frame, status: FrameStatus, direction: number, note: PacketNote): void {
+    note.connection = 0;
+    note.sourceQpn = -1;
+    note.role = 'none';
+    note.relativePsn = Number.NaN;
+    note.iteration = 0;
+    if (status !== FrameStatus.Ok) return;
+    if ((DETH_AT[frame.opcode] ?? -1) >= 0) this.#observeDatagram(frame, direction, note);
+    else if ((frame.flags & OpFlag.Request) !== 0) this.#observeRequest(frame, direction, note);
+    else if ((frame.flags & OpFlag.Response) !== 0) this.#observeResponse(frame, direction, note);
+    else note.connection = this.#name(this.#find(frame, direction), direction, note);
+  }
+
+  #observeDatagram(frame: Frame, direction: number, note: PacketNote): void {
+    note.role = 'request';
+    note.sourceQpn = dethSourceQpn(frame.view, frame.bthOffset + (DETH_AT[frame.opcode] ?? 0));
+    if (!isMad(frame) || !icrcMatches(frame)) return;
+    const mad = parseCmMad(frame.view, frame.payloadOffset, frame.payloadLength);
+    if (typeof mad !== 'number') this.#learn(frame, direction, mad);
+  }
+
+  #observeRequest(frame: Frame, direction: number, note: PacketNote): void {
+    note.role = 'request';
+    let connection = this.#find(frame, direction);
+    if (connection?.ends[direction]?.space === undefined) {
+      if (!icrcMatches(frame)) return;
+      connection ??= this.#infer(frame, direction);
+      const end = connection.end(direction);
+      end.space ??= new Space(frame.psn);
+    }
+    this.#place(frame, connection, direction, direction, note);
+  }
+
+  #observeResponse(frame: Frame, direction: number, note: PacketNote): void {
+    note.role = 'response';
+    let connection = this.#find(frame, direction);
+    if (connection?.end(1 - direction).space === undefined) {
+      connection = icrcMatches(frame) ? this.#pair(frame, direction, connection) : undefined;
+    }
+    if (connection !== undefined) this.#place(frame, connection, direction, 1 - direction, note);
+  }
+
+  /** @param requester the end whose PSN space the packet is in */
+  #place(frame: Frame, connection: Connection, direction: number, requester: number, note: PacketNote): void {
+    const space = connection.end(requester).space;
+    if (space === undefined) return;
+    const counter = space.counterOf(frame.flags);
+    const relative = space.relative(frame.psn);
+    // A damaged PSN would move the end of what has been seen to where no packet will be.
+    if (relative > counter.next && !icrcMatches(frame)) return;
+    note.connection = this.#name(connection, direction, note);
+    note.relativePsn = relative;
+    note.iteration = counter.pass(relative);
+  }
+
+  #name(connection: Connection | undefined, direction: number, note: PacketNote): number {
+    if (connection === undefined) return 0;
+    note.sourceQpn = connection.end(direction).qpn;
+    return connection.number;
+  }
+
+  #find(frame: Frame, direction: number): Connection | undefined {
+    const connection = this.#flows.get(flowKey(addressHash(frame, direction), direction, frame.destQpn));
+    return connection?.isBetween(frame, direction) === true ? connection : undefined;
+  }
+
+  /** A connection of which the traffic has shown one queue pair. */
+  #infer(frame: Frame, direction: number): Connection {
+    const connection = this.#add('traffic', frame, direction);
+    connection.end(1 - direction).qpn = frame.destQpn;
+    this.#register(connection, addressHash(frame, direction), direction);
+    this.#unpaired.add(connection);
+    return connection;
+  }
+
+  /**
+   * The connection whose requests this response answers, which shows the queue pair of the requester.
+   *
+   * @param reverse what is known of requests towards that queue pair; it turns out to be the same connection
+   */
+  #pair(frame: Frame, direction: number, reverse: Connection | undefined): Connection | undefined {
+    const requester = 1 - direction;
+    if (reverse !== undefined && reverse.end(direction).qpn >= 0) return undefined;
+    let best: Connection | undefined;
+    let bestDistance = FARTHEST_RESPONSE;
+    for (const candidate of this.#unpaired) {
+      const end = candidate.end(requester);
+      if (candidate === reverse || end.qpn >= 0 || !candidate.isBetween(frame, direction)) continue;
+      const distance = end.space?.distanceOfResponse(frame.psn) ?? FARTHEST_RESPONSE;
+      if (distance >= bestDistance) continue;
+      best = candidate;
+      bestDistance = distance;
+    }
+    if (best === undefined) return undefined;
+    best.end(requester).qpn = frame.destQpn;
+    this.#unpaired.delete(best);
+    const whole = reverse === undefined ? best : this.#merge(best, reverse);
+    this.#register(whole, addressHash(frame, direction), direction);
+    return whole;
+  }
+
+  /** Two halves, one for each direction of requests, are one connection: the older one. */
+  #merge(one: Connection, other: Connection): Connection {
+    const [older, younger] = one.number < other.number ? [one, other] : [other, one];
+    older.absorb(younger);
+    this.#unpaired.delete(older);
+    this.#connections.delete(younger.number);
+    this.#unpaired.delete(younger);
+    for (const key of younger.keys) {
+      this.#flows.set(key, older);
+      older.keys.push(key);
+    }
+    if (younger.number === this.#lastNumber) this.#lastNumber--;
+    return older;
+  }
+
+  #learn(frame: Frame, direction: number, { message }: CmMad): void {
+    const hash = addressHash(frame, direction);
+    if (message.kind === 'REQ') {
+      this.#requests.set(`${hash} ${direction} ${message.body.localCommId}`, message.body);
+      evictOldest(this.#requests, this.#capacity);
+    } else if (message.kind === 'REP') {
+      const requester = 1 - direction;
+      const request = this.#requests.get(`${hash} ${requester} ${message.body.remoteCommId}`);
+      if (request !== undefined) this.#establish(frame, direction, request, message.body);
+    }
+  }
+
+  /** @param reply what the end at which `direction` begins has answered */
+  #establish(frame: Frame, direction: number, request: PendingRequest, reply: PendingReply): void {
+    const requester = 1 - direction;
+    const hash = addressHash(frame, direction);
+    const known = this.#flows.get(flowKey(hash, direction, request.localQpn));
+    // A REP that is repeated tells nothing new.
+    if (known?.learnt === 'cm' && known.is(requester, request, reply)) return;
+    const connection = this.#add('cm', frame, direction);
+    const active = connection.end(requester);
+    const passive = connection.end(direction);
+    active.qpn = request.localQpn;
+    passive.qpn = reply.localQpn;
+    // The starting PSN that an end announces is where the other end begins to send.
+    active.space = new Space(reply.startingPsn);
+    passive.space = new Space(request.startingPsn);
+    this.#register(connection, hash, direction);
+    this.#register(connection, hash, requester);
+  }
+
+  #add(learnt: 'cm' | 'traffic', frame: Frame, direction: number): Connection {
+    const source = new End(frameSource(frame));
+    const destination = new End(frameDestination(frame));
+    const ends: readonly [End, End] = direction === 0 ? [source, destination] : [destination, source];
+    const connection = new Connection(++this.#lastNumber, learnt, ends);
+    this.#connections.set(connection.number, connection);
+    if (this.#connections.size > this.#capacity) this.#forgetOldest();
+    return connection;
+  }
+
+  /** Makes packets that travel in `direction` towards the connection's queue pair there find it. */
+  #register(connection: Connection, hash: number, direction: number): void {
+    const key = flowKey(hash, direction, connection.end(1 - direction).qpn);
+    this.#flows.set(key, connection);
+    connection.keys.push(key);
+  }
+
+  #forgetOldest(): void {
+    for (const connection of this.#connections.values()) {
+      this.#connections.delete(connection.number);
+      this.#unpaired.delete(connection);
+      for (const key of connection.keys) if (this.#flows.get(key) === connection) this.#flows.delete(key);
+      return;
+    }
+  }
+}
+
+type PendingRequest = Pick<CmReq, 'localQpn' | 'startingPsn'>;
+type PendingReply = PendingRequest;
+
+class Connection {
+  readonly number: number;
+  readonly learnt: 'cm' | 'traffic';
+  /** The one on side a, the one on side b: `ends[direction]` sends what travels in that direction. */
+  readonly ends: readonly [End, End];
+  readonly keys: number[] = [];
+
+  constructor(number: number, learnt: 'cm' | 'traffic', ends: readonly [End, End]) {
+    this.number = number;
+    this.learnt = learnt;
+    this.ends = ends;
+  }
+
+  end(side: number): End {
+    return side === 0 ? this.ends[0] : this.ends[1];
+  }
+
+  isBetween(frame: Frame, direction: number): boolean {
+    const from = this.end(direction).address;
+    return frameSourceIs(frame, from) && frameDestinationIs(frame, this.end(1 - direction).address);
+  }
+
+  is(requester: number, request: PendingRequest, reply: PendingReply): boolean {
+    const active = this.end(requester);
+    const passive = this.end(1 - requester);
+    return (
+      active.qpn === request.localQpn &&
+      passive.qpn === reply.localQpn &&
+      active.space?.startingPsn === reply.startingPsn &&
+      passive.space?.startingPsn === request.startingPsn
+    );
+  }
+
+  absorb(other: Connection): void {
+    for (const side of [0, 1]) {
+      const mine = this.end(side);
+      const theirs = other.end(side);
+      if (mine.qpn < 0) mine.qpn = theirs.qpn;
+      mine.space ??= theirs.space;
+    }
+  }
+
+  describe(): Conversation {
+    const describe = ({ address, qpn, space }: End): ConversationEnd => ({
+      address,
+      qpn,
+      startingPsn: space?.startingPsn ?? -1,
+    });
+    return { connection: this.number, learnt: this.learnt, a: describe(this.ends[0]), b: describe(this.ends[1]) };
+  }
+}
+
+class End {
+  readonly address: IpAddress;
+  qpn = -1;
+  /** PSNs of the requests that this end sends. */
+  space: Space | undefined;
+
+  constructor(address: IpAddress) {
+    this.address = address;
+  }
+}
+
+/** The PSNs of one requester: its requests, and what answers them. */
+class Space {
+  readonly startingPsn: number;
+  readonly requests = new PassCounter();
+  /** READ and atomic responses; a NAK or an acknowledge may carry the PSN of one that is still to come. */
+  readonly #responses = new PassCounter();
+  readonly #acknowledges = new PassCounter();
+
+  constructor(startingPsn: number) {
+    this.startingPsn = startingPsn;
+  }
+
+  counterOf(flags: number): PassCounter {
+    if ((flags & OpFlag.Request) !== 0) return this.requests;
+    return (flags & OpFlag.Ack) === 0 ? this.#responses : this.#acknowledges;
+  }
+
+  /** Counted from the starting PSN, without wrapping. */
+  relative(psn: number): number {
+    const { next } = this.requests;
+    return next + psnDiff(psn, (this.startingPsn + next) & PSN_MASK);
+  }
+
+  /** How far a response with this PSN is from the newest request; `FARTHEST_RESPONSE` and more: it answers none. */
+  distanceOfResponse(psn: number): number {
+    const relative = this.relative(psn);
+    return relative < 0 ? FARTHEST_RESPONSE : Math.abs(this.requests.next - 1 - relative);
+  }
+}
+
+/** Of the addresses on both sides, the same for both directions; 27 bits. */
+function addressHash(frame: Frame, direction: number): number {
+  const { view, ipOffset, ipVersion } = frame;
+  const words = ipVersion === 4 ? 1 : 4;
+  const source = ipOffset + (ipVersion === 4 ? IPV4_SOURCE_AT : IPV6_SOURCE_AT);
+  const destination = source + words * 4;
+  let hash = 0;
+  for (let word = 0; word < words; word++) {
+    hash = Math.imul(hash ^ view.getInt32((direction === 0 ? source : destination) + 4 * word), 0x9e_37_79_b1);
+    hash = Math.imul(
+      (hash ^ (hash >>> 15)) + view.getInt32((direction === 0 ? destination : source) + 4 * word),
+      0x85_eb_ca_6b,
+    );
+  }
+  return (hash ^ (hash >>> 13)) >>> 5;
+}
+
+/** A safe integer for each combination: 27, 1 and 24 bits. */
+function flowKey(hash: number, direction: number, qpn: number): number {
+  return (hash * 2 + direction) * 0x1_00_00_00 + qpn;
+}
+
+function evictOldest(map: Map<string, unknown>, capacity: number): void {
+  if (map.size <= capacity) return;
+  for (const key of map.keys()) {
+    map.delete(key);
+    return;
+  }
+}
+
+const DEFAULT_CAPACITY = 1024;
+/** In packets: 8 MiB in packets of 256 bytes is what the longest READ of rdma_rxe may bring. */
+const FARTHEST_RESPONSE = 0x80_00;

@@ -1,0 +1,190 @@
+/**
+ * Decides what happens to each frame on a wire: rules first, then chance, then the queue for the rate.
+ *
+ * Owns rules at work, the conversations they need, and the draws; deterministic by seed. No I/O, no clock, and no frame is kept:
+ * `path.ts` carries verdicts out. A frame that rules drop takes no part in chance and in the queue.
+ */
+import { Frame, type FrameStatus, type Medium, parseFrame } from '../../packets/frame.ts';
+import { markCongestion } from '../fabric/ecn.ts';
+import { Fate, type FaultSpec } from '../fabric/faults.ts';
+import { Prng } from '../fabric/prng.ts';
+import { Wire } from '../fabric/wire.ts';
+import { type CompiledRule, compileRules } from './compile.ts';
+import { Conversations, PacketNote } from './conversations.ts';
+import { hasAnyField } from './fields.ts';
+import { corruptibleEnd, corruptibleStart, drawBit, flip, rewrite } from './repair.ts';
+import type { WireFaults, WireRule } from './rule.ts';
+import { Did, Verdict } from './verdict.ts';
+
+export interface FaultEngineOptions {
+  readonly medium: Medium;
+  readonly rules?: readonly WireRule[];
+  readonly faults?: WireFaults;
+  /** Of everything that chance decides; default 1. */
+  readonly seed?: number;
+}
+
+export class FaultEngine {
+  readonly seed: number;
+  readonly rules: readonly CompiledRule[];
+  readonly conversations = new Conversations();
+  /** Whether no frame can meet anything. */
+  readonly idle: boolean;
+  /** Of the frame `decide` was asked about last: the frame parsed, its status, its place in a conversation, and the verdict. */
+  readonly frame = new Frame();
+  status: FrameStatus = 0;
+  readonly note = new PacketNote();
+  readonly verdict = new Verdict();
+
+  readonly #medium: Medium;
+  /** By direction, as `FAULT_DIRECTIONS` has them. */
+  readonly #wires: readonly [Wire, Wire];
+  readonly #random: Prng;
+  /** Rules that are for the frame in hand. */
+  readonly #struck: CompiledRule[] = [];
+  readonly #copy = new Frame();
+
+  /** @throws RoceError ERR_ROCE_ARGUMENT naming the rule and the field, or the fault */
+  constructor(options: FaultEngineOptions) {
+    const { rules = [], faults = {}, seed = 1 } = options;
+    this.#medium = options.medium;
+    this.seed = seed;
+    this.rules = compileRules(rules, seed);
+    this.#random = new Prng(seed).fork('faults');
+    this.#wires = [this.#wire('a-to-b', faults.aToB), this.#wire('b-to-a', faults.bToA)];
+    this.idle = rules.length === 0 && !this.#wires.some((wire) => wire.active);
+  }
+
+  /** @param direction index in `FAULT_DIRECTIONS`; @returns `verdict`, valid until the next call */
+  decide(now: number, direction: number, bytes: Uint8Array, view: DataView, start: number, end: number): Verdict {
+    const { frame, verdict, note } = this;
+    verdict.reset();
+    this.status = parseFrame(bytes, view, start, end, this.#medium, frame);
+    this.conversations.observe(frame, this.status, direction, note);
+    if (this.rules.length > 0) this.#applyRules(direction);
+    if (!verdict.dropped) this.#askWire(now, direction);
+    return verdict;
+  }
+
+  /** When the frame that was decided last leaves the queue for the rate, and has taken the delay of the wire; not before `now`. */
+  exitTime(now: number, direction: number): number {
+    return this.#wireOf(direction).exitTime(now, this.frame.end - this.frame.start);
+  }
+
+  /** Does to a copy of the frame what the last verdict says of its bytes. */
+  apply(bytes: Uint8Array, view: DataView, start: number, end: number): void {
+    const { verdict } = this;
+    if ((verdict.did & (Did.Rewritten | Did.Marked | Did.Corrupted)) === 0) return;
+    const frame = this.#copy;
+    parseFrame(bytes, view, start, end, this.#medium, frame);
+    for (const { rule } of verdict.rules) {
+      if (rule.do === 'rewrite') rewrite(frame, rule.set ?? {}, rule.fixIcrc ?? true);
+    }
+    // Marks before damage: the checksum that a mark renews must not hide a flipped bit.
+    if ((verdict.did & Did.Marked) !== 0) markCongestion(view, start, end, this.#medium);
+    for (let i = 0; i < verdict.rules.length; i++) {
+      const bit = verdict.bits[i] ?? -1;
+      if (bit >= 0) flip(frame, bit, verdict.rules[i]?.rule.fixIcrc ?? false);
+    }
+    if (verdict.chanceBit < 0) return;
+    const at = start + (verdict.chanceBit >>> 3);
+    view.setUint8(at, view.getUint8(at) ^ (0x80 >>> (verdict.chanceBit & 7)));
+  }
+
+  #wire(name: string, spec: FaultSpec = {}): Wire {
+    // A queue without an end would let a slow side take all memory.
+    const bounded = spec.rateBps === undefined ? spec : { queueBytes: DEFAULT_QUEUE_BYTES, ...spec };
+    return new Wire('receive', bounded, 0, this.#random.fork(name));
+  }
+
+  #wireOf(direction: number): Wire {
+    return direction === 0 ? this.#wires[0] : this.#wires[1];
+  }
+
+  #applyRules(direction: number): void {
+    const { frame, note } = this;
+    const struck = this.#struck;
+    struck.length = 0;
+    let drops = false;
+    // All of them are asked, so that what one rule counts does not depend on others.
+    for (const rule of this.rules) {
+      if (!rule.strikes(frame, direction, note)) continue;
+      struck.push(rule);
+      if (rule.action === 'drop') drops = true;
+    }
+    // Nothing else is done to a frame that is dropped.
+    for (const rule of struck) if (!drops || rule.action === 'drop') this.#carryOut(rule);
+  }
+
+  #carryOut(compiled: CompiledRule): void {
+    const { rule } = compiled;
+    const bit = rule.do === 'corrupt' ? this.#bitFor(compiled) : -1;
+    if (!this.#isPossible(compiled, bit)) {
+      compiled.impossible++;
+      return;
+    }
+    compiled.applied++;
+    const { verdict } = this;
+    verdict.rules.push(compiled);
+    verdict.bits.push(bit);
+    verdict.did |= DID_OF_ACTION[rule.do];
+    if (rule.do === 'delay') verdict.delayNs += rule.delayNs ?? 0;
+    if (rule.do === 'duplicate') {
+      verdict.copies += rule.copies ?? 1;
+      verdict.copyDelayNs = Math.max(verdict.copyDelayNs, rule.delayNs ?? 0);
+    }
+    if (rule.do === 'reorder') {
+      verdict.behind = Math.max(verdict.behind, rule.behind ?? 1);
+      verdict.holdNs = Math.max(verdict.holdNs, rule.delayNs ?? DEFAULT_HOLD_NS);
+    }
+  }
+
+  #bitFor({ rule, random }: CompiledRule): number {
+    return rule.bit ?? drawBit(this.frame, random);
+  }
+
+  #isPossible({ rule, fields }: CompiledRule, bit: number): boolean {
+    const { frame } = this;
+    if (rule.do === 'mark-ce') return isEcnCapable(frame);
+    if (rule.do === 'rewrite') return hasAnyField(frame, fields);
+    if (rule.do === 'corrupt') return bit < (corruptibleEnd(frame) - corruptibleStart(frame)) * 8;
+    return true;
+  }
+
+  #askWire(now: number, direction: number): void {
+    const { frame, verdict } = this;
+    const wire = this.#wireOf(direction);
+    const overflowed = wire.counters.overflowed;
+    let fate = wire.decide(now, frame.bytes, frame.view, frame.start, frame.end, this.#medium);
+    if (wire.counters.overflowed !== overflowed) {
+      verdict.refuse(Did.Overflowed);
+      return;
+    }
+    if ((fate & Fate.Marked) !== 0 && !isEcnCapable(frame)) fate &= ~Fate.Marked;
+    if (fate === 0) return;
+    verdict.byChance = fate;
+    verdict.did |= fate;
+    if ((fate & Fate.Corrupted) !== 0) verdict.chanceBit = wire.corruptBit;
+    if ((fate & Fate.Duplicated) === 0) return;
+    verdict.copies++;
+    verdict.copyDelayNs = Math.max(verdict.copyDelayNs, wire.duplicateDelayNs);
+  }
+}
+
+function isEcnCapable(frame: Frame): boolean {
+  return frame.l4Offset >= 0 && (frame.trafficClass & 3) !== 0;
+}
+
+const DID_OF_ACTION = {
+  drop: Did.Dropped,
+  duplicate: Did.Duplicated,
+  delay: Did.Delayed,
+  reorder: Did.Reordered,
+  corrupt: Did.Corrupted,
+  'mark-ce': Did.Marked,
+  rewrite: Did.Rewritten,
+} as const;
+
+/** For a rate without `queueBytes`. */
+const DEFAULT_QUEUE_BYTES = 0x4_00_00;
+const DEFAULT_HOLD_NS = 100_000_000;

@@ -1,0 +1,253 @@
+/**
+ * One direction of a wire with faults: takes frames in, asks the engine, holds what has to wait, hands over what is due.
+ *
+ * Owns the frames between the two ends, in order: a frame overtakes another only where a rule or chance says so. Bounded: what does not
+ * fit is dropped and counted. No I/O and no clock: its owner tells the time, and calls `flush` at `nextDeadline` and when the far end
+ * takes frames again.
+ */
+import type { FrameBatch } from '../../packets/frame-writer.ts';
+import { EventQueue } from '../fabric/event-queue.ts';
+import { FramePool } from '../fabric/frame-pool.ts';
+import { BATCH_FRAMES, PoolBatch } from '../fabric/pool-batch.ts';
+import type { FaultEngine } from './engine.ts';
+import { Did, type Verdict } from './verdict.ts';
+
+/** Frames, by what was done with them on their way in one direction. */
+export interface PathCounters {
+  /** That came in. */
+  frames: number;
+  bytes: number;
+  /** That left, copies among them. */
+  forwarded: number;
+  /** All that did not leave, for whatever reason. */
+  dropped: number;
+  duplicated: number;
+  delayed: number;
+  reordered: number;
+  corrupted: number;
+  marked: number;
+  rewritten: number;
+  /** Dropped because too many waited. */
+  overflow: number;
+  /** Dropped because they are longer than the far end carries. */
+  oversize: number;
+}
+
+/** Sees every frame twice. Bytes, and what the engine knows of the frame, are valid during the call only. */
+export interface PathObserver {
+  /** A frame as it came in, and what is going to be done to it. @param serial from 1, its copies share it */
+  entered(now: number, path: FaultPath, serial: number, bytes: Uint8Array, start: number, end: number): void;
+  /** A frame as it leaves. */
+  left(now: number, path: FaultPath, serial: number, bytes: Uint8Array, start: number, end: number): void;
+}
+
+export interface FaultPathOptions {
+  /** Longest frame that the far end carries, in bytes. */
+  readonly maxFrameBytes: number;
+  /** Frames that may wait; default 16,384. */
+  readonly capacity?: number | undefined;
+  readonly observer?: PathObserver | undefined;
+}
+
+/** Takes frames `from .. batch.count - 1` in order and returns how many it took, as `Link.send` does. */
+export type Taker = (batch: FrameBatch, from: number) => number;
+
+export class FaultPath {
+  readonly engine: FaultEngine;
+  /** Index in `FAULT_DIRECTIONS`. */
+  readonly direction: number;
+  readonly counters: PathCounters = newCounters();
+  readonly #maxFrameBytes: number;
+  readonly #capacity: number;
+  readonly #observer: PathObserver | undefined;
+  readonly #pool = new FramePool();
+  readonly #events = new EventQueue();
+  readonly #batch = new PoolBatch();
+  readonly #held: Held[] = [];
+  /** By slot. */
+  #serials = new Float64Array(64);
+  #serial = 0;
+  /** The far end took a part of the batch: frames from here on wait. */
+  #unsent = 0;
+  #blocked = false;
+
+  constructor(engine: FaultEngine, direction: number, options: FaultPathOptions) {
+    this.engine = engine;
+    this.direction = direction;
+    this.#maxFrameBytes = options.maxFrameBytes;
+    this.#capacity = options.capacity ?? DEFAULT_CAPACITY;
+    this.#observer = options.observer;
+    this.#pool.reserve(options.maxFrameBytes);
+  }
+
+  /** Frames that may still come in without being dropped for want of room. */
+  get room(): number {
+    return Math.max(0, this.#capacity - this.#pool.used);
+  }
+
+  /** Whether the far end has said stop, so that frames which are due wait here. */
+  get blocked(): boolean {
+    return this.#blocked;
+  }
+
+  /** Frames that wait. */
+  get waiting(): number {
+    return this.#pool.used;
+  }
+
+  /** Takes frames `from .. to - 1`; `flush` hands over those that are due at once. */
+  enter(now: number, batch: FrameBatch, from: number, to: number): void {
+    const { bytes, view } = batch;
+    for (let i = from; i < to; i++) {
+      const start = batch.starts[i] ?? 0;
+      this.#enterOne(now, bytes, view, start, start + (batch.lengths[i] ?? 0));
+    }
+  }
+
+  /** When `flush` has something to do; Infinity: when the far end takes frames again, or never. */
+  nextDeadline(): number {
+    if (this.#blocked) return Infinity;
+    let deadline = this.#events.peekTime();
+    for (const { until } of this.#held) deadline = Math.min(deadline, until);
+    return deadline;
+  }
+
+  /** Hands over what is due at `now` (Infinity: all there is); false when the far end did not take all of it. */
+  flush(now: number, take: Taker): boolean {
+    this.#releaseOverdue(now);
+    const batch = this.#batch;
+    for (;;) {
+      if (this.#unsent === batch.count) this.#nextBatch(now);
+      if (batch.count === 0) return true;
+      batch.bind(this.#pool);
+      const taken = take(batch, this.#unsent);
+      this.#announce(now, this.#unsent, this.#unsent + taken);
+      this.#unsent += taken;
+      this.counters.forwarded += taken;
+      this.#blocked = this.#unsent < batch.count;
+      if (this.#blocked) return false;
+    }
+  }
+
+  #enterOne(now: number, bytes: Uint8Array, view: DataView, start: number, end: number): void {
+    const { engine } = this;
+    const verdict = engine.decide(now, this.direction, bytes, view, start, end);
+    if (!verdict.dropped && end - start > this.#maxFrameBytes) verdict.refuse(Did.Oversize);
+    if (!verdict.dropped && this.room === 0) verdict.refuse(Did.Overflowed);
+    this.#count(verdict, end - start);
+    const serial = ++this.#serial;
+    this.#observer?.entered(now, this, serial, bytes, start, end);
+    if (verdict.dropped) return;
+    const pool = this.#pool;
+    const slot = pool.copyIn(bytes, view, start, end - start);
+    this.#setSerial(slot, serial);
+    engine.apply(pool.bytes, pool.view, pool.start(slot), pool.start(slot) + pool.length(slot));
+    this.#schedule(now, slot, verdict);
+  }
+
+  #schedule(now: number, slot: number, verdict: Verdict): void {
+    const exit = this.engine.exitTime(now, this.direction);
+    const at = exit + verdict.delayNs;
+    for (let copy = 0; copy < verdict.copies; copy++) this.#pool.addReference(slot);
+    if ((verdict.did & Did.Reordered) !== 0) {
+      this.#held.push({ slot, behind: verdict.behind, until: exit + verdict.holdNs });
+    } else {
+      this.#events.push(at, slot);
+      if (verdict.delayNs === 0 && this.#held.length > 0) this.#passHeld(exit);
+    }
+    for (let copy = 1; copy <= verdict.copies; copy++) this.#events.push(at + copy * verdict.copyDelayNs, slot);
+  }
+
+  /** A frame that leaves at `exit` has overtaken those that are held. */
+  #passHeld(exit: number): void {
+    for (let i = 0; i < this.#held.length; i++) {
+      const held = this.#held[i];
+      if (held === undefined || --held.behind > 0) continue;
+      this.#events.push(exit, held.slot);
+      this.#held.splice(i--, 1);
+    }
+  }
+
+  #releaseOverdue(now: number): void {
+    for (let i = 0; i < this.#held.length; i++) {
+      const held = this.#held[i];
+      if (held === undefined || held.until > now) continue;
+      this.#events.push(held.until, held.slot);
+      this.#held.splice(i--, 1);
+    }
+  }
+
+  #nextBatch(now: number): void {
+    const batch = this.#batch;
+    batch.release(this.#pool);
+    this.#unsent = 0;
+    while (batch.count < BATCH_FRAMES && this.#events.size > 0 && this.#events.peekTime() <= now) {
+      batch.add(this.#events.pop());
+    }
+  }
+
+  #announce(now: number, from: number, to: number): void {
+    const observer = this.#observer;
+    if (observer === undefined) return;
+    const batch = this.#batch;
+    for (let i = from; i < to; i++) {
+      const start = batch.starts[i] ?? 0;
+      const serial = this.#serials[batch.slot(i)] ?? 0;
+      observer.left(now, this, serial, batch.bytes, start, start + (batch.lengths[i] ?? 0));
+    }
+  }
+
+  #setSerial(slot: number, serial: number): void {
+    if (slot >= this.#serials.length) {
+      const larger = new Float64Array(Math.max(this.#serials.length * 2, slot + 1));
+      larger.set(this.#serials);
+      this.#serials = larger;
+    }
+    this.#serials[slot] = serial;
+  }
+
+  #count({ did }: Verdict, bytes: number): void {
+    const { counters } = this;
+    counters.frames++;
+    counters.bytes += bytes;
+    if (did === 0) return;
+    if ((did & Did.Dropped) !== 0) {
+      counters.dropped++;
+      if ((did & Did.Overflowed) !== 0) counters.overflow++;
+      if ((did & Did.Oversize) !== 0) counters.oversize++;
+      return;
+    }
+    if ((did & Did.Duplicated) !== 0) counters.duplicated++;
+    if ((did & Did.Delayed) !== 0) counters.delayed++;
+    if ((did & Did.Reordered) !== 0) counters.reordered++;
+    if ((did & Did.Corrupted) !== 0) counters.corrupted++;
+    if ((did & Did.Marked) !== 0) counters.marked++;
+    if ((did & Did.Rewritten) !== 0) counters.rewritten++;
+  }
+}
+
+/** A frame that others have to overtake first. */
+interface Held {
+  readonly slot: number;
+  behind: number;
+  readonly until: number;
+}
+
+function newCounters(): PathCounters {
+  return {
+    frames: 0,
+    bytes: 0,
+    forwarded: 0,
+    dropped: 0,
+    duplicated: 0,
+    delayed: 0,
+    reordered: 0,
+    corrupted: 0,
+    marked: 0,
+    rewritten: 0,
+    overflow: 0,
+    oversize: 0,
+  };
+}
+
+const DEFAULT_CAPACITY = 16_384;
