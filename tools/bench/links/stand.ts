@@ -2,6 +2,7 @@
  * A contestant that is set up: its place, its processes and their connection. Owns all three until it is closed, and the difference
  * of counters before and after.
  */
+import { join } from 'node:path';
 import { RoceError } from '../../../src/index.ts';
 import { LINK_KINDS } from '../../../src/links/index.ts';
 import type { Contestant } from './contestants.ts';
@@ -10,7 +11,7 @@ import { makePlace, type Place } from './places.ts';
 import type { Amount, Counters, Figures, Memory, Task } from './protocol.ts';
 
 export interface StandOptions {
-  /** Where each peer leaves a CPU profile. */
+  /** Where each peer leaves a CPU profile, in a directory of its own. */
   readonly profile?: string;
 }
 
@@ -154,5 +155,6 @@ function available<T>(make: () => T): T {
 }
 
 function profileFlags(directory: string, name: string): readonly string[] {
-  return ['--cpu-prof', `--cpu-prof-dir=${directory}`, `--cpu-prof-name=${name}.cpuprofile`];
+  // A directory each: the threads of a process leave a profile each, and would take a name given to them for theirs alone.
+  return ['--cpu-prof', `--cpu-prof-dir=${join(directory, name)}`];
 }
