@@ -6,14 +6,16 @@ import { LinkSpec } from './kind.ts';
 import type { Link } from './link.ts';
 import { qemuKind } from './qemu.ts';
 import { rawSocketKind } from './raw-socket.ts';
+import { tapKind } from './tap.ts';
 
 export { CaptureLink, type CaptureSink } from './capture.ts';
 export type { LinkKind, Requirement } from './kind.ts';
 export type { Link, LinkSink } from './link.ts';
 export { QemuLink, type QemuLinkOptions } from './qemu.ts';
 export { RawSocketLink, type RawSocketLinkOptions } from './raw-socket.ts';
+export { TapLink, type TapLinkOptions } from './tap.ts';
 
-export const LINK_KINDS: readonly LinkKind[] = [qemuKind, rawSocketKind];
+export const LINK_KINDS: readonly LinkKind[] = [qemuKind, rawSocketKind, tapKind];
 
 export interface LinkOptions {
   /** Largest IP packet in bytes, 68 .. 65,535; `mtu=` in the specification wins. */

@@ -66,9 +66,9 @@ export function loadLibc(): Promise<Libc> {
 
 /** The error of a failed system call. `doing` says what was tried; `privilege` is what EPERM and EACCES lack here. */
 export function systemError(code: RoceErrorCode, errno: number, doing: string, privilege?: string): RoceError {
-  const [name, meaning] = getSystemErrorMap().get(-errno) ?? [`errno ${errno}`, 'unknown error'];
+  const [name, meaning] = MEANINGS.get(errno) ?? getSystemErrorMap().get(-errno) ?? [`errno ${errno}`, 'unknown error'];
   const lacking = privilege !== undefined && (errno === EPERM || errno === EACCES);
-  const why = lacking ? `it needs the privilege ${privilege}` : (MEANINGS.get(errno) ?? meaning);
+  const why = lacking ? `it needs the privilege ${privilege}` : meaning;
   return new RoceError(code, `${doing}: ${why} (${name})`);
 }
 
@@ -164,6 +164,8 @@ export const O_NONBLOCK = 0x8_00;
 /** Also EFD_CLOEXEC and SOCK_CLOEXEC: no child process inherits the wire. */
 export const O_CLOEXEC = 0x8_00_00;
 
+export const AF_INET = 2;
+export const AF_INET6 = 10;
 export const SOCK_DGRAM = 2;
 export const SOCK_RAW = 3;
 export const SOL_SOCKET = 1;
@@ -174,11 +176,12 @@ export const SO_SNDBUFFORCE = 32;
 export const SO_RCVBUFFORCE = 33;
 export const MSG_DONTWAIT = 0x40;
 
-/** Where the words for an error number do not say what it means to a link. */
-const MEANINGS: ReadonlyMap<number, string> = new Map([
-  [ENODEV, 'there is no such interface'],
-  [ENXIO, 'the interface is gone'],
-  [EBADFD, 'the interface is gone'],
-  [ENETDOWN, 'the interface is down'],
-  [EBUSY, 'another process uses it'],
+/** Where libuv's words for an error do not say what it means to a link, or where it has none. */
+const MEANINGS: ReadonlyMap<number, readonly [name: string, meaning: string]> = new Map([
+  [ENODEV, ['ENODEV', 'there is no such interface']],
+  [ENXIO, ['ENXIO', 'the interface is gone']],
+  [EBADFD, ['EBADFD', 'the interface is gone']],
+  [ENETDOWN, ['ENETDOWN', 'the interface is down']],
+  [EBUSY, ['EBUSY', 'another process uses it']],
+  [ENOBUFS, ['ENOBUFS', 'the kernel has no room for it']],
 ]);
