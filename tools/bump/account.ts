@@ -11,6 +11,8 @@ export interface BumpAccount {
   readonly b: string;
   readonly started: string;
   readonly ended: string;
+  /** Why it ended, when it did so by itself: a link was lost. */
+  readonly error?: string;
   /** The capture whose frame numbers the events name; absent when there was none. */
   readonly capture?: string;
   readonly faults: WireFaults;

@@ -1,10 +1,17 @@
 /**
  * A bump as a library: two links joined, a capture of both sides, an account of what was done.
  */
-import { RoceError } from '../../packets/errors.ts';
+import { writeFileSync } from 'node:fs';
+import type { RoceError } from '../../packets/errors.ts';
+import { Bump } from '../../src/bump.ts';
+import { monotonicNs } from '../../src/clock.ts';
+import type { Conversation, ConversationEnd } from '../../src/faults/conversations.ts';
 import type { WireFaults, WireRule } from '../../src/faults/rule.ts';
 import type { Link } from '../../src/links/link.ts';
-import type { BumpAccount } from './account.ts';
+import { WallClock } from '../wall-clock.ts';
+import type { BumpAccount, ConnectionAccount, EndAccount } from './account.ts';
+import { BumpCapture } from './capture.ts';
+import { BumpRecorder, timeText } from './recorder.ts';
 
 export interface RunBumpOptions {
   /** Ethernet links, not started yet. The bump starts and closes them. */
@@ -21,13 +28,87 @@ export interface RunBumpOptions {
 }
 
 export interface RunningBump {
+  readonly bump: Bump;
   /** Resolves when a link has ended: with undefined after `stop`, with the reason otherwise. Never rejects. */
   readonly closed: Promise<RoceError | undefined>;
+  /** The account so far. */
+  account(): BumpAccount;
   /** Ends forwarding, closes the links, writes the files. May be called more than once. */
   stop(): Promise<BumpAccount>;
 }
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for rules and faults, ERR_ROCE_LINK_UNAVAILABLE for a link */
-export function runBump(_options: RunBumpOptions): Promise<RunningBump> {
-  return Promise.reject(new RoceError('ERR_ROCE_STATE', 'the bump is being written'));
+export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
+  const { capturePath, accountPath, ...parts } = options;
+  const { a, b } = parts;
+  const clock = new WallClock();
+  const startedNs = monotonicNs();
+  const started = timeText(clock, startedNs);
+  const comment = `seed ${parts.seed ?? 1}`;
+  const capture =
+    capturePath === undefined ? undefined : new BumpCapture(capturePath, [a.name, b.name], clock, comment);
+  const recorder = new BumpRecorder(clock, capture);
+  let bump: Bump;
+  try {
+    bump = new Bump({ ...parts, observer: recorder });
+    await bump.start();
+  } catch (error) {
+    capture?.close();
+    throw error;
+  }
+  let lost: RoceError | undefined;
+  void bump.closed.then((error) => {
+    lost = error;
+  });
+  const account = (): BumpAccount => ({
+    seed: bump.engine.seed,
+    a: a.name,
+    b: b.name,
+    started,
+    ended: timeText(clock, monotonicNs()),
+    ...(lost === undefined ? {} : { error: lost.message }),
+    ...(capturePath === undefined ? {} : { capture: capturePath }),
+    faults: options.faults ?? {},
+    rules: bump.rules.map(({ name, rule, matches, applied, impossible }) => ({
+      name,
+      rule,
+      matches,
+      applied,
+      impossible,
+    })),
+    directions: { 'a-to-b': { ...bump.counters['a-to-b'] }, 'b-to-a': { ...bump.counters['b-to-a'] } },
+    connections: bump.conversations.map(describeConnection),
+    events: [...recorder.events],
+    eventsOmitted: recorder.eventsOmitted,
+  });
+  const stop = async (): Promise<BumpAccount> => {
+    await bump.close();
+    await bump.closed;
+    capture?.close();
+    const final = account();
+    if (accountPath !== undefined) writeFileSync(accountPath, `${JSON.stringify(final, null, 2)}\n`);
+    return final;
+  };
+  let stopping: Promise<BumpAccount> | undefined;
+  return {
+    bump,
+    closed: bump.closed,
+    account,
+    stop: () => {
+      stopping ??= stop();
+      return stopping;
+    },
+  };
+}
+
+function describeConnection({ connection, learnt, a, b }: Conversation): ConnectionAccount {
+  return { connection, learnt, a: describeEnd(a), b: describeEnd(b) };
+}
+
+function describeEnd({ address, qpn, startingPsn }: ConversationEnd): EndAccount {
+  return {
+    address: address.toString(),
+    ...(qpn < 0 ? {} : { qpn }),
+    ...(startingPsn < 0 ? {} : { startingPsn }),
+  };
 }
