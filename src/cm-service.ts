@@ -6,6 +6,7 @@
 import type { IpAddress } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
 import type { CmEvent, CmId, ConnectionManager, DisconnectCause } from '../transport/cm/index.ts';
+import type { RdmaCm } from './api.ts';
 import { bringToError } from './bring-up.ts';
 import { ActiveSide } from './cm-active.ts';
 import { type Conversation, Conversations } from './cm-conversations.ts';
@@ -22,7 +23,7 @@ import {
 import type { Device } from './device.ts';
 import type { Qp } from './verbs.ts';
 
-export class CmService {
+export class CmService implements RdmaCm {
   readonly #device: Device;
   readonly #manager: ConnectionManager;
   readonly #conversations = new Conversations();

@@ -18,6 +18,7 @@ import { Access, KeyTable, type MemoryRegion } from '../transport/memory.ts';
 import type { QpAttributes } from '../transport/qp-attributes.ts';
 import { QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
+import type { RdmaDevice } from './api.ts';
 import { CmService } from './cm-service.ts';
 import { DeviceCounters, dropCauseOf } from './device-counters.ts';
 import {
@@ -37,7 +38,7 @@ import { Cq, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
 const MAX_HEADER_BYTES = 80;
 const PATH_MTUS = [4096, 2048, 1024, 512, 256] as const;
 
-export class Device implements Machine {
+export class Device implements Machine, RdmaDevice {
   readonly name: string;
   readonly mac: MacAddress;
   readonly addresses: readonly IpPrefix[];

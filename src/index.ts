@@ -21,6 +21,19 @@ export {
   WrOpcode,
   wcStatusName,
 } from '../transport/index.ts';
+export type {
+  RdmaAcceptOptions,
+  RdmaCm,
+  RdmaConnection,
+  RdmaConnectionRequest,
+  RdmaConnectOptions,
+  RdmaCq,
+  RdmaDevice,
+  RdmaListener,
+  RdmaPd,
+  RdmaQp,
+  RdmaQpInit,
+} from './api.ts';
 export {
   type AcceptOptions,
   Connection,

@@ -8,8 +8,9 @@ import { CompletionQueue } from '../transport/completion-queue.ts';
 import { type MemoryRegion, ProtectionDomain } from '../transport/memory.ts';
 import type { QpAttributes } from '../transport/qp-attributes.ts';
 import { QP_STATE_NAMES, type QpState } from '../transport/qp-state.ts';
-import type { QpCapabilities, QpEvent, QueuePair } from '../transport/queue-pair.ts';
+import type { QpEvent, QueuePair } from '../transport/queue-pair.ts';
 import { type RecvWr, type SendWr, WorkCompletion } from '../transport/work.ts';
+import type { RdmaCq, RdmaPd, RdmaQp, RdmaQpInit } from './api.ts';
 import { AsyncQueue } from './async-queue.ts';
 import type { Device } from './device.ts';
 import type { PathTraits } from './device-options.ts';
@@ -24,13 +25,13 @@ export interface RegMrOptions {
   readonly remoteInvalidate?: boolean;
 }
 
-export interface QpInit extends Partial<QpCapabilities> {
+export interface QpInit extends RdmaQpInit {
   readonly sendCq: Cq;
   readonly recvCq: Cq;
 }
 
 /** Groups regions and queue pairs (ibv_pd). */
-export class Pd {
+export class Pd implements RdmaPd {
   readonly device: Device;
   readonly core: ProtectionDomain;
 
@@ -66,7 +67,7 @@ export class Pd {
 }
 
 /** Where completions arrive (ibv_cq): `poll` without waiting, or `for await` over them. */
-export class Cq extends CompletionQueue implements AsyncIterable<WorkCompletion> {
+export class Cq extends CompletionQueue implements RdmaCq {
   #waiting: ((result: IteratorResult<WorkCompletion>) => void)[] = [];
   #closed = false;
 
@@ -126,7 +127,7 @@ export interface ModifyAttributes extends Omit<QpAttributes, 'path'> {
 }
 
 /** A reliable connection (ibv_qp). */
-export class Qp {
+export class Qp implements RdmaQp {
   readonly core: QueuePair;
   readonly pd: Pd;
   /** Asynchronous events: communication established, send queue drained, errors. */

@@ -1,7 +1,13 @@
 /**
  * The client of rping: offers a buffer to be read, then one to be written, and compares what came back.
  */
-import { type Connection, type ConnectOptions, type Device, type IpAddress, RoceError } from '../../src/index.ts';
+import {
+  type IpAddress,
+  type RdmaConnection,
+  type RdmaConnectOptions,
+  type RdmaDevice,
+  RoceError,
+} from '../../src/index.ts';
 import { fillPing, pingText } from './protocol.ts';
 import { PingSession, PingState, RDMA_DEPTH, type RpingOptions, type RpingOutput } from './session.ts';
 
@@ -21,14 +27,14 @@ export interface RpingClientOptions extends RpingOptions {
  * Rejects as `Device.cm.connect` does.
  */
 export async function runRpingClient(
-  device: Device,
+  device: RdmaDevice,
   options: RpingClientOptions,
   output: RpingOutput,
 ): Promise<number> {
   const { address, source, port, signal } = options;
   const session = new PingSession(device, 'client', options, output);
   try {
-    const request: ConnectOptions = {
+    const request: RdmaConnectOptions = {
       address,
       ...(source === undefined ? {} : { source }),
       port,
@@ -80,7 +86,7 @@ function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 }
 
 /** An interrupted connect leaves nothing to disconnect: the device's end is its end. */
-function unlessAborted(connecting: Promise<Connection>, signal: AbortSignal | undefined): Promise<Connection> {
+function unlessAborted(connecting: Promise<RdmaConnection>, signal: AbortSignal | undefined): Promise<RdmaConnection> {
   if (signal === undefined) return connecting;
   const interrupted = new Promise<never>((_, reject) => {
     const stop = (): void => reject(new RoceError('ERR_ROCE_CLOSED', 'interrupted while connecting'));

@@ -2,7 +2,13 @@
  * The server of rping: reads what a client offers and writes it back, until the client disconnects.
  * With `persistent` it serves any number of clients at the same time, for as long as it is let.
  */
-import { CmRejReason, type ConnectionRequest, type Device, type IpAddress, RoceError } from '../../src/index.ts';
+import {
+  CmRejReason,
+  type IpAddress,
+  type RdmaConnectionRequest,
+  type RdmaDevice,
+  RoceError,
+} from '../../src/index.ts';
 import { pingText } from './protocol.ts';
 import { PingSession, PingState, RDMA_DEPTH, type RpingOptions, type RpingOutput } from './session.ts';
 
@@ -17,7 +23,7 @@ export interface RpingServerOptions extends RpingOptions {
  * disconnected in good order. Rejects with ERR_ROCE_IN_USE (port), ERR_ROCE_ADDRESS (not ours), ERR_ROCE_CLOSED.
  */
 export async function runRpingServer(
-  device: Device,
+  device: RdmaDevice,
   options: RpingServerOptions,
   output: RpingOutput,
 ): Promise<number> {
@@ -56,7 +62,7 @@ export async function runRpingServer(
 }
 
 /** As if nobody listened; who has lost patience meanwhile needs no answer. */
-function refuse(request: ConnectionRequest): void {
+function refuse(request: RdmaConnectionRequest): void {
   try {
     request.reject(undefined, CmRejReason.InvalidServiceId);
   } catch (error) {
@@ -65,8 +71,8 @@ function refuse(request: ConnectionRequest): void {
 }
 
 async function serveClient(
-  device: Device,
-  request: ConnectionRequest,
+  device: RdmaDevice,
+  request: RdmaConnectionRequest,
   options: RpingServerOptions,
   output: RpingOutput,
 ): Promise<number> {

@@ -6,13 +6,13 @@
  */
 import {
   Access,
-  type Connection,
-  type Cq,
-  type Device,
   type MemoryRegion,
-  type Pd,
-  type Qp,
   QpState,
+  type RdmaConnection,
+  type RdmaCq,
+  type RdmaDevice,
+  type RdmaPd,
+  type RdmaQp,
   RoceError,
   WcOpcode,
   WcStatus,
@@ -65,7 +65,7 @@ export type PingState = (typeof PingState)[keyof typeof PingState];
 export type Role = 'server' | 'client';
 
 export class PingSession {
-  readonly qp: Qp;
+  readonly qp: RdmaQp;
   /** Where pings arrive: by the server's own READ, or by its WRITE on the client. */
   readonly pingRegion: MemoryRegion;
   /** The client's original, which the server reads. */
@@ -73,21 +73,21 @@ export class PingSession {
   state: PingState = PingState.Connected;
   /** What the client has advertised last. */
   peerBuffer: RemoteBuffer = { address: 0n, rkey: 0, size: 0 };
-  readonly #device: Device;
+  readonly #device: RdmaDevice;
   readonly #role: Role;
   readonly #options: RpingOptions;
   readonly #output: RpingOutput;
-  readonly #pd: Pd;
-  readonly #cq: Cq;
+  readonly #pd: RdmaPd;
+  readonly #cq: RdmaCq;
   readonly #recvRegion: MemoryRegion;
   readonly #sendRegion: MemoryRegion;
   readonly #stop = (): void => this.#disconnect();
-  #connection: Connection | undefined;
+  #connection: RdmaConnection | undefined;
   /** Set when the connection is over or we have begun to end it: what is flushed then is no failure. */
   #ending = false;
   #disconnected: Promise<unknown> | undefined;
 
-  constructor(device: Device, role: Role, options: RpingOptions, output: RpingOutput) {
+  constructor(device: RdmaDevice, role: Role, options: RpingOptions, output: RpingOutput) {
     this.#device = device;
     this.#role = role;
     this.#options = options;
@@ -116,7 +116,7 @@ export class PingSession {
   }
 
   /** Takes the finished connection. */
-  connected(connection: Connection): void {
+  connected(connection: RdmaConnection): void {
     this.#connection = connection;
     void connection.closed.then(() => {
       this.#ending = true;

@@ -1,0 +1,156 @@
+/**
+ * The verbs API as an application sees it, wherever the stack runs: in the application's thread (`Device` and what it makes)
+ * or in a worker thread (`src/worker/`). Types only. What is written against these works with both.
+ *
+ * Names are those of verbs and rdma_cm. Errors, ranges and units are those the local classes document; the two differ in
+ * nothing but time: what a worker-placed object tells is what it was last told.
+ */
+import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
+import type { Medium } from '../packets/frame.ts';
+import type { DisconnectCause } from '../transport/cm/index.ts';
+import type { PortCounters } from '../transport/counters.ts';
+import type { MemoryRegion } from '../transport/memory.ts';
+import type { QpState } from '../transport/qp-state.ts';
+import type { QpCapabilities, QpEvent } from '../transport/queue-pair.ts';
+import type { RecvWr, SendWr, WorkCompletion } from '../transport/work.ts';
+import type { AcceptOptions, ConnectOptions } from './connection.ts';
+import type { DeviceCounters } from './device-counters.ts';
+import type { DeviceLimits } from './device-options.ts';
+import type { ModifyAttributes, RegMrOptions } from './verbs.ts';
+
+/** A port that speaks RoCEv2 (ibv_context). */
+export interface RdmaDevice {
+  readonly name: string;
+  readonly mac: MacAddress;
+  readonly addresses: readonly IpPrefix[];
+  readonly limits: DeviceLimits;
+  /** Largest path MTU the link carries, in bytes. */
+  readonly activeMtu: number;
+  /** Largest IP packet of the link, in bytes. */
+  readonly linkMtu: number;
+  readonly medium: Medium;
+  /** EUI-64 of the port. */
+  readonly guid: bigint;
+  /** Queue pairs that exist. */
+  readonly qpCount: number;
+  /** As of now; the object may or may not go on counting. */
+  readonly counters: Readonly<DeviceCounters>;
+  readonly portCounters: Readonly<PortCounters>;
+  /** Connection manager of this port. */
+  readonly cm: RdmaCm;
+  /** Makes a protection domain (ibv_alloc_pd). Throws ERR_ROCE_CLOSED, as everything that makes something does after the end. */
+  allocPd(): RdmaPd;
+  /** Makes a completion queue with room for `capacity` completions (ibv_create_cq). */
+  createCq(capacity: number): RdmaCq;
+  /** Frees a completion queue. Throws ERR_ROCE_IN_USE while queue pairs complete into it. */
+  destroyCq(cq: RdmaCq): void;
+  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when nobody answers for it. */
+  resolve(address: IpAddress): Promise<void>;
+}
+
+/** Groups regions and queue pairs (ibv_pd). */
+export interface RdmaPd {
+  readonly device: RdmaDevice;
+  /**
+   * Registers memory (ibv_reg_mr): that many fresh zeroed bytes, or bytes of the caller's. The latter are shared, not copied; a
+   * device in a worker takes only such as lie in a SharedArrayBuffer, and gives such when it is asked for a number of bytes.
+   */
+  regMr(memory: Uint8Array | number, options?: RegMrOptions): MemoryRegion;
+  /** Ends a registration; its key opens nothing from now on. */
+  deregMr(region: MemoryRegion): void;
+  /** Makes a queue pair of type RC in state RESET (ibv_create_qp). */
+  createQp(init: RdmaQpInit): RdmaQp;
+  /** Frees the domain. Throws ERR_ROCE_IN_USE while regions or queue pairs remain. */
+  dealloc(): void;
+}
+
+export interface RdmaQpInit extends Partial<QpCapabilities> {
+  /** Both of the queue pair's own device. */
+  readonly sendCq: RdmaCq;
+  readonly recvCq: RdmaCq;
+}
+
+/** Where completions arrive (ibv_cq): `poll` without waiting, or `for await` over them. */
+export interface RdmaCq extends AsyncIterable<WorkCompletion> {
+  readonly capacity: number;
+  /** Completions that wait to be polled. */
+  readonly length: number;
+  /** A completion found no room; the queue takes no more. */
+  readonly overrun: boolean;
+  /** Moves the oldest completion into `into`; false when there is none. */
+  poll(into: WorkCompletion): boolean;
+  /** The next completion, waited for; done when the device closes. Rejects with ERR_ROCE_LIMIT after an overrun. */
+  next(): Promise<IteratorResult<WorkCompletion>>;
+}
+
+/** A reliable connection (ibv_qp). */
+export interface RdmaQp {
+  readonly pd: RdmaPd;
+  readonly qpn: number;
+  readonly state: QpState;
+  readonly stateName: string;
+  readonly destroyed: boolean;
+  /** Asynchronous events, until the queue pair is destroyed. */
+  readonly events: AsyncIterable<QpEvent> & { next(): Promise<IteratorResult<QpEvent>> };
+  /** Changes attributes and state (ibv_modify_qp), after finding the way to the peer where an address vector is given. */
+  modify(attributes: ModifyAttributes): Promise<void>;
+  /** `modify` for a destination that is resolved already; throws ERR_ROCE_ADDRESS when it is not. */
+  modifyNow(attributes: ModifyAttributes): void;
+  /** Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow it. */
+  postSend(wr: SendWr): void;
+  /** Posts a receive work request (ibv_post_recv). */
+  postRecv(wr: RecvWr): void;
+  /** Destroys the queue pair; work outstanding vanishes without completion. */
+  destroy(): void;
+}
+
+/** Connecting and listening (rdma_cm). */
+export interface RdmaCm {
+  /** Connections in any state, TIMEWAIT included. */
+  readonly size: number;
+  /** Counters of the connection manager: one for every cause for which a message was not taken. */
+  counters(): Readonly<Record<string, number>>;
+  /** Resolves when the queue pair is in RTS. Rejects with ConnectionRejected, ERR_ROCE_TIMEOUT or ERR_ROCE_ADDRESS. */
+  connect(options: RdmaConnectOptions): Promise<RdmaConnection>;
+  /** Takes connection requests for a port of RDMA_PS_TCP. Throws ERR_ROCE_IN_USE when somebody listens there. */
+  listen(port: number, backlog?: number): RdmaListener;
+}
+
+export type RdmaConnectOptions = Omit<ConnectOptions, 'qp'> & { readonly qp: RdmaQp };
+export type RdmaAcceptOptions = Omit<AcceptOptions, 'qp'> & { readonly qp: RdmaQp };
+
+/** Takes requests on a port: `for await (const request of listener)`. */
+export interface RdmaListener extends AsyncIterable<RdmaConnectionRequest> {
+  readonly port: number;
+  next(): Promise<IteratorResult<RdmaConnectionRequest>>;
+  /** Takes no more requests and ends iteration after those that have come. */
+  close(): void;
+}
+
+/** Somebody wants to connect. */
+export interface RdmaConnectionRequest {
+  readonly remoteAddress: IpAddress;
+  readonly localAddress: IpAddress;
+  readonly remotePort: number;
+  readonly privateData: Uint8Array;
+  /** READs and atomics the peer wants to have outstanding. */
+  readonly initiatorDepth: number;
+  /** READs and atomics the peer can answer at a time. */
+  readonly responderResources: number;
+  /** Brings the queue pair to RTS and says yes; rejects with ERR_ROCE_ADDRESS, or ERR_ROCE_STATE when it was answered before. */
+  accept(options: RdmaAcceptOptions): Promise<RdmaConnection>;
+  /** @param reason one of `CmRejReason` [ConsumerDefined] */
+  reject(privateData?: Uint8Array, reason?: number): void;
+}
+
+/** A connected queue pair. */
+export interface RdmaConnection {
+  readonly qp: RdmaQp;
+  readonly remoteAddress: IpAddress;
+  /** What the peer sent with its answer. */
+  readonly privateData: Uint8Array;
+  /** Resolves when the connection has ended, with how; the queue pair is in ERROR then. */
+  readonly closed: Promise<DisconnectCause>;
+  /** Flushes the queue pair, tells the peer, and resolves when it has answered or never will. */
+  disconnect(privateData?: Uint8Array): Promise<DisconnectCause>;
+}
