@@ -5,6 +5,7 @@
 import type { IpAddress } from '../packets/address.ts';
 import { Access } from '../transport/memory.ts';
 import { QpState } from '../transport/qp-state.ts';
+import type { PathTraits } from './device-options.ts';
 import type { Qp } from './verbs.ts';
 
 /** What the two sides have told each other. */
@@ -23,6 +24,7 @@ export interface Agreement {
   readonly ackTimeout: number;
   readonly retryCount: number;
   readonly rnrRetryCount: number;
+  readonly traits: PathTraits;
 }
 
 /**
@@ -39,7 +41,7 @@ export function bringToInit(qp: Qp, responderResources: number): void {
 export function bringToRts(qp: Qp, agreed: Agreement): void {
   qp.modifyNow({
     state: QpState.Rtr,
-    av: { destination: agreed.remote, source: agreed.local },
+    av: { ...agreed.traits, destination: agreed.remote, source: agreed.local },
     destQpn: agreed.destQpn,
     rqPsn: agreed.rqPsn,
     mtu: agreed.mtu,

@@ -6,6 +6,7 @@ import type { IpAddress } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
 import type { CmId } from '../transport/cm/index.ts';
 import type { Connection, ConnectionRequest, ConnectOptions } from './connection.ts';
+import type { PathTraits } from './device-options.ts';
 import type { Qp } from './verbs.ts';
 
 /** Whoever called `connect` or `accept`. */
@@ -20,6 +21,7 @@ export interface Connecting {
   readonly remote: IpAddress;
   readonly local: IpAddress;
   readonly rqPsn: number;
+  readonly traits: PathTraits;
   readonly promise: Settle;
 }
 

@@ -1,8 +1,10 @@
 /**
- * The numbers both sides of a connection start from: defaults of what an application may choose, and how the wire writes a
- * path MTU. Owns constants and their conversions only.
+ * The numbers both sides of a connection start from: defaults of what an application may choose, how the wire writes a path
+ * MTU, and which source port goes with a flow label. Owns constants and their conversions only.
  */
 import { IpAddress } from '../packets/address.ts';
+import { sourcePortOfFlowLabel } from '../packets/flow-label.ts';
+import type { PathTraits } from './device-options.ts';
 
 /** READs and atomics outstanding, in either direction. */
 export const DEFAULT_DEPTH = 16;
@@ -26,6 +28,15 @@ export function mtuCode(mtu: number): number {
 
 export function mtuOfCode(code: number): number {
   return 2 ** (code + MTU_CODE_BASE);
+}
+
+/**
+ * `chosen` with the source port of the connection's flow label, where none was chosen. A label that nobody chose gives the port
+ * and is not put into headers, as with rdma_rxe (ref:rxe#5); label 0 gives none.
+ */
+export function withPortOf(flowLabel: number, chosen: PathTraits): PathTraits {
+  if (flowLabel === 0 || chosen.sourcePort !== undefined) return chosen;
+  return { ...chosen, sourcePort: sourcePortOfFlowLabel(flowLabel) };
 }
 
 const MTU_CODE_BASE = 7;

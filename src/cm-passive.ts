@@ -1,6 +1,9 @@
 /**
  * The side that listens: REQ in, the application's answer out, and its queue pair brought to RTS before the REP leaves. Owns
  * the listeners and what is answered to a REQ. Never: the messages themselves (transport/cm), the end of a connection.
+ *
+ * What our packets carry follows the path in the REQ where nobody here has chosen: traffic class and flow label are the
+ * peer's, the hop limit is our own (rdma:cm.c#cm_format_paths_from_req, and cm_req_handler, which replaces the hop limit).
  */
 import { CmRejReason, RdmaPortSpace, rdmaServiceId } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
@@ -8,10 +11,18 @@ import { PSN_MASK } from '../packets/psn.ts';
 import type { CmEvent, ConnectionManager } from '../transport/cm/index.ts';
 import { bringToInit, bringToRts } from './bring-up.ts';
 import type { Conversations, Settle } from './cm-conversations.ts';
-import { DEFAULT_ACK_TIMEOUT, DEFAULT_DEPTH, DEFAULT_RETRY, DEFAULT_RNR_TIMER, mtuOfCode } from './cm-numbers.ts';
+import {
+  DEFAULT_ACK_TIMEOUT,
+  DEFAULT_DEPTH,
+  DEFAULT_RETRY,
+  DEFAULT_RNR_TIMER,
+  mtuOfCode,
+  withPortOf,
+} from './cm-numbers.ts';
 import type { CmService } from './cm-service.ts';
 import { type AcceptOptions, type Connection, ConnectionRequest, Listener } from './connection.ts';
 import type { Device } from './device.ts';
+import type { PathTraits } from './device-options.ts';
 
 export class PassiveSide {
   readonly #service: CmService;
@@ -62,6 +73,7 @@ export class PassiveSide {
   /** For `CmService.accept`. */
   async accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection> {
     this.#conversations.demandUnanswered(request);
+    const chosen = this.#device.paths.traits(options);
     try {
       await this.#device.resolve(request.remoteAddress);
     } catch (error) {
@@ -69,7 +81,7 @@ export class PassiveSide {
       throw error;
     }
     this.#conversations.demandUnanswered(request);
-    return new Promise((resolve, reject) => this.#accept(request, options, { resolve, reject }));
+    return new Promise((resolve, reject) => this.#accept(request, options, chosen, { resolve, reject }));
   }
 
   /** For `CmService.reject`. */
@@ -84,9 +96,10 @@ export class PassiveSide {
     for (const listener of [...this.#listeners.values()]) listener.close();
   }
 
-  #accept(request: ConnectionRequest, options: AcceptOptions, promise: Settle): void {
+  #accept(request: ConnectionRequest, options: AcceptOptions, chosen: PathTraits, promise: Settle): void {
     const { qp } = options;
     const { req } = request;
+    const { trafficClass, flowLabel } = req.primaryPath;
     const initiatorDepth = Math.min(options.initiatorDepth ?? DEFAULT_DEPTH, request.responderResources);
     const responderResources = Math.min(options.responderResources ?? DEFAULT_DEPTH, request.initiatorDepth);
     const rqPsn = this.#device.random.u32() & PSN_MASK;
@@ -104,6 +117,7 @@ export class PassiveSide {
       ackTimeout: options.ackTimeout ?? (req.primaryPath.localAckTimeout || DEFAULT_ACK_TIMEOUT),
       retryCount: req.retryCount,
       rnrRetryCount: req.rnrRetryCount,
+      traits: withPortOf(chosen.flowLabel ?? flowLabel, { trafficClass, ...chosen }),
     });
     this.#manager.accept(this.#device.now(), request.id, {
       qpn: qp.qpn,

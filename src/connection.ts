@@ -5,10 +5,17 @@ import { RoceError } from '../packets/errors.ts';
 import type { CmId, DisconnectCause } from '../transport/cm/index.ts';
 import { AsyncQueue } from './async-queue.ts';
 import type { CmService } from './cm-service.ts';
+import type { PathTraits } from './device-options.ts';
 import type { Qp } from './verbs.ts';
 
-/** The tunables of a connection that both sides have. Absent ones take the defaults in brackets. */
-export interface ConnectionTunables {
+/**
+ * The tunables of a connection that both sides have. Absent ones take the defaults in brackets.
+ *
+ * What the packets of the connection carry (`PathTraits`) each side chooses for itself. Where it does not, the device's own
+ * `path` counts; then who accepts takes the traffic class of the request and the source port that the request's flow label
+ * gives, as rdma_cm does, so that both directions are of one class and port. The hop limit is never the peer's.
+ */
+export interface ConnectionTunables extends PathTraits {
   /** READs and atomics this side may have outstanding [16]. */
   readonly initiatorDepth?: number;
   /** READs and atomics of the peer this side answers at a time [16]. */

@@ -44,7 +44,14 @@ export {
 } from './connection.ts';
 export { Device } from './device.ts';
 export type { DeviceCounters } from './device-counters.ts';
-export { DEFAULT_LIMITS, type DeviceLimits, type DeviceOptions } from './device-options.ts';
+export {
+  DEFAULT_LIMITS,
+  type DeviceLimits,
+  type DeviceOptions,
+  type PathTraits,
+  type StaticNeighbour,
+  type VlanOptions,
+} from './device-options.ts';
 export { World, type WorldOptions } from './fabric/world.ts';
 export type { Link, LinkSink } from './links/link.ts';
 export type { Host, Machine } from './machine.ts';

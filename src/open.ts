@@ -7,7 +7,7 @@ import { RoceError } from '../packets/errors.ts';
 import type { Random } from '../transport/index.ts';
 import { monotonicNs } from './clock.ts';
 import { Device } from './device.ts';
-import type { DeviceLimits } from './device-options.ts';
+import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './device-options.ts';
 import { Driver } from './driver.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink } from './links/index.ts';
 
@@ -22,6 +22,12 @@ export interface OpenDeviceOptions {
   readonly mtu?: number;
   /** Router for destinations that are on none of our subnets. */
   readonly gateway?: string;
+  /** Neighbours whose MAC address is given rather than asked for; on Ethernet links only. */
+  readonly neighbours?: readonly { readonly address: string; readonly mac: string }[];
+  /** The VLAN to be on; on Ethernet links only. Absent: untagged frames. */
+  readonly vlan?: VlanOptions;
+  /** Traffic class, hop limit, flow label and source port of queue pairs that choose none. A link with one source port keeps it. */
+  readonly path?: PathTraits;
   readonly name?: string;
   readonly limits?: Partial<DeviceLimits>;
   /** Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need. */
@@ -58,6 +64,9 @@ export async function openDevice(options: OpenDeviceOptions): Promise<OpenDevice
     ...(link.sourcePort === undefined ? {} : { sourcePort: link.sourcePort }),
     ...(link.maxUnacked === undefined ? {} : { maxUnacked: link.maxUnacked }),
     ...(options.gateway === undefined ? {} : { gateway: IpAddress.parse(options.gateway) }),
+    ...(options.neighbours === undefined ? {} : { neighbours: options.neighbours.map(parseNeighbour) }),
+    ...(options.vlan === undefined ? {} : { vlan: options.vlan }),
+    ...(options.path === undefined ? {} : { path: options.path }),
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
@@ -80,6 +89,10 @@ function addressesFor(link: Link, given: readonly string[] | undefined): IpPrefi
   if (addresses.length === 0)
     throw new RoceError('ERR_ROCE_ARGUMENT', `${link.name} has no addresses of its own: give the device at least one`);
   return addresses.map((text) => IpPrefix.parse(text));
+}
+
+function parseNeighbour({ address, mac }: { readonly address: string; readonly mac: string }): StaticNeighbour {
+  return { address: IpAddress.parse(address), mac: parseMac(mac) };
 }
 
 function captured(link: Link, sink: OpenDeviceOptions['captureSink']): Link {

@@ -4,7 +4,7 @@
  */
 import { IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
 import { Device } from './device.ts';
-import type { DeviceLimits } from './device-options.ts';
+import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './device-options.ts';
 import type { PortOptions } from './fabric/network.ts';
 import type { World } from './fabric/world.ts';
 
@@ -14,11 +14,16 @@ export interface SimulatedDeviceOptions extends PortOptions {
   /** Default: a locally administered one with the last byte of the first address. */
   readonly mac?: string;
   readonly limits?: Partial<DeviceLimits>;
+  /** As in `DeviceOptions`, as are the next three. */
+  readonly sourcePort?: number;
+  readonly path?: PathTraits;
+  readonly neighbours?: readonly StaticNeighbour[];
+  readonly vlan?: VlanOptions;
 }
 
 /** Attaches a device to the world's network under a name of its own. Throws as `World.attach` and `Device` do. */
 export function attachDevice(world: World, name: string, options: SimulatedDeviceOptions): Device {
-  const { addresses, mac, limits, ...port } = options;
+  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, ...port } = options;
   const prefixes = addresses.map((text) => IpPrefix.parse(text));
   return world.attach(
     name,
@@ -32,6 +37,10 @@ export function attachDevice(world: World, name: string, options: SimulatedDevic
         addresses: prefixes,
         mtu: link.mtu,
         ...(limits === undefined ? {} : { limits }),
+        ...(sourcePort === undefined ? {} : { sourcePort }),
+        ...(path === undefined ? {} : { path }),
+        ...(neighbours === undefined ? {} : { neighbours }),
+        ...(vlan === undefined ? {} : { vlan }),
       }),
     port,
   );
