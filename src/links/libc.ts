@@ -7,6 +7,7 @@
  */
 import { getSystemErrorMap } from 'node:util';
 import { RoceError, type RoceErrorCode } from '../../packets/errors.ts';
+import { installNativeCrc32 } from '../bulk-crc32.ts';
 
 /** Memory for a call: an address from `Libc.address`, with an offset added where needed, or what lies at it. */
 export type Pointer = number | ArrayBuffer | Uint8Array | null;
@@ -82,6 +83,7 @@ async function bindLibc(): Promise<Libc> {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw unavailable(`native links need the package koffi: npm install koffi (${reason})`, cause);
   }
+  installNativeCrc32(koffi);
   const library = koffi.load(null);
   return {
     open: library.func('int open(const char *path, int flags)'),
