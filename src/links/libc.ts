@@ -5,6 +5,7 @@
  * Structures are bytes in an ArrayBuffer of their own, which V8 never moves, held by the link; their address is asked for once and a
  * plain number, so that a call per packet allocates nothing and no BigInt is made (ref:platform#3, ref:platform#5 rule 1).
  */
+import { readFileSync } from 'node:fs';
 import { getSystemErrorMap } from 'node:util';
 import { RoceError, type RoceErrorCode } from '../../packets/errors.ts';
 import { installNativeCrc32 } from '../bulk-crc32.ts';
@@ -85,6 +86,7 @@ async function bindLibc(): Promise<Libc> {
   }
   installNativeCrc32(koffi);
   const library = koffi.load(null);
+  keepLoaded(library);
   return {
     open: library.func('int open(const char *path, int flags)'),
     close: library.func('int close(int fd)'),
@@ -126,6 +128,16 @@ function pollWith(koffi: Koffi, fd: number, bits: number, ready: (bits: number) 
     want: (wanted) => handle.start(eventsOf(wanted), callback),
     close: () => handle.close(),
   };
+}
+
+/**
+ * Sees to it that koffi's code stays in memory. A worker thread that is the only one to have loaded it unloads it when it ends, and
+ * the event loop then calls into nothing to finish the closing of a poll handle: seen to take the process down.
+ */
+function keepLoaded(library: ReturnType<Koffi['load']>): void {
+  const [, path] = /\s(\/.*koffi\.node)$/m.exec(readFileSync('/proc/self/maps', 'utf8')) ?? [];
+  const dlopen = library.func('void *dlopen(const char *path, int flags)');
+  if (path !== undefined) dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 function eventsOf(bits: number): { readable: boolean; writable: boolean } {
@@ -177,6 +189,10 @@ export const SO_RCVBUF = 8;
 export const SO_SNDBUFFORCE = 32;
 export const SO_RCVBUFFORCE = 33;
 export const MSG_DONTWAIT = 0x40;
+
+const RTLD_LAZY = 0x1;
+const RTLD_NOLOAD = 0x4;
+const RTLD_NODELETE = 0x10_00;
 
 /** Where libuv's words for an error do not say what it means to a link, or where it has none. */
 const MEANINGS: ReadonlyMap<number, readonly [name: string, meaning: string]> = new Map([

@@ -13,6 +13,28 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIBC_URL = new URL('../../src/links/libc.ts', import.meta.url).href;
 const POLLER_URL = new URL('../../src/links/poller.ts', import.meta.url).href;
 
+/** Runs a program of its own to its end. */
+const run = (script: string) =>
+  spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    encoding: 'utf8',
+    cwd: ROOT,
+    timeout: 20_000,
+  });
+
+/** What a worker runs: watches a descriptor that is readable once. */
+const SCRIPT = `(async () => {
+  const { parentPort } = require('node:worker_threads');
+  (await import('tsx/esm/api')).register();
+  const { loadLibc } = await import('${LIBC_URL}');
+  const { DescriptorWatch } = await import('${POLLER_URL}');
+  const libc = await loadLibc();
+  const fd = libc.eventfd(1, ${O_NONBLOCK});
+  new DescriptorWatch(libc, fd, () => {
+    libc.read(fd, new ArrayBuffer(8), 8);
+    parentPort.postMessage('told');
+  });
+})()`;
+
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function turns(count: number): Promise<void> {
@@ -157,12 +179,6 @@ describe('a watched descriptor', () => {
 });
 
 describe('a process', () => {
-  const run = (script: string) =>
-    spawnSync(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
-      encoding: 'utf8',
-      cwd: ROOT,
-      timeout: 20_000,
-    });
   const PROLOGUE = `
     const { loadLibc } = await import('${LIBC_URL}');
     const { DescriptorWatch } = await import('${POLLER_URL}');
@@ -200,21 +216,16 @@ describe('a process', () => {
 });
 
 describe('a worker thread', () => {
-  const SCRIPT = `(async () => {
-    const { parentPort } = require('node:worker_threads');
-    (await import('tsx/esm/api')).register();
-    const { loadLibc } = await import('${LIBC_URL}');
-    const { DescriptorWatch } = await import('${POLLER_URL}');
-    const libc = await loadLibc();
-    const fd = libc.eventfd(1, ${O_NONBLOCK});
-    new DescriptorWatch(libc, fd, () => {
-      libc.read(fd, new ArrayBuffer(8), 8);
-      parentPort.postMessage('told');
-    });
-  })()`;
+  it('that alone has loaded koffi can be terminated while it waits', () => {
+    const { status, stdout } = run(`
+      const { Worker } = await import('node:worker_threads');
+      const worker = new Worker(${JSON.stringify(SCRIPT)}, { eval: true, execArgv: [] });
+      worker.once('message', async () => console.log('terminated', await worker.terminate()));`);
+    expect([status, stdout]).toEqual([0, 'terminated 1\n']);
+  });
 
   it('has a poller of its own, and can be terminated while it waits', async () => {
-    const workers = [0, 1].map(() => new Worker(SCRIPT, { eval: true }));
+    const workers = [0, 1].map(() => new Worker(SCRIPT, { eval: true, execArgv: [] }));
     const told = workers.map(
       (worker) =>
         new Promise((resolve, reject) => {
