@@ -40,6 +40,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     description: 'open a device and print its attributes, as ibv_devinfo does',
     load: async () => (await import('./devinfo/main.ts')).devinfoCommand(),
   },
+  {
+    name: 'experiment',
+    description: 'hosts, wires, commands and what must be seen, from a file',
+    load: async () => (await import('./experiment/command.ts')).experimentCommand(),
+  },
 ];
 
 const EXIT_FAILED = 1;

@@ -1,0 +1,142 @@
+/**
+ * `roce experiment`: list, show, check and run experiments. Owns the command line. Exit codes: 0 all as expected, 1 not, 2 a
+ * command line or a file that makes no sense, 3 what the experiment needs is not to be had here.
+ */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { RoceError } from '../../src/index.ts';
+import { exitWith } from '../options.ts';
+import { formatTable } from '../table.ts';
+import { tshark } from './judge.ts';
+import { builtInNames, experimentPath, loadExperiment, type Settings } from './load.ts';
+import { PROGRAMS } from './programs/index.ts';
+import { type CaseResult, failuresOf, runExperiment } from './run.ts';
+import { Stages } from './stage.ts';
+import type { Experiment } from './types.ts';
+
+interface RunFlags {
+  readonly out?: string;
+  readonly set: Settings;
+  readonly case?: string;
+}
+
+export function experimentCommand(): Command {
+  const command = new Command('experiment').description('hosts, wires, commands and what must be seen, from a file');
+  command
+    .command('list')
+    .description('the experiments that are built in')
+    .action(() => guarded(list));
+  command
+    .command('show')
+    .description('print the file of an experiment')
+    .argument('<name>', 'a file, or the name of one that is built in')
+    .action((name: string) => guarded(() => print(readFileSync(experimentPath(name), 'utf8').trimEnd())));
+  withSettings(
+    command
+      .command('check')
+      .description('check a file, and say what it would run')
+      .argument('<file>', 'a file, or the name of one that is built in'),
+  ).action((file: string, flags: RunFlags) => guarded(() => check(file, flags)));
+  withSettings(
+    command
+      .command('run')
+      .description('run an experiment; leaves captures, logs and a report in a folder')
+      .argument('<file>', 'a file, or the name of one that is built in')
+      .option('--out <folder>', 'where everything is left (default: experiment-out/NAME)')
+      .option('--case <name>', 'only this case'),
+  ).action((file: string, flags: RunFlags) => guarded(() => run(file, flags)));
+  command
+    .command('programs')
+    .description('the programs of hosts of kind "stack", with their options')
+    .action(() => guarded(() => print(PROGRAMS.map(({ help }) => help.trimEnd()).join('\n\n'))));
+  return command;
+}
+
+function withSettings(command: Command): Command {
+  return command.option('--set <name=value>', 'the value of a parameter; may be repeated', collect, {});
+}
+
+function collect(text: string, previous: Settings): Settings {
+  const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new InvalidArgumentError('name=value is expected');
+  return { ...previous, [name]: value };
+}
+
+function list(): void {
+  const rows = builtInNames().map((name) => {
+    const experiment = loadExperiment(name);
+    return [name, kindsOf(experiment), String(experiment.cases.length), experiment.title];
+  });
+  print(formatTable(['name', 'hosts', 'cases', 'what'], rows, ['left', 'left', 'right', 'left']).join('\n'));
+}
+
+function kindsOf({ hosts }: Experiment): string {
+  return Object.values(hosts)
+    .map(({ kind }) => kind)
+    .join(', ');
+}
+
+function check(file: string, { set }: RunFlags): void {
+  const experiment = loadExperiment(file, set);
+  const expectations = experiment.cases.reduce((sum, { expect }) => sum + expect.length, 0);
+  print(`${experiment.name}: ${experiment.cases.length} cases, ${expectations} expectations`);
+  for (const { name, run: steps } of experiment.cases) {
+    print(`  ${name}`);
+    for (const step of steps) if ('command' in step) print(`    ${step.host}$ ${step.command}`);
+  }
+}
+
+async function run(file: string, flags: RunFlags): Promise<void> {
+  const experiment = loadExperiment(file, flags.set);
+  const { case: only } = flags;
+  if (only !== undefined && !experiment.cases.some(({ name }) => name === only)) {
+    const known = experiment.cases.map(({ name }) => name).join(', ');
+    throw new RoceError('ERR_ROCE_ARGUMENT', `there is no case ${only}; there is ${known}`);
+  }
+  const { available, reason } = tshark();
+  if (!available) say(`display filters are not checked: ${reason}`);
+  const directory = resolve(flags.out ?? `experiment-out/${experiment.name}`);
+  const stages = new Stages(say);
+  try {
+    const options = { directory, stages, told: tell, ...(only === undefined ? {} : { only }) };
+    const { passed } = await runExperiment(experiment, options);
+    print(`${experiment.name}: ${passed ? 'as expected' : 'NOT as expected'}; see ${directory}/report.md`);
+    exitWith(passed ? 0 : EXIT_NOT_AS_EXPECTED);
+  } finally {
+    await stages.close();
+  }
+}
+
+function tell(result: CaseResult): void {
+  const { spec, passed, record, judgements } = result;
+  const unchecked = judgements.filter(({ verdict }) => verdict === 'not checked').length;
+  const rest = unchecked === 0 ? '' : `, ${unchecked} not checked`;
+  print(`${passed ? 'pass' : 'FAIL'} ${spec.name} (${record.seconds.toFixed(1)} s${rest})`);
+  for (const failure of failuresOf(result)) print(`     ${failure}`);
+}
+
+/** Turns what went wrong into lines and an exit code. What is our own bug keeps its stack. */
+async function guarded(action: () => void | Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    if (!(error instanceof RoceError)) throw error;
+    for (const line of error.message.split('\n')) say(line);
+    process.exitCode = EXIT_CODES[error.code] ?? EXIT_NOT_AS_EXPECTED;
+  }
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function say(text: string): void {
+  process.stderr.write(`roce experiment: ${text}\n`);
+}
+
+const EXIT_NOT_AS_EXPECTED = 1;
+const EXIT_CODES: Readonly<Record<string, number>> = {
+  ERR_ROCE_ARGUMENT: 2,
+  ERR_ROCE_LINK_UNAVAILABLE: 3,
+};

@@ -1,0 +1,71 @@
+/** A host that is a Linux guest with rdma_rxe: `tools/lab` boots it, its shell runs the commands. */
+import { RoceError } from '../../src/index.ts';
+import { QemuLink } from '../../src/links/index.ts';
+import { Guest } from '../lab/guest.ts';
+import { buildImage } from '../lab/image.ts';
+import type { Host, HostCommand } from './host.ts';
+import { Port } from './port.ts';
+import type { GuestSpec } from './types.ts';
+
+/** Boots a guest whose cable is a Unix socket at `path`. Rejects as `buildImage` and `Guest.boot` do. */
+export async function bootGuest(
+  spec: GuestSpec & { readonly mac: string; readonly mtu: number },
+  path: string,
+  log: (line: string) => void,
+): Promise<Host> {
+  const image = await buildImage(spec.kernel, { log });
+  const port = await Port.open(new QemuLink({ path, mtu: spec.mtu }));
+  try {
+    const { addresses, mac, mtu } = spec;
+    const guest = await Guest.boot({ image, netSocket: { path }, mac, addresses, mtu });
+    return new GuestHost(guest, port);
+  } catch (error) {
+    await port.close();
+    throw error;
+  }
+}
+
+class GuestHost implements Host {
+  readonly port: Port;
+  readonly description: string;
+  readonly #guest: Guest;
+
+  constructor(guest: Guest, port: Port) {
+    this.#guest = guest;
+    this.port = port;
+    this.description = `Linux ${guest.release} with rdma_rxe, in a virtual machine`;
+  }
+
+  start(command: string): HostCommand {
+    const job = this.#guest.spawn(command);
+    return {
+      // The runner has a limit for every command; this one only keeps the promise from living for ever.
+      ended: job.wait(LONGEST_COMMAND_MS),
+      output: () => job.output(),
+      interrupt: () => job.kill('TERM'),
+      kill: () => job.kill('KILL'),
+    };
+  }
+
+  async listening(port: number, timeoutMs: number): Promise<void> {
+    const tries = Math.ceil(timeoutMs / 100);
+    const listens = `rdma resource show cm_id | grep LISTEN | grep -q ':${port}'`;
+    const { code } = await this.#guest.run(
+      `for i in $(seq ${tries}); do ${listens} && exit 0; sleep 0.1; done; exit 1`,
+      // Each look takes time too, on a processor that is emulated.
+      { timeoutMs: timeoutMs * 2 },
+    );
+    if (code !== 0) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
+  }
+
+  counters(): Readonly<Record<string, number>> {
+    return {};
+  }
+
+  async stop(): Promise<void> {
+    await this.#guest.stop();
+    await this.port.close();
+  }
+}
+
+const LONGEST_COMMAND_MS = 3_600_000;

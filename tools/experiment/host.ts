@@ -1,0 +1,34 @@
+/**
+ * What the runner asks of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind knows of cases.
+ */
+import type { RunResult } from '../lab/guest.ts';
+import type { Port } from './port.ts';
+
+export interface Host {
+  /** Our end of its cable. */
+  readonly port: Port;
+  /** What it is, for the report: `Linux 6.12.107+deb13-amd64 with rdma_rxe`. */
+  readonly description: string;
+  /** Starts a command. Never rejects: what cannot be started has ended with exit code 127. */
+  start(command: string): HostCommand;
+  /** Resolves when somebody on the host takes RDMA connections on a port. Rejects with ERR_ROCE_TIMEOUT. */
+  listening(port: number, timeoutMs: number): Promise<void>;
+  /** Counters as they are now, by name; none where a host has none. */
+  counters(): Readonly<Record<string, number>>;
+  /** Ends the host and all that runs on it. May be called more than once. */
+  stop(): Promise<void>;
+}
+
+export interface HostCommand {
+  /** Its end, exit code and all it has printed. */
+  readonly ended: Promise<RunResult>;
+  /** What it has printed so far. */
+  output(): Promise<{ readonly stdout: string; readonly stderr: string }>;
+  /** Asks it to end in good order. */
+  interrupt(): Promise<void>;
+  /** Ends it. */
+  kill(): Promise<void>;
+}
+
+/** Exit code of the shell for a command that is not there. */
+export const EXIT_NOT_FOUND = 127;

@@ -1,0 +1,24 @@
+/** The programs of hosts of kind "stack", by name. A new one is an entry here. */
+import { badAdvertiser } from './bad-advertiser.ts';
+import { badReader } from './bad-reader.ts';
+import { deafServer } from './deaf-server.ts';
+import type { Program } from './program.ts';
+import { rdmaClient, rdmaServer, rping, ucmatose } from './stock.ts';
+import { twoSends } from './two-sends.ts';
+
+export type { Program, ProgramContext, ProgramOutput } from './program.ts';
+
+export const PROGRAMS: readonly Program[] = [
+  rping,
+  ucmatose,
+  rdmaServer,
+  rdmaClient,
+  badReader,
+  badAdvertiser,
+  twoSends,
+  deafServer,
+];
+
+export function findProgram(wanted: string): Program | undefined {
+  return PROGRAMS.find(({ name }) => name === wanted);
+}

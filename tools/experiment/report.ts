@@ -1,0 +1,120 @@
+/**
+ * What a run of an experiment leaves for a reader who was not there: Markdown to read, JSON to compute with. Owns the words;
+ * makes texts and writes nothing.
+ */
+import type { Judgement } from './judge.ts';
+import type { CaseResult, ExperimentResult } from './run.ts';
+
+/** The report as Markdown, for a folder whose files it names. */
+export function reportMarkdown(result: ExperimentResult): string {
+  const { experiment, passed, environment } = result;
+  return [
+    `# ${experiment.title}`,
+    '',
+    `**${passed ? 'As expected' : 'NOT as expected'}** - experiment \`${experiment.name}\`, ${result.started}`,
+    '',
+    experiment.about,
+    '',
+    ...environmentLines(environment),
+    ...parameterLines(result),
+    '## Hosts and wires',
+    '',
+    '| host | what it is | addresses |',
+    '| --- | --- | --- |',
+    ...result.hosts.map(
+      ({ name, description }) =>
+        `| ${name} | ${cell(description)} | ${experiment.hosts[name]?.addresses.join(', ') ?? ''} |`,
+    ),
+    '',
+    ...experiment.wires.map(({ name, between: [a, b] }) => `Wire \`${name}\`: ${a} (a) - ${b} (b).`),
+    '',
+    ...HOW_TO_CHECK,
+    ...result.cases.flatMap((one) => caseLines(one)),
+  ].join('\n');
+}
+
+/** The report as data: what `report.json` holds. */
+export function reportData(result: ExperimentResult): unknown {
+  const { experiment, cases, ...rest } = result;
+  return {
+    ...rest,
+    experiment,
+    cases: cases.map(({ record, ...one }) => ({
+      ...one,
+      ...(record.problem === undefined ? {} : { problem: record.problem }),
+      commands: record.commands.map(({ name, step, result: { code }, ending }) => ({
+        name,
+        host: step.host,
+        command: step.command,
+        exit: code,
+        ...(ending === undefined ? {} : { ending }),
+      })),
+      counters: Object.fromEntries(record.counters),
+      wires: record.wires.map(({ name, account }) => ({ name, directions: account.directions, rules: account.rules })),
+    })),
+  };
+}
+
+function environmentLines(environment: ExperimentResult['environment']): string[] {
+  return Object.entries(environment).map(([name, value]) => `- ${name}: ${value}`);
+}
+
+function parameterLines({ experiment }: ExperimentResult): string[] {
+  const values = Object.entries(experiment.parameters).map(([name, value]) => `${name} = ${value}`);
+  return values.length === 0 ? [''] : [`- parameters: ${values.join(', ')}`, ''];
+}
+
+function caseLines({ spec, passed, record, judgements, folder }: CaseResult): string[] {
+  return [
+    `## ${spec.name}: ${passed ? 'as expected' : 'NOT as expected'}`,
+    '',
+    ...(spec.about === undefined ? [] : [spec.about, '']),
+    `Files are in \`${folder}/\`. It took ${record.seconds.toFixed(1)} s.`,
+    '',
+    ...record.commands.map(
+      ({ name, step, result, ending }) =>
+        `- \`${name}\`, on ${step.host}: \`${step.command}\` - exit code ${result.code}${ending === undefined ? '' : `, ${ending}`}`,
+    ),
+    ...record.wires.flatMap((wire) => ruleLines(wire)),
+    '',
+    '| verdict | expectation | wanted | found | frames |',
+    '| --- | --- | --- | --- | --- |',
+    ...judgements.map(row),
+    '',
+    ...judgements.flatMap((judgement) => detailLines(judgement, folder)),
+  ];
+}
+
+function ruleLines({ name, account }: CaseResult['record']['wires'][number]): string[] {
+  return account.rules.map(
+    (rule) => `- wire ${name}, rule "${rule.name}": \`${JSON.stringify(rule.rule)}\` - applied ${rule.applied} times`,
+  );
+}
+
+function row({ verdict, what, wanted, found, frames = [], mustFail }: Judgement): string {
+  const told = mustFail === undefined ? verdict : verdict === 'pass' ? 'fails, as it must' : 'must fail, and holds';
+  return `| ${told} | ${cell(what)} | ${cell(wanted)} | ${cell(found)} | ${frames.join(', ')} |`;
+}
+
+/** What a table has no room for. */
+function detailLines({ what, why, mustFail, filter, file }: Judgement, folder: string): string[] {
+  if (why === undefined && mustFail === undefined && filter === undefined) return [];
+  return [
+    `**${what}**`,
+    '',
+    ...(why === undefined ? [] : [why, '']),
+    ...(mustFail === undefined ? [] : [`Must fail: ${mustFail}`, '']),
+    ...(filter === undefined ? [] : ['```sh', `tshark -r ${folder}/${file ?? ''} -Y '${filter}'`, '```', '']),
+  ];
+}
+
+/** A bar would end the cell. */
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replace(/\s*\n\s*/g, ' ');
+}
+
+const HOW_TO_CHECK = [
+  'A capture has both ends of its wire, as interfaces a and b that are described by the names of the hosts. To see the wire as one host saw it, use',
+  '`frame.interface_description == "NAME"` in Wireshark; every frame that the wire touched has a comment (`frame.comment`).',
+  '',
+];

@@ -1,0 +1,108 @@
+/**
+ * Runs an experiment: every case on its stage, judged, with a folder that shows it all. Owns the folder's layout.
+ *
+ *   report.md, report.json      what was expected and what was found
+ *   experiment.json             the experiment as it was run, parameters put in
+ *   CASE/WIRE.pcapng, .json     what passed, and what the wire did
+ *   CASE/N-COMMAND.log          what a command printed, and its exit code
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { packageVersion } from '../package-version.ts';
+import { type Judgement, judgeCase, tshark } from './judge.ts';
+import { reportData, reportMarkdown } from './report.ts';
+import { type CaseRecord, runCase } from './run-case.ts';
+import type { Stages } from './stage.ts';
+import type { CaseSpec, Experiment } from './types.ts';
+
+export interface CaseResult {
+  readonly spec: CaseSpec;
+  /** Name of its folder, below that of the experiment. */
+  readonly folder: string;
+  readonly passed: boolean;
+  readonly record: CaseRecord;
+  readonly judgements: readonly Judgement[];
+}
+
+export interface ExperimentResult {
+  readonly experiment: Experiment;
+  readonly passed: boolean;
+  /** Time of day. */
+  readonly started: string;
+  readonly seconds: number;
+  /** Versions of what took part. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly hosts: readonly { readonly name: string; readonly description: string }[];
+  readonly cases: readonly CaseResult[];
+}
+
+export interface RunOptions {
+  /** The folder for what is left; made when it is not there. */
+  readonly directory: string;
+  readonly stages: Stages;
+  /** Only the case of this name. */
+  readonly only?: string;
+  /** Told of every case when it has ended. */
+  readonly told?: (result: CaseResult) => void;
+}
+
+/** Runs an experiment. Rejects with RoceError for hosts that cannot be had here. */
+export async function runExperiment(experiment: Experiment, options: RunOptions): Promise<ExperimentResult> {
+  const { directory, stages, only, told } = options;
+  const started = new Date().toISOString();
+  const before = performance.now();
+  const cases: CaseResult[] = [];
+  let hosts: ExperimentResult['hosts'] = [];
+  for (const spec of experiment.cases) {
+    if (only !== undefined && spec.name !== only) continue;
+    const stage = await stages.for(experiment);
+    hosts = [...stage.hosts].map(([name, { description }]) => ({ name, description }));
+    const result = await runJudgedCase(experiment, spec, { directory, stages });
+    told?.(result);
+    cases.push(result);
+  }
+  const passed = cases.every((one) => one.passed);
+  const seconds = (performance.now() - before) / 1000;
+  const result = { experiment, passed, started, seconds, environment: environment(), hosts, cases };
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, 'experiment.json'), `${JSON.stringify(experiment, null, 2)}\n`);
+  writeFileSync(join(directory, 'report.json'), `${JSON.stringify(reportData(result), null, 2)}\n`);
+  writeFileSync(join(directory, 'report.md'), reportMarkdown(result));
+  return result;
+}
+
+/** Runs one case. A case that failed may have left anything behind: the next one gets fresh hosts. */
+export async function runJudgedCase(
+  experiment: Experiment,
+  spec: CaseSpec,
+  { directory, stages }: Pick<RunOptions, 'directory' | 'stages'>,
+): Promise<CaseResult> {
+  const stage = await stages.for(experiment);
+  const record = await runCase(stage, experiment, spec, join(directory, spec.name));
+  const judgements = await judgeCase(record, spec.expect);
+  const passed = judgements.every(({ verdict }) => verdict !== 'fail');
+  if (!passed) await stages.close();
+  return { spec, folder: spec.name, passed, record, judgements };
+}
+
+/** What failed, a line each: for a test or a terminal. */
+export function failuresOf({ judgements }: CaseResult): string[] {
+  return judgements
+    .filter(({ verdict }) => verdict === 'fail')
+    .map(({ what, wanted, found, mustFail }) =>
+      mustFail === undefined ? `${what}: ${found}, not ${wanted}` : `${what}: holds, and must fail: ${mustFail}`,
+    );
+}
+
+function environment(): Record<string, string> {
+  const { available, version, reason } = tshark();
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const commit = spawnSync('git', ['-C', root, 'rev-parse', '--short', 'HEAD'], { encoding: 'utf8' });
+  return {
+    rocev2: `${packageVersion()}${commit.status === 0 ? `, commit ${commit.stdout.trim()}` : ''}`,
+    node: process.version,
+    tshark: available ? version : reason,
+  };
+}

@@ -1,0 +1,106 @@
+/** A host that is a device of this project, in this process; `programs/` are its commands. */
+import { type OpenDevice, openDevice, RoceError } from '../../src/index.ts';
+import { QemuLink } from '../../src/links/index.ts';
+import { EXIT_NOT_FOUND, type Host, type HostCommand } from './host.ts';
+import { Port } from './port.ts';
+import { findProgram, type ProgramOutput } from './programs/index.ts';
+import { splitWords } from './programs/words.ts';
+import type { StackSpec } from './types.ts';
+
+/** Opens a device at the far end of a Unix socket at `path`, so that its wire is one like a guest's. */
+export async function openStack(
+  spec: StackSpec & { readonly mac: string; readonly mtu: number },
+  path: string,
+): Promise<Host> {
+  const { addresses, mac, mtu } = spec;
+  const port = await Port.open(new QemuLink({ path, mtu }));
+  try {
+    return new StackHost(await openDevice({ link: `qemu:${path},connect`, addresses, mac, mtu }), port);
+  } catch (error) {
+    await port.close();
+    throw error;
+  }
+}
+
+class StackHost implements Host {
+  readonly port: Port;
+  readonly description = 'rocev2, in the process of the experiment';
+  readonly #open: OpenDevice;
+
+  constructor(open: OpenDevice, port: Port) {
+    this.#open = open;
+    this.port = port;
+  }
+
+  start(command: string): HostCommand {
+    const interruption = new AbortController();
+    const output = new Output();
+    const ended = this.#run(command, output, interruption.signal).then((code) => ({ code, ...output.text() }));
+    const end = async (): Promise<void> => interruption.abort();
+    return { ended, output: async () => output.text(), interrupt: end, kill: end };
+  }
+
+  async listening(port: number, timeoutMs: number): Promise<void> {
+    const { cm } = this.#open.device;
+    const deadline = performance.now() + timeoutMs;
+    // Somebody listens where nobody else may.
+    const isTaken = (): boolean => {
+      try {
+        cm.listen(port).close();
+        return false;
+      } catch (error) {
+        if (error instanceof RoceError && error.code === 'ERR_ROCE_IN_USE') return true;
+        throw error;
+      }
+    };
+    while (!isTaken()) {
+      if (performance.now() > deadline) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  counters(): Readonly<Record<string, number>> {
+    const { counters, portCounters } = this.#open.device;
+    return { ...counters, ...portCounters };
+  }
+
+  async stop(): Promise<void> {
+    await this.#open.close();
+    await this.port.close();
+  }
+
+  async #run(command: string, output: Output, signal: AbortSignal): Promise<number> {
+    try {
+      const [name = '', ...words] = splitWords(command);
+      const program = findProgram(name);
+      if (program === undefined) {
+        output.complaint(`${name}: no such program`);
+        return EXIT_NOT_FOUND;
+      }
+      return await program.run({ device: this.#open.device, words, output, signal });
+    } catch (error) {
+      if (!(error instanceof RoceError)) throw error;
+      output.complaint(error.message);
+      return EXIT_FAILED;
+    }
+  }
+}
+
+class Output implements ProgramOutput {
+  #stdout = '';
+  #stderr = '';
+
+  line(text: string): void {
+    this.#stdout += `${text}\n`;
+  }
+
+  complaint(text: string): void {
+    this.#stderr += `${text}\n`;
+  }
+
+  text(): { stdout: string; stderr: string } {
+    return { stdout: this.#stdout, stderr: this.#stderr };
+  }
+}
+
+const EXIT_FAILED = 1;

@@ -1,0 +1,83 @@
+/**
+ * The hosts of an experiment, up and running, each with a port for its wire. Booting takes seconds, so that a stage serves many
+ * cases, and all experiments with the same hosts.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bootGuest } from './guest-host.ts';
+import type { Host } from './host.ts';
+import { openNamespace } from './namespace-host.ts';
+import { openStack } from './stack-host.ts';
+import type { Experiment, HostSpec } from './types.ts';
+
+export interface Stage {
+  readonly hosts: ReadonlyMap<string, Host>;
+  /** Ends all hosts. May be called more than once. */
+  close(): Promise<void>;
+}
+
+/** Opens stages as they are needed, one at a time. */
+export class Stages {
+  readonly #log: (line: string) => void;
+  #key = '';
+  #stage: Stage | undefined;
+
+  constructor(log: (line: string) => void) {
+    this.#log = log;
+  }
+
+  /** The stage of an experiment: the one that is there, when its hosts are the same. Rejects with RoceError for what cannot be had here. */
+  async for({ hosts }: Experiment): Promise<Stage> {
+    const key = JSON.stringify(hosts);
+    if (this.#stage !== undefined && this.#key === key) return this.#stage;
+    await this.close();
+    this.#stage = await openStage(hosts, this.#log);
+    this.#key = key;
+    return this.#stage;
+  }
+
+  /** Ends the hosts; the next case gets fresh ones. */
+  async close(): Promise<void> {
+    const stage = this.#stage;
+    this.#stage = undefined;
+    await stage?.close();
+  }
+}
+
+async function openStage(specs: Experiment['hosts'], log: (line: string) => void): Promise<Stage> {
+  const directory = mkdtempSync(join(tmpdir(), 'roce-stage-'));
+  const hosts = new Map<string, Host>();
+  const close = async (): Promise<void> => {
+    await Promise.all([...hosts.values()].map((host) => host.stop()));
+    rmSync(directory, { recursive: true, force: true });
+  };
+  const opened = await Promise.allSettled(
+    Object.entries(specs).map(async ([name, spec], index) => {
+      log(`${name}: ${spec.kind === 'guest' ? `booting Linux ${spec.kernel}` : `a host of kind ${spec.kind}`}`);
+      hosts.set(name, await openHost(spec, index, join(directory, `${name}.sock`), log));
+    }),
+  );
+  const failure = opened.find(({ status }) => status === 'rejected');
+  if (failure?.status !== 'rejected') return { hosts: inOrder(hosts, specs), close };
+  await close();
+  throw failure.reason;
+}
+
+/** Hosts in the order of the file, not in that of their booting. */
+function inOrder(hosts: ReadonlyMap<string, Host>, specs: Experiment['hosts']): Map<string, Host> {
+  return new Map([...hosts].sort(([a], [b]) => Object.keys(specs).indexOf(a) - Object.keys(specs).indexOf(b)));
+}
+
+function openHost(spec: HostSpec, index: number, path: string, log: (line: string) => void): Promise<Host> {
+  const mac = spec.mac ?? `52:54:00:00:00:${(index + 1).toString(16).padStart(2, '0')}`;
+  const mtu = spec.mtu ?? 1500;
+  switch (spec.kind) {
+    case 'guest':
+      return bootGuest({ ...spec, mac, mtu }, path, log);
+    case 'stack':
+      return openStack({ ...spec, mac, mtu }, path);
+    case 'namespace':
+      return openNamespace({ ...spec, mac, mtu });
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * The wires of one case: a bump between the ports of two hosts for each, with the conduct the case asks for, a capture and an
+ * account. A wire without rules is a bump as well: one way, and always a capture.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BumpAccount } from '../bump/account.ts';
+import { type RunningBump, runBump } from '../bump/run.ts';
+import type { Stage } from './stage.ts';
+import type { CaseSpec, Experiment, WireConduct, WireSpec } from './types.ts';
+
+/** What is left of a wire when its case is over. */
+export interface WireRecord {
+  readonly name: string;
+  readonly between: readonly [string, string];
+  /** Path of the pcapng. Interfaces are described by the names of the hosts. */
+  readonly capture: string;
+  readonly account: BumpAccount;
+}
+
+export interface OpenWires {
+  /** Ends all wires; once all files are written. */
+  stop(): Promise<readonly WireRecord[]>;
+}
+
+/** Joins the hosts of a stage. Rejects with RoceError ERR_ROCE_ARGUMENT for a conduct that makes no sense. */
+export async function openWires(
+  stage: Stage,
+  { wires }: Experiment,
+  spec: CaseSpec,
+  directory: string,
+): Promise<OpenWires> {
+  const bumps: { readonly wire: WireSpec; readonly capture: string; readonly bump: RunningBump }[] = [];
+  const stop = async (): Promise<WireRecord[]> =>
+    Promise.all(
+      bumps.map(async ({ wire: { name, between }, capture, bump }) => {
+        return { name, between, capture, account: await bump.stop() };
+      }),
+    );
+  try {
+    for (const wire of wires) {
+      const [a, b] = wire.between.map((name) => stage.hosts.get(name)?.port.lend(name));
+      if (a === undefined || b === undefined) throw new RangeError(`no hosts for ${wire.name}`);
+      const capture = join(directory, `${wire.name}.pcapng`);
+      const accountPath = join(directory, `${wire.name}.json`);
+      const conduct = conductOf(wire, spec);
+      bumps.push({ wire, capture, bump: await runBump({ a, b, ...conduct, capturePath: capture, accountPath }) });
+      // What the wire was told to do, as `roce bump --rules` takes it.
+      if (conduct.rules !== undefined || conduct.faults !== undefined)
+        writeFileSync(join(directory, `${wire.name}.rules.json`), `${JSON.stringify(conduct, null, 2)}\n`);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}
+
+/** A wire's conduct in a case. */
+export function conductOf(wire: WireSpec, spec: CaseSpec): WireConduct {
+  const { name: _, between: __, ...conduct } = wire;
+  return { ...conduct, ...spec.wires?.[wire.name] };
+}
