@@ -6,7 +6,6 @@
  * with the packet, the length is known, and of our addresses the one is taken with which the ICRC is right. Traffic class, flow
  * label and hop limit are lost; the ICRC does not cover them (ref:wire#3).
  */
-import type { Socket } from 'raw-socket';
 import { IpAddress } from '../../packets/address.ts';
 import { BTH_BYTES } from '../../packets/bth.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
@@ -21,6 +20,7 @@ import {
   IPV6_SOURCE_AT,
 } from '../../packets/ipv6.ts';
 import { ROCE_UDP_PORT, UDP_BYTES, UDP_DEST_PORT_AT } from '../../packets/udp.ts';
+import type { RawSocket } from './raw-socket-module.ts';
 import { EAGAIN_TEXT, SocketMemory, textOf } from './raw-socket-system.ts';
 
 export interface ReceiverOptions {
@@ -57,7 +57,7 @@ export class RawReceiver {
   }
 
   /** Takes over the reading of `socket`, which is of protocol UDP. */
-  attach(socket: Socket, version: 4 | 6): void {
+  attach(socket: RawSocket, version: 4 | 6): void {
     const slots = this.#batch.slots(version === 4 ? 0 : IPV6_BYTES);
     const memory = new SocketMemory(socket);
     this.#memories.push(memory);
@@ -82,7 +82,7 @@ export class RawReceiver {
   }
 
   #read(
-    socket: Socket,
+    socket: RawSocket,
     slots: readonly Buffer[],
     memory: SocketMemory,
     take: (buffer: Buffer, bytes: number, source: string) => void,

@@ -5,11 +5,11 @@
  * kernel fills in total length and checksum, which are right already, and an identification only where it is 0), IPv6 with
  * IPV6_HDRINCL, every bit as written (man 7 raw, man 7 ipv6; seen on 6.18). Both come with a socket of protocol IPPROTO_RAW.
  */
-import type { Socket } from 'raw-socket';
 import { IpAddress } from '../../packets/address.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { IPV4_BYTES, IPV4_DESTINATION_AT, IPV4_ID_AT } from '../../packets/ipv4.ts';
 import { IPV6_BYTES, IPV6_DESTINATION_AT } from '../../packets/ipv6.ts';
+import type { RawSocket } from './raw-socket-module.ts';
 import { EAGAIN_TEXT, EMSGSIZE_TEXT, ENOBUFS_TEXT, textOf } from './raw-socket-system.ts';
 
 export interface SendCounters {
@@ -27,7 +27,7 @@ export class RawSender {
   readonly #mtu: number;
   readonly #counters: SendCounters;
   readonly #writable: () => void;
-  readonly #sockets: { readonly 4: Socket | undefined; readonly 6: Socket | undefined };
+  readonly #sockets: { readonly 4: RawSocket | undefined; readonly 6: RawSocket | undefined };
   readonly #destinations = new DestinationTexts();
   /** A view of the last batch as the package wants it. */
   #buffer: Buffer = Buffer.alloc(0);
@@ -36,7 +36,7 @@ export class RawSender {
   constructor(
     mtu: number,
     counters: SendCounters,
-    sockets: { readonly 4: Socket | undefined; readonly 6: Socket | undefined },
+    sockets: { readonly 4: RawSocket | undefined; readonly 6: RawSocket | undefined },
     writable: () => void,
   ) {
     this.#mtu = mtu;
@@ -77,7 +77,7 @@ export class RawSender {
     return true;
   }
 
-  #refused(socket: Socket, reason: string): boolean {
+  #refused(socket: RawSocket, reason: string): boolean {
     if (reason === EAGAIN_TEXT || reason === ENOBUFS_TEXT) {
       this.#blocked = true;
       socket.resumeSend();
@@ -88,7 +88,7 @@ export class RawSender {
     return true;
   }
 
-  #unblock(socket: Socket): void {
+  #unblock(socket: RawSocket): void {
     socket.pauseSend();
     if (!this.#blocked) return;
     this.#blocked = false;

@@ -5,15 +5,12 @@
  * without complaint when it is the first to do so, and to call back on the wrong thread then. So workers are refused before loading.
  */
 import { isMainThread } from 'node:worker_threads';
-import type Raw from 'raw-socket';
-import type { Socket } from 'raw-socket';
 import { RoceError } from '../../packets/errors.ts';
 import { NET_RAW_REMEDY } from './native-package.ts';
-
-export type RawSocketModule = typeof Raw;
+import type { RawSocket, RawSocketModule } from './raw-socket-module.ts';
 
 /** Every socket that is not closed. */
-const live = new Set<Socket>();
+const live = new Set<RawSocket>();
 
 /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE that says what to install, or where to run */
 export async function loadRawSocket(link: string): Promise<RawSocketModule> {
@@ -21,7 +18,8 @@ export async function loadRawSocket(link: string): Promise<RawSocketModule> {
   if (!isMainThread)
     throw unavailable(`${link}: the package raw-socket works in the main thread only, and this is a worker thread`);
   try {
-    return (await import('raw-socket')).default;
+    const loaded: { readonly default: RawSocketModule } = await import('raw-socket');
+    return loaded.default;
   } catch (cause) {
     const reason = textOf(cause).split('\n')[0] ?? '';
     throw unavailable(`${link}: the package raw-socket cannot be loaded; ${RAW_SOCKET_REMEDY} (${reason})`, cause);
@@ -36,10 +34,10 @@ export interface RawSocketOptions {
 }
 
 /** A socket that is bound to `device` and held until `closeRaw`. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE */
-export function openRaw(raw: RawSocketModule, link: string, options: RawSocketOptions): Socket {
+export function openRaw(raw: RawSocketModule, link: string, options: RawSocketOptions): RawSocket {
   const { IPv4, IPv6 } = raw.AddressFamily;
   const addressFamily = options.version === 4 ? IPv4 : IPv6;
-  let socket: Socket | undefined;
+  let socket: RawSocket | undefined;
   try {
     // The package's own receive buffer, which is never used.
     socket = raw.createSocket({ protocol: options.protocol, addressFamily, bufferSize: 1 });
@@ -56,12 +54,12 @@ export function openRaw(raw: RawSocketModule, link: string, options: RawSocketOp
 }
 
 /** May be called once; afterwards no call may be made on the socket: the package would open a new one, bound to nothing. */
-export function closeRaw(socket: Socket): void {
+export function closeRaw(socket: RawSocket): void {
   if (live.delete(socket)) socket.close();
 }
 
 /** Room for bursts, beyond net.core.rmem_max where this process may. */
-export function enlargeReceiveBuffer(socket: Socket, bytes: number): void {
+export function enlargeReceiveBuffer(socket: RawSocket, bytes: number): void {
   try {
     socket.setOption(SOL_SOCKET, SO_RCVBUFFORCE, bytes);
   } catch {
@@ -71,7 +69,7 @@ export function enlargeReceiveBuffer(socket: Socket, bytes: number): void {
 }
 
 /** Whether the interface is still there. A socket keeps the number of its interface, which names nothing when it has been removed. */
-export function interfaceIsThere(socket: Socket): boolean {
+export function interfaceIsThere(socket: RawSocket): boolean {
   try {
     socket.getOption(SOL_SOCKET, SO_BINDTODEVICE, deviceName, deviceName.length);
     return true;
@@ -82,10 +80,10 @@ export function interfaceIsThere(socket: Socket): boolean {
 
 /** SK_MEMINFO_RMEM_ALLOC and SK_MEMINFO_DROPS of linux/sock_diag.h. */
 export class SocketMemory {
-  readonly #socket: Socket;
+  readonly #socket: RawSocket;
   readonly #words = Buffer.alloc(4 * MEMINFO_WORDS);
 
-  constructor(socket: Socket) {
+  constructor(socket: RawSocket) {
     this.#socket = socket;
   }
 

@@ -11,7 +11,6 @@
  * Down and up again is a cable pulled: packets are refused and counted meanwhile. (The kernel takes IPv6 addresses from an interface that
  * goes down.) An interface that is removed ends the link. Closing ends it at once; what `send` took has gone to the kernel.
  */
-import type { Socket } from 'raw-socket';
 import { IpPrefix } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
 import { Medium } from '../../packets/frame.ts';
@@ -20,6 +19,7 @@ import type { LinkKind } from './kind.ts';
 import type { Link, LinkSink } from './link.ts';
 import { linuxRequirement, netRawRequirement, packageRequirement } from './native-package.ts';
 import { interfaceAddresses, interfaceExists, interfaceMtu, takeInterface } from './netdev.ts';
+import type { RawSocket, RawSocketModule } from './raw-socket-module.ts';
 import { HeldPort } from './raw-socket-port.ts';
 import { RawReceiver } from './raw-socket-receiver.ts';
 import { RawSender, type SendCounters } from './raw-socket-sender.ts';
@@ -32,7 +32,6 @@ import {
   loadRawSocket,
   openRaw,
   RAW_SOCKET_REMEDY,
-  type RawSocketModule,
   unavailable,
 } from './raw-socket-system.ts';
 
@@ -79,7 +78,7 @@ export class RawSocketLink implements Link {
   /** Those of the interface when the link was started. */
   #addresses: readonly string[] | undefined;
   #sink: LinkSink | undefined;
-  #sockets: Socket[] = [];
+  #sockets: RawSocket[] = [];
   #sender: RawSender | undefined;
   #receiver: RawReceiver | undefined;
   #port: HeldPort | undefined;
@@ -145,7 +144,7 @@ export class RawSocketLink implements Link {
 
   #open(raw: RawSocketModule, addresses: readonly string[]): void {
     const ours = addresses.map(addressOf);
-    const open = (protocol: number, version: 4 | 6): Socket | undefined => {
+    const open = (protocol: number, version: 4 | 6): RawSocket | undefined => {
       if (!ours.some((address) => address.version === version)) return undefined;
       const socket = openRaw(raw, this.name, { protocol, version, device: this.#device });
       // The package calls us outside of what Node calls a callback scope.
