@@ -16,7 +16,11 @@ import type { RecvWr, SendWr, WorkCompletion } from '../transport/work.ts';
 import type { AcceptOptions, ConnectOptions } from './connection.ts';
 import type { DeviceCounters } from './device-counters.ts';
 import type { DeviceLimits } from './device-options.ts';
+import type { Link } from './links/link.ts';
 import type { ModifyAttributes, RegMrOptions } from './verbs.ts';
+
+/** What a link says of itself, wherever it runs. */
+export type LinkFacts = Pick<Link, 'name' | 'medium' | 'mtu' | 'addresses' | 'sourcePort' | 'maxUnacked'>;
 
 /** A port that speaks RoCEv2 (ibv_context). */
 export interface RdmaDevice {

@@ -3,10 +3,11 @@
  * the same for who connects and who accepts.
  */
 import type { IpAddress } from '../packets/address.ts';
+import { RoceError } from '../packets/errors.ts';
 import { Access } from '../transport/memory.ts';
 import { QpState } from '../transport/qp-state.ts';
 import type { PathTraits } from './device-options.ts';
-import type { Qp } from './verbs.ts';
+import { Qp } from './verbs.ts';
 
 /** What the two sides have told each other. */
 export interface Agreement {
@@ -32,6 +33,8 @@ export interface Agreement {
  * when there are resources to answer them.
  */
 export function bringToInit(qp: Qp, responderResources: number): void {
+  if (!(qp instanceof Qp))
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'a connection is made of a queue pair of its own device');
   if (qp.state === QpState.Init) return;
   const reading = responderResources > 0 ? Access.RemoteRead | Access.RemoteAtomic : 0;
   qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite | Access.RemoteWrite | reading });

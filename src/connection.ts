@@ -3,6 +3,7 @@ import type { IpAddress } from '../packets/address.ts';
 import { CmRejReason, type CmReq, cmRejReasonName } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import type { CmId, DisconnectCause } from '../transport/cm/index.ts';
+import type { RdmaConnection, RdmaConnectionRequest, RdmaListener } from './api.ts';
 import { AsyncQueue } from './async-queue.ts';
 import type { CmService } from './cm-service.ts';
 import type { PathTraits } from './device-options.ts';
@@ -75,7 +76,7 @@ interface RequestFacts {
 }
 
 /** Somebody wants to connect. */
-export class ConnectionRequest {
+export class ConnectionRequest implements RdmaConnectionRequest {
   readonly id: CmId;
   readonly req: CmReq;
   readonly remoteAddress: IpAddress;
@@ -118,7 +119,7 @@ export class ConnectionRequest {
 }
 
 /** A connected queue pair. */
-export class Connection {
+export class Connection implements RdmaConnection {
   readonly id: CmId;
   readonly qp: Qp;
   readonly remoteAddress: IpAddress;
@@ -153,7 +154,7 @@ export class Connection {
 }
 
 /** Takes requests on a port: `for await (const request of listener)`. */
-export class Listener implements AsyncIterable<ConnectionRequest> {
+export class Listener implements RdmaListener {
   readonly port: number;
   /** For the connection manager. */
   readonly requests = new AsyncQueue<ConnectionRequest>();

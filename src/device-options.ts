@@ -3,6 +3,7 @@ import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
 import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
 import { Medium } from '../packets/frame.ts';
+import type { QpCapabilities } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import type { Host } from './machine.ts';
 
@@ -91,6 +92,23 @@ export function checkTraits({ trafficClass, hopLimit, flowLabel, sourcePort }: P
 function checkRange(name: string, value: number, min: number, max: number): void {
   if (!Number.isInteger(value) || value < min || value > max)
     throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from ${min} to ${max}, not ${value}`);
+}
+
+/** What a queue pair holds: what its maker asked for within the device's limits, defaults for the rest. @throws RoceError ERR_ROCE_ARGUMENT */
+export function qpCapabilities(asked: Partial<QpCapabilities>, limits: DeviceLimits): QpCapabilities {
+  return {
+    maxSendWr: checkedCapability('maxSendWr', asked.maxSendWr ?? 128, limits.maxQpWr),
+    maxRecvWr: checkedCapability('maxRecvWr', asked.maxRecvWr ?? 128, limits.maxQpWr),
+    maxSge: checkedCapability('maxSge', asked.maxSge ?? 4, limits.maxSge),
+    maxInlineData: checkedCapability('maxInlineData', asked.maxInlineData ?? 64, limits.maxInlineData),
+  };
+}
+
+function checkedCapability(name: string, value: number, max: number): number {
+  if (!Number.isInteger(value) || value < 0 || value > max) {
+    throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from 0 to ${max}`);
+  }
+  return value;
 }
 
 export interface DeviceLimits {

@@ -26,13 +26,14 @@ import {
   DEFAULT_LIMITS,
   type DeviceLimits,
   type DeviceOptions,
+  qpCapabilities,
   type VlanOptions,
 } from './device-options.ts';
 import { Gsi } from './gsi.ts';
 import type { Host, Machine } from './machine.ts';
 import { Paths } from './paths.ts';
 import { Scheduler } from './scheduler.ts';
-import { Cq, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
+import { Cq, type CqMaker, makeCq, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
 
 /** IP, UDP, BTH, the longest extended headers and ICRC, as rdma_rxe budgets them (ref:wire#1). */
 const MAX_HEADER_BYTES = 80;
@@ -125,12 +126,12 @@ export class Device implements Machine, RdmaDevice {
     return new Pd(this, this.#nextPd++);
   }
 
-  /** Makes a completion queue with room for `capacity` completions (ibv_create_cq). */
-  createCq(capacity: number): Cq {
+  /** Makes a completion queue with room for `capacity` completions (ibv_create_cq). `make` is for who keeps them elsewhere. */
+  createCq(capacity: number, make: CqMaker = makeCq): Cq {
     this.#demandOpen();
     if (capacity > this.limits.maxCqe)
       throw new RoceError('ERR_ROCE_ARGUMENT', `a completion queue has at most ${this.limits.maxCqe} entries`);
-    const cq = new Cq(capacity, this.#notified);
+    const cq = make(capacity, this.#notified);
     this.#cqs.add(cq);
     return cq;
   }
@@ -163,14 +164,10 @@ export class Device implements Machine, RdmaDevice {
     this.#demandOpen();
     if (this.#qps.size >= this.limits.maxQp)
       throw new RoceError('ERR_ROCE_LIMIT', `all ${this.limits.maxQp} queue pairs are in use`);
-    const { maxQpWr, maxSge, maxInlineData } = this.limits;
-    const capabilities = {
-      maxSendWr: checkedCapability('maxSendWr', init.maxSendWr ?? 128, maxQpWr),
-      maxRecvWr: checkedCapability('maxRecvWr', init.maxRecvWr ?? 128, maxQpWr),
-      maxSge: checkedCapability('maxSge', init.maxSge ?? 4, maxSge),
-      maxInlineData: checkedCapability('maxInlineData', init.maxInlineData ?? 64, maxInlineData),
-    };
+    const capabilities = qpCapabilities(init, this.limits);
     const { sendCq, recvCq } = init;
+    if (!(sendCq instanceof Cq && recvCq instanceof Cq))
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
     const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq };
     const qp = new Qp(this, pd, new QueuePair(identity, capabilities, this.portCounters));
     if (this.#maxUnacked !== undefined) qp.core.config.maxUnacked = this.#maxUnacked;
@@ -365,13 +362,6 @@ export class Device implements Machine, RdmaDevice {
   #freshIova(): bigint {
     return (BigInt(0x10_00 + (this.random.u32() & 0x6f_ff)) << 32n) | BigInt((this.random.u32() & ~0xfff) >>> 0);
   }
-}
-
-function checkedCapability(name: string, value: number, max: number): number {
-  if (!Number.isInteger(value) || value < 0 || value > max) {
-    throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from 0 to ${max}`);
-  }
-  return value;
 }
 
 /** Unicast to us, or a group address. */

@@ -114,6 +114,11 @@ export class Cq extends CompletionQueue implements RdmaCq {
   }
 }
 
+/** Makes a completion queue that adds itself to `notified` when it is to be settled. */
+export type CqMaker = (capacity: number, notified: Cq[]) => Cq;
+
+export const makeCq: CqMaker = (capacity, notified) => new Cq(capacity, notified);
+
 /** The way to a peer, as an address handle names it. What is absent takes the device's default. */
 export interface AddressVector extends PathTraits {
   readonly destination: IpAddress;

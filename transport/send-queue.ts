@@ -156,7 +156,8 @@ function take64(entry: SendEntry, wr: SendWr): void {
 const high32 = (value: bigint): number => (value === 0n ? 0 : Number((value >> 32n) & 0xff_ff_ff_ffn));
 const low32 = (value: bigint): number => (value === 0n ? 0 : Number(value & 0xff_ff_ff_ffn));
 
-function checkSendWr(wr: SendWr, limits: SendLimits): void {
+/** Throws ERR_ROCE_ARGUMENT for a request that no queue pair with these limits takes. */
+export function checkSendWr(wr: SendWr, limits: SendLimits): void {
   if (COMPLETION_OPCODE[wr.opcode] === undefined) {
     throw new RoceError('ERR_ROCE_ARGUMENT', `send opcode ${wr.opcode} is not one an RC queue pair supports`);
   }
