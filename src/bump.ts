@@ -131,10 +131,10 @@ export class Bump {
     this.#arm();
   }
 
-  #flush(side: Side, now: number): void {
+  #flush(side: Side, now: number, until = now): void {
     const [a, b] = this.#sides;
     const far = side === a ? b : a;
-    if (far.started) side.path.flush(now, side.send);
+    if (far.started) side.path.flush(now, side.send, until);
   }
 
   #arm(): void {
@@ -154,7 +154,7 @@ export class Bump {
   }
 
   async #end(error: RoceError | undefined): Promise<void> {
-    if (error === undefined) for (const side of this.#sides) this.#flush(side, Infinity);
+    if (error === undefined) for (const side of this.#sides) this.#flush(side, monotonicNs(), Infinity);
     this.#ended = true;
     this.#alarm.set(Infinity);
     await Promise.all(this.#sides.map(({ link }) => link.close()));

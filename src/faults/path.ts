@@ -112,12 +112,16 @@ export class FaultPath {
     return deadline;
   }
 
-  /** Hands over what is due at `now` (Infinity: all there is); false when the far end did not take all of it. */
-  flush(now: number, take: Taker): boolean {
-    this.#releaseOverdue(now);
+  /**
+   * Hands over what is due; false when the far end did not take all of it.
+   *
+   * @param until what is due by then; Infinity: all there is
+   */
+  flush(now: number, take: Taker, until = now): boolean {
+    this.#releaseOverdue(until);
     const batch = this.#batch;
     for (;;) {
-      if (this.#unsent === batch.count) this.#nextBatch(now);
+      if (this.#unsent === batch.count) this.#nextBatch(until);
       if (batch.count === 0) return true;
       batch.bind(this.#pool);
       const taken = take(batch, this.#unsent);
@@ -168,20 +172,20 @@ export class FaultPath {
     }
   }
 
-  #releaseOverdue(now: number): void {
+  #releaseOverdue(until: number): void {
     for (let i = 0; i < this.#held.length; i++) {
       const held = this.#held[i];
-      if (held === undefined || held.until > now) continue;
+      if (held === undefined || held.until > until) continue;
       this.#events.push(held.until, held.slot);
       this.#held.splice(i--, 1);
     }
   }
 
-  #nextBatch(now: number): void {
+  #nextBatch(until: number): void {
     const batch = this.#batch;
     batch.release(this.#pool);
     this.#unsent = 0;
-    while (batch.count < BATCH_FRAMES && this.#events.size > 0 && this.#events.peekTime() <= now) {
+    while (batch.count < BATCH_FRAMES && this.#events.size > 0 && this.#events.peekTime() <= until) {
       batch.add(this.#events.pop());
     }
   }

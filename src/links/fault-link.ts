@@ -81,7 +81,7 @@ export class FaultLink extends LinkDecorator {
   }
 
   override async close(): Promise<void> {
-    if (!this.#ended) this.outward.flush(Infinity, this.#send);
+    if (!this.#ended) this.outward.flush(monotonicNs(), this.#send, Infinity);
     this.#stop();
     await this.inner.close();
   }

@@ -1,0 +1,384 @@
+/**
+ * Goal: what a rule says happens on the wire between two devices, the protocol repairs it, and capture and account tell the same story.
+ * Method: two devices of ours on unix sockets, a bump between them, all in this process; captures read back by this project and by tshark.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Bump } from '../src/bump.ts';
+import { SimulatedNetwork } from '../src/fabric/index.ts';
+import type { WireFaults, WireRule } from '../src/faults/rule.ts';
+import {
+  Access,
+  type Connection,
+  type Cq,
+  type Device,
+  Medium,
+  type MemoryRegion,
+  type OpenDevice,
+  openDevice,
+  type Qp,
+  WcStatus,
+  WrOpcode,
+} from '../src/index.ts';
+import { QemuLink } from '../src/links/qemu.ts';
+import type { BumpAccount } from '../tools/bump/account.ts';
+import { type RunningBump, runBump } from '../tools/bump/run.ts';
+import { verifyCapture } from '../tools/interop/verify.ts';
+import { batchOf, Collector, frame } from './fabric/support.ts';
+import { type BumpPacket, brief, bumpPackets, framesMatching } from './support/bump-packets.ts';
+
+const PORT = 7471;
+const ALL = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
+/** Eight packets at the path MTU of 1024 that a link MTU of 1500 gives. */
+const MESSAGE_BYTES = 8192;
+/** 4.096 us * 2^13 = 34 ms. */
+const SHORT_TIMEOUT = 13;
+
+let directory = '';
+let sockets = 0;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'rocev2-bump-'));
+});
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+interface StationOptions {
+  readonly faults?: WireFaults;
+  readonly ipVersion?: 4 | 6;
+  readonly trafficClass?: number;
+}
+
+interface Station {
+  readonly running: RunningBump;
+  readonly a: Device;
+  readonly b: Device;
+  readonly capture: string;
+  readonly accountPath: string;
+  close(): Promise<BumpAccount>;
+}
+
+/** Two devices with a bump between them. */
+async function makeStation(rules: readonly WireRule[], { faults = {} }: StationOptions = {}): Promise<Station> {
+  const name = `${sockets++}`;
+  const paths = [join(directory, `${name}a`), join(directory, `${name}b`)] as const;
+  const capture = join(directory, `${name}.pcapng`);
+  const accountPath = join(directory, `${name}.json`);
+  const [a, b] = [new QemuLink({ path: paths[0] }), new QemuLink({ path: paths[1] })];
+  const running = await runBump({ a, b, rules, faults, seed: 7, capturePath: capture, accountPath });
+  const open = (id: 1 | 2): Promise<OpenDevice> =>
+    openDevice({
+      link: `qemu:${paths[id === 1 ? 0 : 1]},connect`,
+      addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`],
+    });
+  const opened = [await open(1), await open(2)] as const;
+  const close = async (): Promise<BumpAccount> => {
+    await Promise.all(opened.map((device) => device.close()));
+    return running.stop();
+  };
+  return { running, a: opened[0].device, b: opened[1].device, capture, accountPath, close };
+}
+
+interface Connected {
+  readonly qp: Qp;
+  readonly cq: Cq;
+  readonly local: MemoryRegion;
+  readonly remote: MemoryRegion;
+  readonly active: Connection;
+}
+
+async function connect({ a, b }: Station, { ipVersion = 4, trafficClass = 0 }: StationOptions): Promise<Connected> {
+  const side = (device: Device) => {
+    const pd = device.allocPd();
+    const cq = device.createCq(64);
+    return { qp: pd.createQp({ sendCq: cq, recvCq: cq }), mr: pd.regMr(MESSAGE_BYTES, { access: ALL }), cq };
+  };
+  const left = side(a);
+  const right = side(b);
+  const listener = b.cm.listen(PORT);
+  const accepting = listener.next().then(({ value, done }) => {
+    if (done === true) throw new Error('the listener was closed');
+    return value.accept({ qp: right.qp });
+  });
+  const address = ipVersion === 4 ? '10.0.0.2' : 'fd00::2';
+  const tunables = { ackTimeout: SHORT_TIMEOUT, trafficClass };
+  const [active] = await Promise.all([a.cm.connect({ address, port: PORT, qp: left.qp, ...tunables }), accepting]);
+  listener.close();
+  return { qp: left.qp, cq: left.cq, local: left.mr, remote: right.mr, active };
+}
+
+/** Posts one work request and awaits its success; the bytes of the two regions must be equal then. */
+async function transfer({ qp, cq, local, remote }: Connected, opcode: 'write' | 'read'): Promise<void> {
+  const [from, to] = opcode === 'write' ? [local, remote] : [remote, local];
+  from.bytes.forEach((_, at) => {
+    from.bytes[at] = (at * 7 + (at >> 8)) & 0xff;
+  });
+  to.bytes.fill(0);
+  qp.postSend({
+    wrId: 1,
+    opcode: opcode === 'write' ? WrOpcode.RdmaWrite : WrOpcode.RdmaRead,
+    sges: [{ mr: local }],
+    remoteAddr: remote.iova,
+    rkey: remote.rkey,
+  });
+  const { value, done } = await cq.next();
+  if (done === true) throw new Error('the device was closed');
+  expect(value.status).toBe(WcStatus.Success);
+  expect(Buffer.compare(to.bytes, from.bytes)).toBe(0);
+}
+
+interface Outcome {
+  readonly account: BumpAccount;
+  readonly packets: readonly BumpPacket[];
+  readonly capture: string;
+}
+
+/** Lets device a transfer once through a bump with these rules. */
+async function run(
+  opcode: 'write' | 'read',
+  rules: readonly WireRule[],
+  options: StationOptions = {},
+): Promise<Outcome> {
+  const station = await makeStation(rules, options);
+  const { capture } = station;
+  let account: BumpAccount;
+  try {
+    const connected = await connect(station, options);
+    await transfer(connected, opcode);
+    await connected.active.disconnect();
+  } finally {
+    account = await station.close();
+  }
+  return { account, packets: await bumpPackets(capture, account), capture };
+}
+
+/** What came in on a side, in order. */
+const sent = ({ packets }: Outcome, side: 'a' | 'b'): string[] =>
+  packets.filter((packet) => packet.side === side && packet.from === side).map(brief);
+
+/** What left towards a side, in order. */
+const arrived = ({ packets }: Outcome, side: 'a' | 'b'): string[] =>
+  packets.filter((packet) => packet.side === side && packet.from !== side).map(brief);
+
+const WRITE = (from: number): string[] =>
+  Array.from({ length: 8 - from }, (_, i) => i + from).map((psn) => {
+    if (psn === 0) return 'WRITE First 0';
+    return psn === 7 ? 'WRITE Last 7' : `WRITE Middle ${psn}`;
+  });
+
+const once = { iteration: 1 } as const;
+
+describe('a bump between two devices', () => {
+  it('forwards everything in order when nothing is to be done, and learns the connection', async () => {
+    const outcome = await run('write', []);
+    expect(arrived(outcome, 'b')).toEqual(WRITE(0));
+    expect(sent(outcome, 'a')).toEqual(WRITE(0));
+    expect(outcome.account).toMatchObject({ events: [], connections: [{ connection: 1, learnt: 'cm' }] });
+    const { frames, forwarded } = outcome.account.directions['a-to-b'];
+    expect(forwarded).toBe(frames);
+    expect(outcome.packets.every(({ comment }) => comment === '')).toBe(true);
+  });
+
+  it('drops the third packet of a WRITE once: NAK, go-back-N, and the WRITE completes', async () => {
+    const outcome = await run('write', [{ name: 'third', on: { opcode: 'write', psn: 2, ...once }, do: 'drop' }]);
+    expect(arrived(outcome, 'b').slice(0, 2)).toEqual(WRITE(0).slice(0, 2));
+    expect(arrived(outcome, 'b')).toEqual([...WRITE(0).filter((_, psn) => psn !== 2), ...WRITE(2)]);
+    expect(sent(outcome, 'b')).toEqual(['NAK 0x60 2', 'ACK 7']);
+    expect(outcome.account.rules).toMatchObject([{ name: 'third', matches: 1, applied: 1 }]);
+  });
+
+  it('drops the first repetition too, when told so by iteration', async () => {
+    const rules: WireRule[] = [1, 2].map((iteration) => ({ on: { opcode: 'write', psn: 2, iteration }, do: 'drop' }));
+    const outcome = await run('write', rules);
+    expect(sent(outcome, 'a').filter((name) => name === 'WRITE Middle 2')).toHaveLength(3);
+    expect(outcome.account.events.map(({ iteration }) => iteration)).toEqual([1, 2]);
+  });
+
+  it('drops a middle packet of a READ response, which the requester asks for again', async () => {
+    const outcome = await run('read', [{ on: { opcode: 'read-response', psn: 3, ...once }, do: 'drop' }]);
+    expect(sent(outcome, 'a')).toEqual(['READ 0 +8192', 'READ 3 +5120']);
+    expect(outcome.account.events).toMatchObject([{ direction: 'b-to-a', relativePsn: 3, iteration: 1 }]);
+  });
+
+  it('corrupts a packet, which is dropped for its ICRC and sent again', async () => {
+    const outcome = await run('write', [{ on: { opcode: 'write', psn: 4, ...once }, do: 'corrupt' }]);
+    expect(sent(outcome, 'b')).toEqual(['NAK 0x60 4', 'ACK 7']);
+    expect(arrived(outcome, 'b').length).toBe(8 + 4);
+  });
+
+  it('duplicates a packet, and the copy changes nothing', async () => {
+    const outcome = await run('write', [{ on: { opcode: 'RC RDMA WRITE First' }, do: 'duplicate', copies: 2 }]);
+    expect(arrived(outcome, 'b').slice(0, 4)).toEqual([
+      'WRITE First 0',
+      'WRITE First 0',
+      'WRITE First 0',
+      'WRITE Middle 1',
+    ]);
+    expect(outcome.account.events).toMatchObject([{ out: { length: 3 } }]);
+  });
+
+  it('holds a packet back until others have passed', async () => {
+    const outcome = await run('write', [{ on: { opcode: 'write', psn: 1, ...once }, do: 'reorder', behind: 3 }]);
+    expect(arrived(outcome, 'b').slice(0, 5)).toEqual([0, 2, 3, 4, 1].map((psn) => WRITE(0)[psn]));
+  });
+
+  it('delays a packet by real time', async () => {
+    const rule: WireRule = { on: { opcode: 'write', psn: 7, ...once }, do: 'delay', delayNs: 5e6 };
+    const outcome = await run('write', [rule]);
+    const [event] = outcome.account.events;
+    const [entered, left] = [event?.in, event?.out?.[0]].map((number) =>
+      outcome.packets.find(({ frame: found }) => found === number),
+    );
+    expect((left ?? raise()).seconds - (entered ?? raise()).seconds).toBeGreaterThanOrEqual(0.005);
+    expect(arrived(outcome, 'b')).toEqual(WRITE(0));
+  });
+
+  it('releases a packet held back when no other comes', async () => {
+    const rule: WireRule = { on: { opcode: 'write', psn: 7, ...once }, do: 'reorder', delayNs: 3e6 };
+    const outcome = await run('write', [rule]);
+    expect(outcome.account.events).toMatchObject([{ out: { length: 1 } }]);
+  });
+
+  it('rewrites a field and makes the ICRC right again, so that the receiver believes it', async () => {
+    const rule: WireRule = { on: { opcode: 'write', psn: 3, ...once }, do: 'rewrite', set: { 'bth.psnOffset': 1 } };
+    const outcome = await run('write', [rule]);
+    expect(arrived(outcome, 'b').slice(2, 5)).toEqual(['WRITE Middle 2', 'WRITE Middle 4', 'WRITE Middle 4']);
+    expect(sent(outcome, 'b')).toEqual(['NAK 0x60 3', 'ACK 7']);
+  });
+
+  it('marks packets of an ECN-capable flow CE, and no others', async () => {
+    const rule: WireRule = { on: { opcode: 'write' }, do: 'mark-ce', times: 3 };
+    const { account, packets } = await run('write', [rule], { trafficClass: 2 });
+    const marked = packets.filter(({ side, ecn }) => side === 'b' && ecn === 3);
+    expect(marked.map(brief)).toEqual(WRITE(0).slice(0, 3));
+    expect(account.rules).toMatchObject([{ applied: 3, impossible: 0 }]);
+    const plain = await run('write', [rule]);
+    expect(plain.account.rules).toMatchObject([{ applied: 0, impossible: 8 }]);
+    expect(plain.account.events).toEqual([]);
+  });
+
+  it('works on IPv6 as well', async () => {
+    const outcome = await run('write', [{ on: { opcode: 'write', psn: 2, ...once }, do: 'drop' }], { ipVersion: 6 });
+    expect(outcome.account.connections).toMatchObject([{ learnt: 'cm', a: { address: 'fd00::1' } }]);
+    expect(sent(outcome, 'b')).toEqual(['NAK 0x60 2', 'ACK 7']);
+  });
+
+  it('loses, duplicates and damages by chance, and the same bytes arrive all the same', async () => {
+    const faults = { aToB: { loss: 0.1, duplicate: 0.1, reorder: 0.1, reorderDelayNs: 2e6 }, bToA: { loss: 0.1 } };
+    const { account } = await run('write', [], { faults });
+    const { frames, dropped } = account.directions['a-to-b'];
+    expect(account.events.length).toBeGreaterThan(0);
+    expect(frames).toBeGreaterThan(dropped);
+  });
+});
+
+describe('the capture and the account of a bump', () => {
+  it('name the same frames', async () => {
+    const { account, capture, packets } = await run('write', [
+      { name: 'gone', on: { opcode: 'write', psn: 2, ...once }, do: 'drop' },
+      { name: 'twice', on: { opcode: 'write', psn: 5, ...once }, do: 'duplicate' },
+      { name: 'late', on: { opcode: 'ack' }, do: 'delay', delayNs: 1e6 },
+    ]);
+    const byNumber = new Map(packets.map((packet) => [packet.frame, packet]));
+    expect(account.events.length).toBeGreaterThanOrEqual(3);
+    for (const event of account.events) {
+      const seen = [event.in ?? 0, ...(event.out ?? [])].map((frame) => byNumber.get(frame) ?? raise());
+      for (const packet of seen) {
+        expect(packet.psn).toBe(event.relativePsn);
+        expect(packet.connection).toBe(event.connection);
+        expect(packet.comment).toContain(event.action);
+        expect(packet.comment).toContain(`iteration ${event.iteration}`);
+      }
+      expect(seen[0]?.side).toBe(event.direction === 'a-to-b' ? 'a' : 'b');
+      expect(new Set(seen.slice(1).map(({ side }) => side))).toEqual(
+        new Set(event.action.startsWith('dropped') ? [] : [event.direction === 'a-to-b' ? 'b' : 'a']),
+      );
+    }
+    const touched = account.events.flatMap((event) => [event.in ?? 0, ...(event.out ?? [])]);
+    expect(await framesMatching(capture, 'frame.comment')).toEqual(touched.toSorted((x, y) => x - y));
+    expect((await verifyCapture(capture)).faults).toEqual([]);
+  });
+
+  it('are written when the bump is stopped, once', async () => {
+    const station = await makeStation([]);
+    const [first, second] = await Promise.all([station.close(), station.running.stop()]);
+    expect(second).toBe(first);
+    expect(JSON.parse(readFileSync(station.accountPath, 'utf8'))).toEqual(first);
+    expect(await station.running.closed).toBeUndefined();
+  });
+});
+
+describe('Bump', () => {
+  it('refuses links that are not Ethernet, and rules that make no sense, by name', () => {
+    const [a, b] = [new QemuLink({ path: '/nonexistent/a' }), new QemuLink({ path: '/nonexistent/b' })];
+    const ip = new SimulatedNetwork({ medium: Medium.Ip }).attach('ip');
+    expect(() => new Bump({ a, b: ip })).toThrow(/^ip carries no Ethernet frames/);
+    const rules = [{ name: 'x', on: { opcode: 'wrote' }, do: 'drop' }] as const;
+    expect(() => new Bump({ a, b, rules })).toThrow(/^rule 1 \(x\): on\.opcode is "wrote"/);
+    expect(() => new Bump({ a, b, faults: { aToB: { loss: 2 } } })).toThrow(/^fault loss is 2/);
+  });
+
+  it('rejects when a link cannot be had, and closes the other', async () => {
+    const path = join(directory, 'lonely');
+    const bump = new Bump({ a: new QemuLink({ path }), b: new QemuLink({ path: '/nonexistent/b' }) });
+    await expect(bump.start()).rejects.toMatchObject({ code: 'ERR_ROCE_LINK_UNAVAILABLE' });
+    const again = new QemuLink({ path });
+    await again.start(new Collector());
+    await again.close();
+  });
+
+  it('ends with the reason when a link is lost', async () => {
+    const paths = [join(directory, 'lost-a'), join(directory, 'lost-b')] as const;
+    const far = new QemuLink({ path: paths[0] });
+    await far.start(new Collector());
+    const bump = new Bump({ a: new QemuLink({ path: paths[0], connect: true }), b: new QemuLink({ path: paths[1] }) });
+    await bump.start();
+    await far.close();
+    expect((await bump.closed)?.code).toBe('ERR_ROCE_CLOSED');
+    await bump.close();
+  });
+
+  it('keeps what a slow side does not take, up to a bound, and drops the rest as overflow', async () => {
+    // A simulated network moves only when told: 8 frames fill it.
+    const slow = new SimulatedNetwork({ maxFrames: 8 });
+    const fast = new SimulatedNetwork();
+    const bump = new Bump({ a: fast.attach('a'), b: slow.attach('b'), capacity: 20 });
+    await bump.start();
+    const [sender, receiver] = [fast.attach('sender'), slow.attach('receiver')];
+    const sink = new Collector();
+    await sender.start(new Collector());
+    await receiver.start(sink);
+    for (let tag = 0; tag < 64; tag++) sender.send(batchOf(frame(1, 2, tag)), 0);
+    fast.deliverDue(1e9);
+    expect(bump.counters['a-to-b']).toMatchObject({ frames: 64, forwarded: 8, overflow: 44, dropped: 44 });
+    for (let time = 1e4; time < 2e5; time += 1e4) slow.deliverDue(time);
+    expect(sink.tags).toEqual(Array.from({ length: 20 }, (_, tag) => tag));
+    await bump.close();
+  });
+
+  it('forwards what is not RoCE, in both directions, and drops what is too long for the other side', async () => {
+    const wide = new SimulatedNetwork();
+    const narrow = new SimulatedNetwork();
+    const bump = new Bump({ a: wide.attach('a', { mtu: 9000 }), b: narrow.attach('b') });
+    await bump.start();
+    const [left, right] = [wide.attach('left', { mtu: 9000 }), narrow.attach('right')];
+    const sinks = [new Collector(), new Collector()] as const;
+    await left.start(sinks[0]);
+    await right.start(sinks[1]);
+    left.send(batchOf(frame(1, 2, 7), frame(1, 2, 8, 4000), frame(1, 2, 9)), 0);
+    right.send(batchOf(frame(2, 1, 5)), 0);
+    for (let time = 1e4; time < 1e5; time += 1e4) {
+      wide.deliverDue(time);
+      narrow.deliverDue(time);
+    }
+    expect([sinks[0].tags, sinks[1].tags]).toEqual([[5], [7, 9]]);
+    expect(bump.counters['a-to-b'].oversize).toBe(1);
+    await bump.close();
+  });
+});
+
+function raise(): never {
+  throw new Error('no such frame in the capture');
+}
