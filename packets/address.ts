@@ -37,7 +37,11 @@ export class IpAddress {
       return IpAddress.#fromByteArray(ipaddr.IPv4.parse(text).toByteArray());
     // ipaddr.js takes the deprecated "::10.0.0.1" for ::ffff:10.0.0.1, which is another address: refused rather than guessed.
     const compatible = text.startsWith('::') && ipaddr.IPv4.isValidFourPartDecimal(text.slice(2));
-    if (compatible || text.includes('%') || !ipaddr.IPv6.isValid(text)) {
+    if (text.includes('%')) {
+      const why = 'an address on the wire has no zone; which interface is meant, the link says';
+      throw new RoceError('ERR_ROCE_ADDRESS', `not an IPv4 or IPv6 address: ${JSON.stringify(text)}: ${why}`);
+    }
+    if (compatible || !ipaddr.IPv6.isValid(text)) {
       throw new RoceError('ERR_ROCE_ADDRESS', `not an IPv4 or IPv6 address: ${JSON.stringify(text)}`);
     }
     return IpAddress.#fromByteArray(ipaddr.IPv6.parse(text).toByteArray());

@@ -7,7 +7,17 @@
  * sees to the first two for every command.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Device, IpAddress, IpPrefix, Medium, parseMac, RoceError } from '../src/index.ts';
+import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
+import {
+  type Device,
+  IpAddress,
+  IpPrefix,
+  Medium,
+  type PathTraits,
+  parseMac,
+  RoceError,
+  type VlanOptions,
+} from '../src/index.ts';
 import { type CaptureSink, type Link, linkUsage, openLink } from '../src/links/index.ts';
 import { type OpenDevice, type OpenDeviceOptions, openDevice } from '../src/open.ts';
 import { CaptureFile } from './capture-file.ts';
@@ -19,6 +29,14 @@ export interface LinkFlags {
   readonly mac?: string;
   readonly mtu?: number;
   readonly gateway?: string;
+  readonly neighbour?: readonly { readonly address: string; readonly mac: string }[];
+  readonly vlan?: VlanOptions;
+  readonly dscp?: number;
+  readonly ecn?: number;
+  readonly trafficClass?: number;
+  readonly hopLimit?: number;
+  readonly flowLabel?: number;
+  readonly sourcePort?: number;
   readonly write?: string;
 }
 
@@ -44,11 +62,46 @@ export function addLinkOptions(command: Command, { optional = false } = {}): Com
     )
     .option('--gateway <address>', 'router for addresses that are not on our subnets', parser(address))
     .option('--write <file>', 'write all frames to a pcapng file');
+  addEthernetOptions(command);
+  addPathOptions(command);
   return command.hook('preAction', () => {
     const { link, ip } = command.opts<Partial<LinkFlags>>();
     if (link !== undefined && ip === undefined && openLink(link).addresses === undefined)
       command.error(`error: ${link} has no addresses of its own: --ip is required`);
   });
+}
+
+function addEthernetOptions(command: Command): void {
+  command
+    .addOption(
+      new Option(
+        '--neighbour <address=mac>',
+        'MAC address of a neighbour, which is then never asked for; may be repeated; Ethernet links only',
+      ).argParser(collect(neighbour)),
+    )
+    .option('--vlan <id[:priority]>', 'the VLAN to be on: tags all frames, hears no others; Ethernet links only', vlan);
+}
+
+function addPathOptions(command: Command): void {
+  command
+    .addOption(new Option('--dscp <number>', 'DSCP of our packets, such as 26').argParser(integer(0, 63)))
+    .addOption(new Option('--ecn <number>', 'ECN of our packets: 0 none, 1 ECT(1), 2 ECT(0)').argParser(integer(0, 2)))
+    .addOption(
+      new Option('--traffic-class <number>', 'both in one byte: DSCP * 4 + ECN')
+        .argParser(integer(0, 255))
+        .conflicts(['dscp', 'ecn']),
+    )
+    .option('--hop-limit <number>', 'hop limit or TTL of our packets (default: 64)', integer(1, 255))
+    .option(
+      '--flow-label <number>',
+      'flow label of our connections, which also gives their source port (default: a random one for the port, 0 in headers)',
+      integer(0, MAX_FLOW_LABEL),
+    )
+    .option(
+      '--source-port <number>',
+      'UDP source port of our connections (default: one for each, 49152 .. 65535)',
+      integer(1, 0xff_ff),
+    );
 }
 
 /**
@@ -129,10 +182,10 @@ export function parser<T>(parse: (text: string) => T): (text: string) => T {
   };
 }
 
-/** A parser for a whole number in decimal within bounds. */
+/** A parser for a whole number within bounds, in decimal or as `0x...`. */
 export function integer(min: number, max: number): (text: string) => number {
   return (text) => {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    const value = /^(?:\d{1,15}|0x[0-9a-f]{1,12})$/i.test(text) ? Number(text) : Number.NaN;
     if (!(value >= min && value <= max))
       throw new InvalidArgumentError(`a whole number from ${min} to ${max} is expected`);
     return value;
@@ -141,13 +194,30 @@ export function integer(min: number, max: number): (text: string) => number {
 
 export const parseAddress = parser(IpAddress.parse);
 
-function deviceOptions({ link, ip, mac, mtu, gateway }: LinkFlags): OpenDeviceOptions {
+function deviceOptions(flags: LinkFlags): OpenDeviceOptions {
+  const { link, ip, mac, mtu, gateway, neighbour, vlan } = flags;
   return {
     link,
     ...(ip === undefined ? {} : { addresses: ip }),
     ...(mac === undefined ? {} : { mac }),
     ...(mtu === undefined ? {} : { mtu }),
     ...(gateway === undefined ? {} : { gateway }),
+    ...(neighbour === undefined ? {} : { neighbours: neighbour }),
+    ...(vlan === undefined ? {} : { vlan }),
+    path: pathOf(flags),
+  };
+}
+
+/** What was chosen of a path; nothing for what was not. */
+function pathOf(flags: Partial<LinkFlags>): PathTraits {
+  const { dscp, ecn, hopLimit, flowLabel, sourcePort } = flags;
+  const both = dscp === undefined && ecn === undefined ? undefined : ((dscp ?? 0) << 2) | (ecn ?? 0);
+  const trafficClass = flags.trafficClass ?? both;
+  return {
+    ...(trafficClass === undefined ? {} : { trafficClass }),
+    ...(hopLimit === undefined ? {} : { hopLimit }),
+    ...(flowLabel === undefined ? {} : { flowLabel }),
+    ...(sourcePort === undefined ? {} : { sourcePort }),
   };
 }
 
@@ -157,7 +227,25 @@ const macAddress = (text: string): string => parseMac(text) && text;
 /** Makes the link without starting it, which does nothing to the world. */
 const link = (text: string): string => openLink(text) && text;
 
-function collect(parse: (text: string) => string): (text: string, previous: readonly string[] | undefined) => string[] {
+/** ADDRESS=MAC. */
+function neighbour(text: string): { address: string; mac: string } {
+  const [address = '', mac = '', ...rest] = text.split('=');
+  if (mac === '' || rest.length > 0)
+    throw new RoceError('ERR_ROCE_ADDRESS', 'an address, an equals sign and a MAC address are expected');
+  IpAddress.parse(address);
+  parseMac(mac);
+  return { address, mac };
+}
+
+/** ID or ID:PRIORITY. */
+function vlan(text: string): VlanOptions {
+  const [id = '', priority, ...rest] = text.split(':');
+  if (rest.length > 0) throw new InvalidArgumentError('an id, or an id, a colon and a priority are expected');
+  const parsed = integer(1, 4094)(id);
+  return priority === undefined ? { id: parsed } : { id: parsed, priority: integer(0, 7)(priority) };
+}
+
+function collect<T>(parse: (text: string) => T): (text: string, previous: readonly T[] | undefined) => T[] {
   const checked = parser(parse);
   return (text, previous = []) => [...previous, checked(text)];
 }

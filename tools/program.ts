@@ -41,6 +41,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./devinfo/main.ts')).devinfoCommand(),
   },
   {
+    name: 'links',
+    description: 'list the links this machine can be used with, and what the others lack here',
+    load: async () => (await import('./links/command.ts')).linksCommand(),
+  },
+  {
     name: 'experiment',
     description: 'hosts, wires, commands and what must be seen, from a file',
     load: async () => (await import('./experiment/command.ts')).experimentCommand(),

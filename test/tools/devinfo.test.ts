@@ -30,6 +30,21 @@ it('prints the short form as ibv_devinfo does', () => {
   expect(describeDevice(device, { version: '1.2.3' }).join('\n')).toBe(SHORT);
 });
 
+it('prints the VLAN, and in the verbose form what the device puts into packets', () => {
+  const path = { trafficClass: 0x6a, hopLimit: 3, flowLabel: 0xabc, sourcePort: 50_000 };
+  const device = addDevice(makeWorld(), 1, { vlan: { id: 5, priority: 3 }, path });
+  const short = describeDevice(device, { version: '1.2.3' });
+  expect(short.slice(-3)).toEqual(['\t\t\tlink_layer:\t\tEthernet', '\t\t\tvlan:\t\t\t5 (priority 3)', '']);
+  expect(describeDevice(device, { version: '1.2.3', verbose: true })).toEqual(
+    expect.arrayContaining([
+      '\t\t\ttraffic_class:\t\t0x6a (DSCP 26, ECN 2)',
+      '\t\t\thop_limit:\t\t3',
+      '\t\t\tflow_label:\t\t0x00abc',
+      '\t\t\tudp_sport:\t\t50000',
+    ]),
+  );
+});
+
 it('prints limits and the GID table in the verbose form', () => {
   const device = addDevice(makeWorld(), 1, { mtu: 4200, limits: { maxQp: 10 } });
   const lines = describeDevice(device, { version: '1.2.3', verbose: true });

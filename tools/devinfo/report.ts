@@ -3,8 +3,10 @@
  * transports' limits, offloads) is left out rather than printed as zero; what the standard fixes is printed as it fixes it.
  */
 import { Medium } from '../../packets/frame.ts';
-import { type Device, type IpPrefix, RoceError } from '../../src/index.ts';
+import { type Device, type IpPrefix, RoceError, type VlanOptions } from '../../src/index.ts';
 import { MAX_MESSAGE_BYTES } from '../../transport/index.ts';
+
+type Entry = readonly [string, string | number];
 
 export interface DevinfoOptions {
   readonly version: string;
@@ -70,6 +72,7 @@ function portLines(device: Device): string[] {
       ['port_lid', '0'],
       ['port_lmc', '0x00'],
       ['link_layer', link],
+      ...(device.vlan === undefined ? [] : [['vlan', vlanText(device.vlan)] as const]),
     ]),
   ];
 }
@@ -80,7 +83,28 @@ function verbosePortLines(device: Device): string[] {
     ['pkey_tbl_len', '1'],
     ['gid_tbl_len', device.addresses.length],
     ['phys_state', 'LINK_UP (5)'],
+    ...pathEntries(device),
   ]);
+}
+
+/** What this device was told to put into packets; ibv_devinfo has no lines for it. */
+function pathEntries(device: Device): Entry[] {
+  const { trafficClass, hopLimit, flowLabel, sourcePort } = device.paths.traits({});
+  const entries: (readonly [string, string | number | undefined])[] = [
+    ['traffic_class', trafficClass === undefined ? undefined : classText(trafficClass)],
+    ['hop_limit', hopLimit],
+    ['flow_label', flowLabel === undefined ? undefined : `0x${flowLabel.toString(16).padStart(5, '0')}`],
+    ['udp_sport', sourcePort],
+  ];
+  return entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+}
+
+function vlanText({ id, priority = 0 }: VlanOptions): string {
+  return `${id} (priority ${priority})`;
+}
+
+function classText(trafficClass: number): string {
+  return `0x${trafficClass.toString(16).padStart(2, '0')} (DSCP ${trafficClass >> 2}, ECN ${trafficClass & 3})`;
 }
 
 /** The table of GIDs holds the device's addresses in their order; one of version 4 is printed as the GID that maps it. */
@@ -90,7 +114,7 @@ function gidLine({ address }: IpPrefix, index: number): string {
 }
 
 /** Lines of name and value, the values in one column `width` places after the indentation; tabs are 8 places wide. */
-function attributes(tabs: number, width: number, entries: readonly (readonly [string, string | number])[]): string[] {
+function attributes(tabs: number, width: number, entries: readonly Entry[]): string[] {
   return entries.map(([name, value]) => {
     const gap = Math.max(1, Math.ceil((width - name.length - 1) / 8));
     return `${'\t'.repeat(tabs)}${name}:${'\t'.repeat(gap)}${value}`;

@@ -27,7 +27,7 @@ describe('the help of roce', () => {
   it('lists every command', async () => {
     const { code, stdout } = await runRoce('--help');
     expect(code).toBe(0);
-    for (const name of ['demo', 'rping', 'dump', 'lab', 'devinfo'])
+    for (const name of ['demo', 'rping', 'dump', 'lab', 'devinfo', 'links'])
       expect(stdout).toMatch(new RegExp(`^  ${name} `, 'm'));
   });
 
@@ -81,6 +81,26 @@ describe('a command line that makes no sense is one line and exit code 2', () =>
     [
       ['devinfo', ...WIRE, '--mac', '1:2'],
       "roce devinfo: option '--mac <address>' argument '1:2' is invalid. not a MAC address: \"1:2\"",
+    ],
+    [
+      ['devinfo', ...WIRE, '--vlan', '5:8'],
+      "roce devinfo: option '--vlan <id[:priority]>' argument '5:8' is invalid. a whole number from 0 to 7 is expected",
+    ],
+    [
+      ['devinfo', ...WIRE, '--neighbour', '10.0.0.2'],
+      "roce devinfo: option '--neighbour <address=mac>' argument '10.0.0.2' is invalid. an address, an equals sign and a MAC address are expected",
+    ],
+    [
+      ['devinfo', ...WIRE, '--ecn', '3'],
+      "roce devinfo: option '--ecn <number>' argument '3' is invalid. a whole number from 0 to 2 is expected",
+    ],
+    [
+      ['devinfo', ...WIRE, '--traffic-class', '2', '--ecn', '2'],
+      "roce devinfo: option '--traffic-class <number>' cannot be used with option '--ecn <number>'",
+    ],
+    [
+      ['rping', '-c', '-a', 'fe80::1%eth0', ...WIRE],
+      expect.stringMatching(/"fe80::1%eth0": an address on the wire has no zone/),
     ],
     [
       ['devinfo', '--link', 'carrier-pigeon:1', '--ip', '10.0.0.1/24'],
