@@ -303,7 +303,8 @@ export class Device implements Machine, RdmaDevice {
     this.portCounters.rcvdPkts += 1;
     const { destQpn } = frame;
     if (destQpn === GSI_QPN) {
-      this.gsi.handleFrame(now, frame);
+      // The connection manager looks at the clock for itself: data earlier in this batch may have told it a later time.
+      this.gsi.handleFrame(this.now(), frame);
       return;
     }
     const qp = this.#qps.get(destQpn);
