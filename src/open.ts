@@ -9,6 +9,7 @@ import { monotonicNs } from './clock.ts';
 import { Device } from './device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './device-options.ts';
 import { Driver } from './driver.ts';
+import { type FaultOptions, withFaults } from './links/fault-link.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink } from './links/index.ts';
 
 export interface OpenDeviceOptions {
@@ -32,6 +33,8 @@ export interface OpenDeviceOptions {
   readonly limits?: Partial<DeviceLimits>;
   /** Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need. */
   readonly captureSink?: CaptureSink | ((link: Link) => CaptureSink);
+  /** Faults on the wire, by rule or by chance; we are end a. They are beyond the capture, which sees what the device sends and gets. */
+  readonly faults?: FaultOptions;
 }
 
 export interface OpenDevice {
@@ -46,12 +49,13 @@ export interface OpenDevice {
 /**
  * Opens a device; when it resolves, frames can be sent.
  *
- * @throws RoceError ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT for bad options, ERR_ROCE_LINK_UNAVAILABLE for a wire that is not to be had
+ * @throws RoceError ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT for bad options (rules of faults by name), ERR_ROCE_LINK_UNAVAILABLE for a wire that is not to be had
  */
 export async function openDevice(options: OpenDeviceOptions): Promise<OpenDevice> {
   const { mtu } = options;
   const mac = options.mac === undefined ? randomMac() : checkedMac(options.mac);
-  const link = captured(openLink(options.link, mtu === undefined ? {} : { mtu }), options.captureSink);
+  const wire = openLink(options.link, mtu === undefined ? {} : { mtu });
+  const link = captured(options.faults === undefined ? wire : withFaults(wire, options.faults), options.captureSink);
   const addresses = addressesFor(link, options.addresses);
   const driver = new Driver(link);
   const device = new Device({
