@@ -1,10 +1,9 @@
 /**
- * Whether a package with compiled code can be loaded, and the privilege such links need, as requirements.
+ * Whether a package with compiled code can be loaded, and the system it is for, as requirements.
  * Never loads the package in this process: these packages are not context aware, so that the first load decides for the whole process
  * (ref:platform#2). A process of its own tries instead, and says why not.
  */
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Requirement } from './kind.ts';
 
@@ -27,11 +26,6 @@ export function linuxRequirement(): Requirement {
   return { what: 'Linux', met: process.platform === 'linux', remedy: 'use a link that this system has, such as udp6' };
 }
 
-/** CAP_NET_RAW among the effective capabilities of this process. */
-export function netRawRequirement(): Requirement {
-  return { what: 'the privilege CAP_NET_RAW', met: hasCapability(CAP_NET_RAW), remedy: NET_RAW_REMEDY };
-}
-
 /** What to do when the kernel refuses a raw or packet socket. */
 export const NET_RAW_REMEDY = 'run as root, or give it to node with setcap cap_net_raw+ep';
 
@@ -46,15 +40,4 @@ function loadElsewhere(path: string): Promise<string> {
   });
 }
 
-/** man 5 proc_pid_status, man 7 capabilities. */
-function hasCapability(bit: number): boolean {
-  try {
-    const [, mask = '0'] = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
-    return ((BigInt(`0x${mask}`) >> BigInt(bit)) & 1n) === 1n;
-  } catch {
-    return false;
-  }
-}
-
-const CAP_NET_RAW = 13;
 const PROBE_TIMEOUT_MS = 10_000;

@@ -16,9 +16,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { RoceError } from '../../packets/errors.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
+import { capabilityRequirement } from './capability.ts';
 import type { LinkKind } from './kind.ts';
 import type { Link, LinkSink } from './link.ts';
-import { linuxRequirement, NET_RAW_REMEDY, netRawRequirement, packageRequirement } from './native-package.ts';
+import { linuxRequirement, NET_RAW_REMEDY, packageRequirement } from './native-package.ts';
 import { interfaceExists, interfaceMtu, takeInterface } from './netdev.ts';
 import { isPcapReport } from './pcap-protocol.ts';
 import { StreamConnection } from './stream-connection.ts';
@@ -53,7 +54,11 @@ export const pcapKind: LinkKind = {
   summary: 'any Ethernet interface, through libpcap; CAP_NET_RAW',
   medium: Medium.Ethernet,
   ecn: true,
-  requirements: async () => [linuxRequirement(), await packageRequirement('cap', CAP_REMEDY), netRawRequirement()],
+  requirements: async () => [
+    linuxRequirement(),
+    await packageRequirement('cap', CAP_REMEDY),
+    capabilityRequirement('CAP_NET_RAW'),
+  ],
   open: (spec) => {
     const mtu = spec.takeMtu();
     return new PcapLink({ device: takeInterface(spec), ...(mtu === undefined ? {} : { mtu }) });

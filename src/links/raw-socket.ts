@@ -15,9 +15,10 @@ import { IpPrefix } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
+import { capabilityRequirement } from './capability.ts';
 import type { LinkKind } from './kind.ts';
 import type { Link, LinkSink } from './link.ts';
-import { linuxRequirement, netRawRequirement, packageRequirement } from './native-package.ts';
+import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { interfaceAddresses, interfaceExists, interfaceMtu, takeInterface } from './netdev.ts';
 import type { RawSocket, RawSocketModule } from './raw-socket-module.ts';
 import { HeldPort } from './raw-socket-port.ts';
@@ -60,7 +61,7 @@ export const rawSocketKind: LinkKind = {
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('raw-socket', RAW_SOCKET_REMEDY),
-    netRawRequirement(),
+    capabilityRequirement('CAP_NET_RAW'),
   ],
   open: (spec) => {
     const mtu = spec.takeMtu();
