@@ -1,11 +1,14 @@
 /**
- * `npm run interop`: real rdma_rxe guests against this stack. Prints a table, keeps a capture of every case, and exits with
- * 1 when a case failed, 2 for a bad command line, 3 when the lab cannot run here.
+ * `npm run interop`: real rdma_rxe guests against this stack. The matrix is experiments (`experiments/interop-*.json`), each
+ * with every kernel and path MTU. Prints a table, keeps captures, logs and reports, and exits with 1 when a case failed, 2 for a bad command line, 3 when the lab cannot run here.
  */
 import { resolve } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
 import { RoceError } from '../src/index.ts';
-import { type CaseResult, plan, StationKeeper } from './interop/matrix.ts';
+import { interopMatrix } from './experiment/matrix.ts';
+import { type CaseResult, failuresOf, runExperiment } from './experiment/run.ts';
+import { Stages } from './experiment/stage.ts';
+import type { CaseSpec } from './experiment/types.ts';
 import { buildImage } from './lab/image.ts';
 import { labAvailable } from './lab/probe.ts';
 import { KERNELS, type KernelLabel } from './lab/recipe.ts';
@@ -27,7 +30,7 @@ async function main(): Promise<number> {
     .addOption(new Option('--kernel <label...>', 'kernels to run').choices([...KERNELS]))
     .option('--all', 'fail when any kernel of the lab cannot be had, the newest included')
     .option('--only <text>', 'cases whose name contains this text')
-    .option('--out <folder>', 'where captures are kept', 'interop-out')
+    .option('--out <folder>', 'where reports and captures are kept', 'interop-out')
     .exitOverride();
   try {
     command.parse();
@@ -42,7 +45,7 @@ async function main(): Promise<number> {
   }
   const options = command.opts<Options>();
   const required = options.kernel ?? (options.all === true ? KERNELS : REQUIRED);
-  const results: CaseResult[] = [];
+  const results: Cell[] = [];
   let missing = 0;
   for (const kernel of options.kernel ?? KERNELS) {
     const problem = await imageProblem(kernel);
@@ -50,9 +53,9 @@ async function main(): Promise<number> {
     else if (required.includes(kernel)) missing += 1;
     if (problem !== undefined) console.log(`${kernel}: skipped, no guest image: ${problem}`);
   }
-  console.log(formatResults(results).join('\n'));
-  const failed = results.filter((result) => !result.passed).length;
-  console.log(`\n${results.length - failed} passed, ${failed} failed; captures in ${options.out}`);
+  console.log(formatCells(results).join('\n'));
+  const failed = results.filter(({ result }) => !result.passed).length;
+  console.log(`\n${results.length - failed} passed, ${failed} failed; reports and captures in ${options.out}`);
   return failed + missing === 0 ? 0 : 1;
 }
 
@@ -67,34 +70,47 @@ async function imageProblem(kernel: KernelLabel): Promise<string | undefined> {
   }
 }
 
-async function runKernel(kernel: KernelLabel, options: Options): Promise<CaseResult[]> {
-  const directory = resolve(options.out);
-  const results: CaseResult[] = [];
-  for (const { mtu, cases } of plan(kernel)) {
-    const keeper = new StationKeeper(kernel, mtu, (line) => console.error(line));
-    try {
-      for (const planned of cases.filter(({ name }) => options.only === undefined || name.includes(options.only))) {
-        const result = await keeper.run(planned, directory);
-        results.push(result);
-        console.error(`${result.release}: ${result.passed ? 'pass' : 'FAIL'} ${result.name} ${result.note}`);
-      }
-    } finally {
-      await keeper.close();
-    }
-  }
-  return results;
+/** A case of an experiment with one kernel and one MTU. */
+interface Cell {
+  readonly kernel: KernelLabel;
+  readonly name: string;
+  readonly result: CaseResult;
 }
 
-function formatResults(results: readonly CaseResult[]): string[] {
-  const rows = results.map((r) => [
-    r.release,
-    r.name,
-    r.passed ? 'pass' : 'FAIL',
-    r.seconds.toFixed(1),
-    String(r.frames),
-    r.note.split('\n')[0] ?? '',
+async function runKernel(kernel: KernelLabel, { only, out }: Options): Promise<Cell[]> {
+  const cells: Cell[] = [];
+  const stages = new Stages((line) => console.error(line));
+  try {
+    for (const { mtu, experiment } of interopMatrix(kernel)) {
+      const wanted = (name: string): boolean => only === undefined || name.includes(only);
+      const nameOf = (spec: CaseSpec): string => `${experiment.name}/${spec.name} mtu ${mtu}`;
+      const cases = experiment.cases.filter((spec) => wanted(nameOf(spec)));
+      if (cases.length === 0) continue;
+      const told = (result: CaseResult): void => {
+        cells.push({ kernel, name: nameOf(result.spec), result });
+        console.error(
+          `${kernel}: ${result.passed ? 'pass' : 'FAIL'} ${nameOf(result.spec)} ${failuresOf(result).join('; ')}`,
+        );
+      };
+      const directory = resolve(out, kernel, `${experiment.name}-mtu${mtu}`);
+      await runExperiment({ ...experiment, cases }, { directory, stages, told });
+    }
+  } finally {
+    await stages.close();
+  }
+  return cells;
+}
+
+function formatCells(cells: readonly Cell[]): string[] {
+  const rows = cells.map(({ kernel, name, result }) => [
+    kernel,
+    name,
+    result.passed ? 'pass' : 'FAIL',
+    result.record.seconds.toFixed(1),
+    String(framesOf(result)),
+    failuresOf(result)[0] ?? '',
   ]);
-  return formatTable(['kernel', 'case', 'verdict', 'seconds', 'packets', 'note'], rows, [
+  return formatTable(['kernel', 'case', 'verdict', 'seconds', 'frames', 'note'], rows, [
     'left',
     'left',
     'left',
@@ -102,6 +118,12 @@ function formatResults(results: readonly CaseResult[]): string[] {
     'right',
     'left',
   ]);
+}
+
+/** What hosts have sent. */
+function framesOf({ record }: CaseResult): number {
+  const directions = record.wires.flatMap(({ account }) => Object.values(account.directions));
+  return directions.reduce((sum, { frames }) => sum + frames, 0);
 }
 
 process.exitCode = await main();

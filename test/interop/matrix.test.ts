@@ -1,30 +1,34 @@
 /**
  * Goal: unmodified rdmacm-utils on a real rdma_rxe talk to this stack, in both roles, and errors end with the statuses verbs name.
- * Method: a guest per kernel and path MTU, a capture per case, read back by this project and by tshark.
- * The newest kernel of the lab is part of `npm run interop -- --all`.
+ * Method: the interop experiments with two kernels and both path MTUs, on guests that are booted once for each; every
+ * expectation of a case must hold. The newest kernel of the lab is part of `npm run interop -- --all`.
  */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { plan, StationKeeper } from '../../tools/interop/matrix.ts';
+import { interopMatrix } from '../../tools/experiment/matrix.ts';
+import { failuresOf, runJudgedCase } from '../../tools/experiment/run.ts';
+import { Stages } from '../../tools/experiment/stage.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { describeWithLab } from '../lab/support.ts';
 
-const KERNELS = ['6.1', '6.12'] as const;
 /** Captures stay, for whoever wants to look; git ignores them. */
 const DIRECTORY = fileURLToPath(new URL('../../interop-out', import.meta.url));
 
 describeWithLab('rdma_rxe', () => {
-  describe.each(KERNELS.flatMap(plan))('$kernel with path MTU $mtu', ({ kernel, mtu, cases }) => {
-    const keeper = new StationKeeper(kernel, mtu, () => {});
+  describe.each(['6.1', '6.12'] as const)('Linux %s', (kernel) => {
+    const stages = new Stages(() => {});
     beforeAll(async () => {
       await buildImage(kernel);
     });
-    afterAll(() => keeper.close());
+    afterAll(() => stages.close());
 
-    it.each(cases)('$name', async (planned) => {
-      const { note, frames } = await keeper.run(planned, DIRECTORY);
-      expect(note).toBe('');
-      expect(frames).toBeGreaterThan(4);
+    describe.each(interopMatrix(kernel))('$experiment.name with MTU $mtu', ({ experiment, mtu }) => {
+      it.each(experiment.cases)('$name', async (spec) => {
+        const directory = `${DIRECTORY}/${kernel}/${experiment.name}-mtu${mtu}`;
+        const result = await runJudgedCase(experiment, spec, { directory, stages });
+        expect(failuresOf(result)).toEqual([]);
+        expect(result.judgements.length).toBeGreaterThan(2);
+      });
     });
   });
 });

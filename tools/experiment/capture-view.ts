@@ -13,8 +13,8 @@ export interface ViewedFrame {
   readonly goodIcrc: boolean;
 }
 
-/** The frames seen at one end of a wire: those of the interface that is described as it. */
-export function viewCapture(path: string, at: string): ViewedFrame[] {
+/** The frames of a capture; with `at` those seen at one end of a wire, on the interface that is described as it. */
+export function viewCapture(path: string, at?: string): ViewedFrame[] {
   const reader = new CaptureReader();
   const frame = new Frame();
   const views: ViewedFrame[] = [];
@@ -22,7 +22,8 @@ export function viewCapture(path: string, at: string): ViewedFrame[] {
   for (let packet = reader.next(); packet !== undefined; packet = reader.next()) {
     const { bytes, number, linkType, interfaceIndex } = packet;
     const medium = mediumOfLinkType(linkType);
-    if (medium === undefined || reader.interfaces[interfaceIndex]?.description !== at) continue;
+    const elsewhere = at !== undefined && reader.interfaces[interfaceIndex]?.description !== at;
+    if (medium === undefined || elsewhere) continue;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const status = parseFrame(bytes, view, 0, bytes.length, medium, frame);
     if (status === FrameStatus.Ok) views.push({ number, kind: 'roce', goodIcrc: icrcMatches(frame) });

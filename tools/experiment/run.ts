@@ -80,7 +80,10 @@ export async function runJudgedCase(
   { directory, stages }: Pick<RunOptions, 'directory' | 'stages'>,
 ): Promise<CaseResult> {
   const stage = await stages.for(experiment);
-  const record = await runCase(stage, experiment, spec, join(directory, spec.name));
+  const record = await runCase(stage, experiment, spec, join(directory, spec.name)).catch(async (bug: unknown) => {
+    await stages.close();
+    throw bug;
+  });
   const judgements = await judgeCase(record, spec.expect);
   const passed = judgements.every(({ verdict }) => verdict !== 'fail');
   if (!passed) await stages.close();
