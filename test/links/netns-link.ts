@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import type { RoceError } from '../../packets/errors.ts';
-import { type OpenDevice, openDevice, QpState, WcStatus, WrOpcode } from '../../src/index.ts';
+import { type Connection, type OpenDevice, openDevice, QpState, WcStatus, WrOpcode } from '../../src/index.ts';
 import { openLink } from '../../src/links/index.ts';
 import type { Link, LinkSink } from '../../src/links/link.ts';
 import { makeNetnsPair, type Netns, type NetnsPair } from '../../tools/netns.ts';
@@ -108,8 +108,14 @@ export function withDevices(
   });
 }
 
-/** Connects from `a` to `address` of `b` through the connection manager, and writes `bytes` bytes into the memory of each other. */
-export async function writeBothWays({ a, b }: DevicePair, address: string, bytes = 50_000): Promise<void> {
+export interface Sides {
+  readonly left: Side;
+  readonly right: Side;
+  readonly active: Connection;
+}
+
+/** Connects from `a` to `address` of `b` through the connection manager. */
+export async function connectDevices({ a, b }: DevicePair, address: string): Promise<Sides> {
   const left = makeSide(a.device);
   const right = makeSide(b.device);
   const listener = b.device.cm.listen(PORT);
@@ -118,6 +124,12 @@ export async function writeBothWays({ a, b }: DevicePair, address: string, bytes
   const [active] = await Promise.all([connecting, accepting]);
   listener.close();
   expect([left.qp.state, right.qp.state]).toEqual([QpState.Rts, QpState.Rts]);
+  return { left, right, active };
+}
+
+/** Connects, and writes `bytes` bytes into the memory of each other. */
+export async function writeBothWays(devices: DevicePair, address: string, bytes = 50_000): Promise<void> {
+  const { left, right, active } = await connectDevices(devices, address);
   await writeTo(left, right, bytes, 7);
   await writeTo(right, left, bytes, 11);
   await active.disconnect();
@@ -137,11 +149,36 @@ async function writeTo(from: Side, to: Side, bytes: number, factor: number): Pro
   expect(Buffer.compare(to.mr.bytes.subarray(0, bytes), from.mr.bytes.subarray(0, bytes))).toBe(0);
 }
 
-/** What a process of its own prints that starts a link of `spec`: 'started', or the code and message of the error. `prefix` comes before node. */
-export function startElsewhere(spec: string, prefix: readonly string[], inWorker = false): string {
-  const [program = '', ...rest] = [...prefix, process.execPath, '--import', 'tsx', STARTER, spec];
-  const { stdout, stderr } = spawnSync(program, inWorker ? [...rest, 'worker'] : rest, { cwd: ROOT, encoding: 'utf8' });
+export interface Elsewhere {
+  /** What comes before node. */
+  readonly prefix?: readonly string[];
+  readonly inWorker?: boolean;
+  /** A package that is not to be found. */
+  readonly without?: string;
+}
+
+/** What a process of its own prints that starts a link of `spec`: 'started', or the code and message of the error. */
+export function startElsewhere(spec: string, { prefix = [], inWorker = false, without }: Elsewhere): string {
+  const words = [...prefix, process.execPath, '--import', 'tsx', STARTER, spec, ...(inWorker ? ['worker'] : [])];
+  const [program = '', ...rest] = words;
+  // The options of the environment reach the processes that a link starts, too.
+  const env = without === undefined ? process.env : { ...process.env, NODE_OPTIONS: `--import=${hiding(without)}` };
+  const { stdout, stderr } = spawnSync(program, rest, { cwd: ROOT, encoding: 'utf8', env });
   return `${stdout}${stderr}`.trim();
+}
+
+/** A module that keeps a package from being found. */
+function hiding(name: string): string {
+  const words = `Cannot find package '${name}'`;
+  const hook = `export const resolve = (specifier, context, next) => {
+    if (specifier === '${name}') throw new Error(${JSON.stringify(words)});
+    return next(specifier, context);
+  };`;
+  return dataUrl(`import { register } from 'node:module'; register(${JSON.stringify(dataUrl(hook))});`);
+}
+
+function dataUrl(program: string): string {
+  return `data:text/javascript,${encodeURIComponent(program)}`;
 }
 
 /** Runs what follows as root without the right to raw sockets. */

@@ -127,16 +127,22 @@ describeWithNetns('links over libpcap', () => {
     withNetns(async (netns) => {
       const code = 'ERR_ROCE_LINK_UNAVAILABLE';
       await expect(startLink(netns.a, 'pcap:none0')).rejects.toMatchObject({ code, message: /no interface none0/ });
-      expect(startElsewhere(SPEC, [...netns.a.prefix, ...UNPRIVILEGED])).toMatch(
+      expect(startElsewhere(SPEC, { prefix: [...netns.a.prefix, ...UNPRIVILEGED] })).toMatch(
         /^ERR_ROCE_LINK_UNAVAILABLE pcap:veth0: .*CAP_NET_RAW/,
       );
     }));
 
   it('works in a worker thread', () =>
     withNetns((netns) => {
-      expect(startElsewhere(SPEC, netns.a.prefix, true)).toBe('started');
+      expect(startElsewhere(SPEC, { prefix: netns.a.prefix, inWorker: true })).toBe('started');
       return Promise.resolve();
     }));
+
+  it('names what to install when the package is missing', () => {
+    expect(startElsewhere('pcap:lo', { without: 'cap' })).toMatch(
+      /^ERR_ROCE_LINK_UNAVAILABLE pcap:lo: .*npm install cap, which needs libpcap \(Debian: libpcap-dev\)/,
+    );
+  });
 
   it('refuses what is no name of an interface', () => {
     expect(() => openLink('pcap:a/b')).toThrow(/is not the name of an interface/);

@@ -11,11 +11,13 @@ import { Medium } from '../../packets/frame.ts';
 import { FrameWriter } from '../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../packets/header-template.ts';
 import { IPV4_ID_AT } from '../../packets/ipv4.ts';
+import { QpState, WcStatus, WrOpcode } from '../../src/index.ts';
 import { LINK_KINDS, openLink, RawSocketLink } from '../../src/links/index.ts';
 import type { Netns } from '../../tools/netns.ts';
 import { describeWithNetns, within } from '../support/netns.ts';
 import { linkCompliance } from './compliance.ts';
 import {
+  connectDevices,
   netnsPair,
   settledPair,
   startElsewhere,
@@ -252,15 +254,21 @@ describeWithNetns('links over raw sockets', () => {
 
   it('does not start without the privilege, or in a worker thread, and says so', () =>
     withNetns((netns) => {
-      expect(startElsewhere(SPEC, [...netns.a.prefix, ...UNPRIVILEGED])).toMatch(
+      expect(startElsewhere(SPEC, { prefix: [...netns.a.prefix, ...UNPRIVILEGED] })).toMatch(
         /^ERR_ROCE_LINK_UNAVAILABLE raw-socket:veth0: .*CAP_NET_RAW/,
       );
-      expect(startElsewhere(SPEC, netns.a.prefix, true)).toMatch(
+      expect(startElsewhere(SPEC, { prefix: netns.a.prefix, inWorker: true })).toMatch(
         /^ERR_ROCE_LINK_UNAVAILABLE raw-socket:veth0: .*worker thread/,
       );
-      expect(startElsewhere(SPEC, netns.a.prefix)).toBe('started');
+      expect(startElsewhere(SPEC, { prefix: netns.a.prefix })).toBe('started');
       return Promise.resolve();
     }));
+
+  it('names what to install when the package is missing', () => {
+    expect(startElsewhere('raw-socket:lo', { without: 'raw-socket' })).toMatch(
+      /^ERR_ROCE_LINK_UNAVAILABLE raw-socket:lo: .*npm install raw-socket, which needs a C\+\+ compiler/,
+    );
+  });
 
   it('refuses what is no name of an interface', () => {
     for (const target of ['../eth0', '.', '..', 'a b', 'sixteen-letters-x'])
@@ -280,5 +288,17 @@ describeWithNetns('links over raw sockets', () => {
     withDevices(SPEC, undefined, async (devices) => {
       await writeBothWays(devices, V4[1]);
       await writeBothWays(devices, V6[1]);
+    }));
+
+  it('ends work with an error while the cable is pulled, and takes connections when it is back', () =>
+    withDevices(SPEC, undefined, async (devices, netns) => {
+      const { left, right } = await connectDevices(devices, V4[1]);
+      netns.a.exec('ip', 'link', 'set', 'veth0', 'down');
+      const inline = Uint8Array.of(1);
+      left.qp.postSend({ wrId: 1, opcode: WrOpcode.RdmaWrite, inline, remoteAddr: right.mr.iova, rkey: right.mr.rkey });
+      const { value } = await left.cq.next();
+      expect([value.status, left.qp.state]).toEqual([WcStatus.RetryExcErr, QpState.Error]);
+      netns.a.exec('ip', 'link', 'set', 'veth0', 'up');
+      await writeBothWays(devices, V4[1]);
     }));
 });
