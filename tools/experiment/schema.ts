@@ -105,7 +105,7 @@ const stationShape = {
 
 const hostSchema: z.ZodType<HostSpec> = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('guest'), kernel: z.enum(KERNELS), ...stationShape }),
-  z.strictObject({ kind: z.literal('stack'), ...stationShape }),
+  z.strictObject({ kind: z.literal('stack'), trafficClass: z.int().min(0).max(255).exactOptional(), ...stationShape }),
   z.strictObject({ kind: z.literal('namespace'), ...stationShape }),
 ]);
 

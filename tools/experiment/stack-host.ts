@@ -12,10 +12,12 @@ export async function openStack(
   spec: StackSpec & { readonly mac: string; readonly mtu: number },
   path: string,
 ): Promise<Host> {
-  const { addresses, mac, mtu } = spec;
+  const { addresses, mac, mtu, trafficClass } = spec;
+  const traits = trafficClass === undefined ? {} : { path: { trafficClass } };
   const port = await Port.open(new QemuLink({ path, mtu }));
   try {
-    return new StackHost(await openDevice({ link: `qemu:${path},connect`, addresses, mac, mtu }), port);
+    const link = `qemu:${path},connect`;
+    return new StackHost(await openDevice({ link, addresses, mac, mtu, ...traits }), port);
   } catch (error) {
     await port.close();
     throw error;

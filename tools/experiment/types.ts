@@ -39,6 +39,8 @@ export interface GuestSpec extends Station {
 /** A device of this project, in this process; commands are `programs/index.ts`. */
 export interface StackSpec extends Station {
   readonly kind: 'stack';
+  /** Of its queue pairs' packets: DSCP << 2 | ECN. Default 0; 2 lets the network mark congestion. */
+  readonly trafficClass?: number;
 }
 
 /** A network namespace with one interface, `eth0`; commands are lines of the shell, `roce` among what they can run. */

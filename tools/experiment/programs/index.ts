@@ -2,6 +2,7 @@
 import { badAdvertiser } from './bad-advertiser.ts';
 import { badReader } from './bad-reader.ts';
 import { deafServer } from './deaf-server.ts';
+import { lateReceiver } from './late-receiver.ts';
 import type { Program } from './program.ts';
 import { rdmaClient, rdmaServer, rping, ucmatose } from './stock.ts';
 import { twoSends } from './two-sends.ts';
@@ -17,6 +18,7 @@ export const PROGRAMS: readonly Program[] = [
   badAdvertiser,
   twoSends,
   deafServer,
+  lateReceiver,
 ];
 
 export function findProgram(wanted: string): Program | undefined {

@@ -25,6 +25,13 @@ import {
 } from '../../rping/protocol.ts';
 import type { ProgramContext } from './program.ts';
 
+/** Tunables of a connection, as `AcceptOptions`, and where it is taken. */
+export interface AcceptChoices {
+  readonly port?: number;
+  readonly rnrRetryCount?: number;
+  readonly minRnrTimer?: number;
+}
+
 export class Side {
   readonly qp: Qp;
   /** 64 KiB that the peer may read and write. */
@@ -101,9 +108,9 @@ export class Side {
   }
 
   /** Takes one client. */
-  async accept(options: { readonly rnrRetryCount?: number } = {}): Promise<Connection> {
+  async accept({ port = RPING_PORT, ...options }: AcceptChoices = {}): Promise<Connection> {
     const { device, signal } = this.#context;
-    const listener = device.cm.listen(RPING_PORT);
+    const listener = device.cm.listen(port);
     try {
       const { value: request, done } = await unlessAborted(listener.next(), signal);
       if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
