@@ -99,6 +99,7 @@ export class Device implements Machine, RdmaDevice {
     const manager = new ConnectionManager({ random, caGuid: this.guid });
     this.gsi = new Gsi(manager, {
       templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
+      doubt: (destination) => this.paths.doubt(this.now(), destination),
     });
     this.cm = new CmService(this, manager);
   }
@@ -267,7 +268,7 @@ export class Device implements Machine, RdmaDevice {
     this.paths.neighbours?.handleTimeouts(now);
     this.cm.handleTimeouts(now);
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
-      if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop);
+      if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
       this.#schedule(qp);
     }
     this.#settle();

@@ -18,6 +18,8 @@ import type { OutgoingMad } from '../transport/cm/types.ts';
 export interface GsiPort {
   /** Headers for a datagram, or undefined while the next hop is not known (the device then asks for it). */
   templateFor(source: IpAddress, destination: IpAddress): HeaderTemplate | undefined;
+  /** What was sent there has drawn no answer. */
+  doubt(destination: IpAddress): void;
 }
 
 /** MADs that may wait for their next hop; the connection manager repeats what is dropped. */
@@ -60,6 +62,7 @@ export class Gsi {
     while (!writer.full) {
       const mad = this.#cm.pollTransmit(now);
       if (mad === undefined) return false;
+      if (mad.repeated) this.#port.doubt(mad.destination);
       if (!this.#send(mad, writer)) this.#hold(mad);
     }
     return true;

@@ -4,8 +4,8 @@
  * Owns entries and their ageing; each table and queue has a bound. Never sees a frame: `neighbours.ts` says what was heard and
  * sends the questions. What was heard is good for 30 s. After that the entry still serves, but its next use asks anew: the MAC
  * address itself three times, a second apart, then everybody three times, and only when nobody has answered is it dropped.
- * So a neighbour that nobody uses costs no packet, and one that moved is found. When a queue pair hears nothing from its peer, the
- * asking begins at once and with everybody. Static entries are never asked for, changed or dropped.
+ * So a neighbour that nobody uses costs no packet, and one that moved is found. When a queue pair or the connection manager hears
+ * nothing from its peer, the asking begins at once and with everybody. Static entries are never asked for, changed or dropped.
  * Sources: RFC 4861 section 10 (REACHABLE_TIME 30 s without its random factor, so that runs repeat; RETRANS_TIMER 1 s;
  * MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT 3), the same for ARP, as Linux has it; RFC 7048 (a stale address serves while
  * everybody is asked). The state DELAY is left out: 5 s of waiting for hints that we do not take. Bounds are ours.

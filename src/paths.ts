@@ -141,9 +141,10 @@ export class Paths {
     hop.checkAt = this.neighbours?.use(now, hop.address) ?? Infinity;
   }
 
-  /** A queue pair hears nothing from beyond this next hop. */
-  doubt(now: number, hop: NextHop): void {
-    this.neighbours?.doubt(now, hop.address);
+  /** What was sent to this address has drawn no answer. */
+  doubt(now: number, address: IpAddress): void {
+    const hop = this.neighbours?.nextHop(address);
+    if (hop !== undefined) this.neighbours?.doubt(now, hop);
   }
 
   /** Headers for datagrams of queue pair 1, or undefined after asking for the next hop. */

@@ -37,8 +37,12 @@ const TEMPLATE = new HeaderTemplate({
 function make() {
   const manager = new ConnectionManager({ random: new Prng(1), caGuid: 1n });
   const hop = { known: true };
-  const gsi = new Gsi(manager, { templateFor: () => (hop.known ? TEMPLATE : undefined) });
-  return { manager, gsi, hop, writer: new FrameWriter(8, 512) };
+  const doubted: string[] = [];
+  const gsi = new Gsi(manager, {
+    templateFor: () => (hop.known ? TEMPLATE : undefined),
+    doubt: (destination) => void doubted.push(destination.toString()),
+  });
+  return { manager, gsi, hop, doubted, writer: new FrameWriter(8, 512) };
 }
 
 /** Posts `count` requests to connect, each of which is one MAD to send. */
@@ -93,6 +97,16 @@ describe('queue pair 1', () => {
     expect(gsi.transmit(0, writer)).toBe(false);
     expect(writer.count).toBe(2);
     expect(gsi.counters.sent).toBe(10);
+  });
+
+  it('says whose address is in doubt when it has to repeat a MAD, and not before', () => {
+    const { gsi, manager, doubted, writer } = make();
+    ask(manager, 1);
+    gsi.transmit(0, writer);
+    expect(doubted).toEqual([]);
+    manager.handleTimeout(manager.pollTimeout());
+    gsi.transmit(0, writer);
+    expect([doubted, writer.count]).toEqual([['10.0.0.2'], 2]);
   });
 
   it('keeps MADs while their next hop is being asked for', () => {

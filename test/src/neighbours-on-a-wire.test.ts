@@ -105,6 +105,7 @@ async function connected({ world, questions }: Wire, from: Device, to: Device): 
   const accepting = listener.next().then(({ value }) => value.accept({ qp: right.qp }));
   const address = to.addresses[0]?.address ?? '';
   await world.run(Promise.all([from.cm.connect({ address, port: PORT, qp: left.qp }), accepting]));
+  listener.close();
   questions.length = 0;
   return [left, right];
 }
@@ -172,6 +173,19 @@ describe('a connection whose peer has got another MAC address', () => {
     expect(await write(wire.world, left, right)).toBe(WcStatus.RetryExcErr);
     expect(wire.questions).toEqual([]);
   });
+});
+
+it('a peer that has got another MAC address since is connected to again', async () => {
+  const wire = makeWire();
+  const [left] = await connected(wire, wire.plain, wire.masked.device);
+  left.qp.destroy();
+  wire.world.runFor(2 * SECOND);
+  wire.masked.mac = NEW_MAC;
+  const before = wire.world.now;
+  await connected(wire, wire.plain, wire.masked.device);
+  // The second repetition of the request arrives: one came too early for the answer to the question it raised.
+  expect(Math.round((wire.world.now - before) / SECOND)).toBe(9);
+  expect(wire.plain.paths.neighbours?.counters.moved).toBe(1);
 });
 
 describe('a connection that lives on', () => {

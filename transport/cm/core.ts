@@ -115,12 +115,12 @@ export class CmCore {
     return this.send(connection.local, connection.remote, transactionId, message);
   }
 
-  sendBytes(local: IpAddress, remote: IpAddress, bytes: Uint8Array): void {
+  sendBytes(local: IpAddress, remote: IpAddress, bytes: Uint8Array, repeated = false): void {
     if (this.transmits.length >= this.#maxTransmits) {
       this.transmitsDropped++;
       return;
     }
-    this.transmits.push({ bytes, source: local, destination: remote, remoteQpn: GSI_QPN });
+    this.transmits.push({ bytes, source: local, destination: remote, remoteQpn: GSI_QPN, repeated });
   }
 
   /** Answers a MAD at the place it came from, whether or not anything here knows it. */
@@ -143,7 +143,7 @@ export class CmCore {
 
   /** Repeats the answer to a message that came again. */
   answerAgain(connection: Connection): void {
-    if (connection.answer !== undefined) this.sendBytes(connection.local, connection.remote, connection.answer);
+    if (connection.answer !== undefined) this.sendBytes(connection.local, connection.remote, connection.answer, true);
   }
 
   /** The application has decided about a request: it no longer fills the backlog. */

@@ -138,6 +138,8 @@ export interface OutgoingMad {
   readonly source: IpAddress;
   readonly destination: IpAddress;
   readonly remoteQpn: number;
+  /** Sent before, and the peer has not answered or has not heard it. */
+  readonly repeated: boolean;
 }
 
 /** Where a MAD came from, as the packet says. Its Q_Key, ICRC and length have been checked by the device. */
