@@ -31,6 +31,12 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./dump/index.ts')).dumpCommand(),
   },
   {
+    name: 'bump',
+    description:
+      'stand between two Ethernet links and drop, delay, corrupt, mark or rewrite what passes, by rule or chance',
+    load: async () => (await import('./bump/main.ts')).bumpCommand(),
+  },
+  {
     name: 'lab',
     description: 'Linux guests with rdma_rxe, under qemu, from Debian packages',
     load: async () => (await import('./lab/main.ts')).labCommand(),

@@ -25,16 +25,20 @@ const nanoseconds = integer(0, Number.MAX_SAFE_INTEGER);
 const counted = integer(1, Number.MAX_SAFE_INTEGER);
 const qpn = integer(0, 0xff_ff_ff);
 const relativePsn = integer(-0x80_00_00, Number.MAX_SAFE_INTEGER);
+const oneOrRange = (one: typeof counted) =>
+  z.union([one, z.tuple([one, one])], { error: 'a whole number in range is expected, or [first, last]' });
 
 const wireConditionSchema = z.strictObject({
   direction: z.enum(FAULT_DIRECTIONS).exactOptional(),
-  opcode: z.union([z.string(), z.array(z.string()).min(1)]).exactOptional(),
+  opcode: z
+    .union([z.string(), z.array(z.string()).min(1)], { error: 'a name or a list of names is expected' })
+    .exactOptional(),
   qpn: qpn.exactOptional(),
   sourceQpn: qpn.exactOptional(),
-  psn: z.union([relativePsn, z.tuple([relativePsn, relativePsn])]).exactOptional(),
+  psn: oneOrRange(relativePsn).exactOptional(),
   iteration: counted.exactOptional(),
   connection: counted.exactOptional(),
-  nth: z.union([counted, z.tuple([counted, counted])]).exactOptional(),
+  nth: oneOrRange(counted).exactOptional(),
   every: counted.exactOptional(),
   probability: share.exactOptional(),
 }) satisfies z.ZodType<WireCondition>;

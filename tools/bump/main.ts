@@ -1,0 +1,142 @@
+/**
+ * `roce bump`: faults on a wire between two others, by rule and by chance.
+ * Owns the command line, the line a second on a terminal, and the words at the end. It runs until ctrl-C, `--duration` or the loss of a link.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Command, Option } from 'commander';
+import { FAULT_DIRECTIONS, type FaultDirection } from '../../src/faults/rule.ts';
+import { linkUsage, openLink } from '../../src/links/index.ts';
+import { exitWith, integer, parser } from '../options.ts';
+import { formatTable, grouped } from '../table.ts';
+import type { BumpAccount, DirectionAccount } from './account.ts';
+import { addChanceOptions, type ChanceFlags, chanceFaults } from './chance-options.ts';
+import { type RulesFile, readRulesFile, type WireRule } from './rules-file.ts';
+import { type RunBumpOptions, type RunningBump, runBump } from './run.ts';
+import { parseShortRule } from './short-rule.ts';
+
+interface BumpFlags extends ChanceFlags {
+  readonly a: string;
+  readonly b: string;
+  readonly rules?: RulesFile;
+  readonly rule?: readonly WireRule[];
+  readonly seed?: number;
+  readonly write?: string;
+  readonly account?: string;
+  readonly duration?: number;
+}
+
+export function bumpCommand(): Command {
+  const link = parser((text: string) => openLink(text) && text);
+  const rule = parser(parseShortRule);
+  const command = new Command('bump')
+    .description(
+      'stand between two Ethernet links and drop, delay, corrupt, mark or rewrite what passes, by rule or chance',
+    )
+    .addOption(new Option('--a <link>', `one side; ${linkUsage().join('; ')}`).argParser(link).makeOptionMandatory())
+    .addOption(new Option('--b <link>', 'the other side').argParser(link).makeOptionMandatory())
+    .option('--rules <file>', 'JSON file of rules, and of faults by chance', parser(readRulesFile))
+    .option(
+      '--rule <rule>',
+      'one rule, such as drop,opcode=write,psn=2,iteration=1; may be repeated',
+      (text: string, previous: readonly WireRule[] = []) => [...previous, rule(text)],
+    );
+  return addChanceOptions(command)
+    .option('--seed <seed>', 'of everything that chance decides (default: 1)', integer(0, Number.MAX_SAFE_INTEGER))
+    .option('--write <file>', 'write both sides to a pcapng file, with a comment on every frame that was touched')
+    .option('--account <file>', 'write what was done to a JSON file')
+    .option('--duration <seconds>', 'end by itself', integer(1, 1_000_000))
+    .action(run);
+}
+
+async function run(flags: BumpFlags): Promise<void> {
+  const running = await runBump(bumpOptions(flags));
+  const interruption = new AbortController();
+  const { signal } = interruption;
+  const interrupt = (): void => {
+    if (signal.aborted) process.exit(EXIT_INTERRUPTED);
+    interruption.abort();
+  };
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt);
+  // Who waits for us to be ready reads this line.
+  process.stderr.write(`roce bump: forwarding between ${flags.a} and ${flags.b}\n`);
+  try {
+    const lost = await untilEnd(running, flags, signal);
+    const account = await running.stop();
+    process.stdout.write(`${reportLines(account).join('\n')}\n`);
+    if (lost !== undefined) throw lost;
+    if (signal.aborted) exitWith(EXIT_INTERRUPTED);
+  } finally {
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
+    await running.stop();
+  }
+}
+
+/** Resolves at the end, with the reason when a link was lost. */
+async function untilEnd(running: RunningBump, { duration }: BumpFlags, signal: AbortSignal) {
+  const end = duration === undefined ? Infinity : performance.now() + duration * 1000;
+  let ended = false;
+  const closed = running.closed.finally(() => {
+    ended = true;
+  });
+  while (!ended && !signal.aborted) {
+    const leftMs = end - performance.now();
+    if (leftMs <= 0) return undefined;
+    // The timer keeps the process alive, whatever the links do.
+    await Promise.race([delay(Math.min(leftMs, 1000), undefined, { signal }).catch(() => undefined), closed]);
+    if (process.stderr.isTTY) process.stderr.write(`\r${progress(running)}`);
+  }
+  if (process.stderr.isTTY) process.stderr.write('\n');
+  return ended ? closed : undefined;
+}
+
+function bumpOptions(flags: BumpFlags): RunBumpOptions {
+  const { rules: file = {}, rule = [], write, account } = flags;
+  const seed = flags.seed ?? file.seed;
+  return {
+    a: openLink(flags.a),
+    b: openLink(flags.b),
+    rules: [...(file.rules ?? []), ...rule],
+    faults: chanceFaults(flags, file.faults ?? {}),
+    ...(seed === undefined ? {} : { seed }),
+    ...(write === undefined ? {} : { capturePath: write }),
+    ...(account === undefined ? {} : { accountPath: account }),
+  };
+}
+
+function progress({ bump }: RunningBump): string {
+  return FAULT_DIRECTIONS.map((direction) => {
+    const { frames, dropped } = bump.counters[direction];
+    return `${direction} ${grouped(frames)} frames, ${grouped(dropped)} dropped`;
+  }).join('; ');
+}
+
+function reportLines({ directions, rules, connections, events, eventsOmitted }: BumpAccount): string[] {
+  const counts = (direction: FaultDirection): string[] => [
+    direction,
+    ...COLUMNS.map((column) => grouped(directions[direction][column])),
+  ];
+  const right = COLUMNS.map(() => 'right' as const);
+  const lines = formatTable(['', ...COLUMNS], FAULT_DIRECTIONS.map(counts), ['left', ...right]);
+  for (const { name, matches, applied, impossible } of rules) {
+    const failed = impossible === 0 ? '' : `, impossible for ${grouped(impossible)}`;
+    lines.push(`  ${name}: matched ${grouped(matches)}, applied to ${grouped(applied)}${failed}`);
+  }
+  lines.push(`  ${grouped(connections.length)} connections, ${grouped(events.length + eventsOmitted)} frames touched`);
+  return lines;
+}
+
+const COLUMNS: readonly (keyof DirectionAccount)[] = [
+  'frames',
+  'forwarded',
+  'dropped',
+  'duplicated',
+  'delayed',
+  'reordered',
+  'corrupted',
+  'marked',
+  'rewritten',
+  'overflow',
+  'oversize',
+];
+
+const EXIT_INTERRUPTED = 130;
