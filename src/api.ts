@@ -6,6 +6,7 @@
  * nothing but time: what a worker-placed object tells is what it was last told.
  */
 import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
+import type { RoceError } from '../packets/errors.ts';
 import type { Medium } from '../packets/frame.ts';
 import type { DisconnectCause } from '../transport/cm/index.ts';
 import type { PortCounters } from '../transport/counters.ts';
@@ -15,12 +16,22 @@ import type { QpCapabilities, QpEvent } from '../transport/queue-pair.ts';
 import type { RecvWr, SendWr, WorkCompletion } from '../transport/work.ts';
 import type { AcceptOptions, ConnectOptions } from './connection.ts';
 import type { DeviceCounters } from './device-counters.ts';
-import type { DeviceLimits } from './device-options.ts';
+import type { DeviceLimits, PathTraits, VlanOptions } from './device-options.ts';
 import type { Link } from './links/link.ts';
 import type { ModifyAttributes, RegMrOptions } from './verbs.ts';
 
 /** What a link says of itself, wherever it runs. */
 export type LinkFacts = Pick<Link, 'name' | 'medium' | 'mtu' | 'addresses' | 'sourcePort' | 'maxUnacked'>;
+
+/** A device on a wire, and the life of both. */
+export interface OpenRdmaDevice {
+  readonly device: RdmaDevice;
+  readonly link: LinkFacts;
+  /** Resolves when the wire is gone: with undefined after `close`, with the reason otherwise. The device is closed then. */
+  readonly closed: Promise<RoceError | undefined>;
+  /** Closes the device, sends what it still has to say, and closes the wire. May be called more than once. */
+  close(): Promise<void>;
+}
 
 /** A port that speaks RoCEv2 (ibv_context). */
 export interface RdmaDevice {
@@ -33,6 +44,10 @@ export interface RdmaDevice {
   /** Largest IP packet of the link, in bytes. */
   readonly linkMtu: number;
   readonly medium: Medium;
+  /** The VLAN the device is on, if any. */
+  readonly vlan: VlanOptions | undefined;
+  /** What the device puts into the headers of paths that choose nothing themselves, where it was told. */
+  readonly pathTraits: PathTraits;
   /** EUI-64 of the port. */
   readonly guid: bigint;
   /** Queue pairs that exist. */

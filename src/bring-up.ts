@@ -63,5 +63,6 @@ export function bringToRts(qp: Qp, agreed: Agreement): void {
 
 /** Anything outstanding is flushed; a queue pair that was never set up, or is there already, stays as it is. */
 export function bringToError(qp: Qp): void {
+  if (qp.destroyed) return;
   if (qp.state !== QpState.Reset && qp.state !== QpState.Error) qp.modifyNow({ state: QpState.Error });
 }

@@ -26,6 +26,7 @@ import {
   DEFAULT_LIMITS,
   type DeviceLimits,
   type DeviceOptions,
+  type PathTraits,
   qpCapabilities,
   type VlanOptions,
 } from './device-options.ts';
@@ -102,6 +103,11 @@ export class Device implements Machine, RdmaDevice {
       doubt: (destination) => this.paths.doubt(this.now(), destination),
     });
     this.cm = new CmService(this, manager);
+  }
+
+  /** What paths carry that choose nothing themselves, where the device was told. */
+  get pathTraits(): PathTraits {
+    return this.paths.traits({});
   }
 
   /** EUI-64 of the port, from its MAC address, as rdma_rxe forms it (node_guid). */

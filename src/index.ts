@@ -22,6 +22,8 @@ export {
   wcStatusName,
 } from '../transport/index.ts';
 export type {
+  LinkFacts,
+  OpenRdmaDevice,
   RdmaAcceptOptions,
   RdmaCm,
   RdmaConnection,
@@ -58,3 +60,4 @@ export type { Host, Machine } from './machine.ts';
 export { type OpenDevice, type OpenDeviceOptions, openDevice } from './open.ts';
 export { attachDevice, type SimulatedDeviceOptions } from './simulated-device.ts';
 export { type AddressVector, Cq, type ModifyAttributes, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
+export type { OpenWorkerDeviceOptions } from './worker/open-worker.ts';

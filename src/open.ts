@@ -5,12 +5,14 @@ import { randomBytes, randomFillSync } from 'node:crypto';
 import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
 import type { Random } from '../transport/index.ts';
+import type { OpenRdmaDevice } from './api.ts';
 import { monotonicNs } from './clock.ts';
 import { Device } from './device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './device-options.ts';
 import { Driver } from './driver.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink } from './links/index.ts';
+import { type OpenWorkerDeviceOptions, openWorkerDevice } from './worker/open-worker.ts';
 
 export interface OpenDeviceOptions {
   /** Which wire, as on the command line: `qemu:/tmp/guest.sock`, `qemu:/tmp/guest.sock,connect`. */
@@ -31,27 +33,33 @@ export interface OpenDeviceOptions {
   readonly path?: PathTraits;
   readonly name?: string;
   readonly limits?: Partial<DeviceLimits>;
+  /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
+  readonly thread?: 'application';
   /** Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need. */
   readonly captureSink?: CaptureSink | ((link: Link) => CaptureSink);
   /** Faults on the wire, by rule or by chance; we are end a. They are beyond the capture, which sees what the device sends and gets. */
   readonly faults?: FaultOptions;
 }
 
-export interface OpenDevice {
+/** An open device in this thread. */
+export interface OpenDevice extends OpenRdmaDevice {
   readonly device: Device;
   readonly link: Link;
-  /** Resolves when the wire is gone: with undefined after `close`, with the reason otherwise. The device is closed then. */
-  readonly closed: Promise<RoceError | undefined>;
-  /** Closes the device, sends what it still has to say, and closes the wire. May be called more than once. */
-  close(): Promise<void>;
 }
 
 /**
- * Opens a device; when it resolves, frames can be sent.
+ * Opens a device; when it resolves, frames can be sent. With `thread: 'worker'` the whole stack runs in a worker thread that
+ * owns the link.
  *
  * @throws RoceError ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT for bad options (rules of faults by name), ERR_ROCE_LINK_UNAVAILABLE for a wire that is not to be had
  */
-export async function openDevice(options: OpenDeviceOptions): Promise<OpenDevice> {
+export function openDevice(options: OpenDeviceOptions): Promise<OpenDevice>;
+export function openDevice(options: OpenWorkerDeviceOptions): Promise<OpenRdmaDevice>;
+export function openDevice(options: OpenDeviceOptions | OpenWorkerDeviceOptions): Promise<OpenRdmaDevice> {
+  return options.thread === 'worker' ? openWorkerDevice(options) : openHere(options);
+}
+
+async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
   const { mtu } = options;
   const mac = options.mac === undefined ? randomMac() : checkedMac(options.mac);
   const wire = openLink(options.link, mtu === undefined ? {} : { mtu });

@@ -171,14 +171,14 @@ export class Qp implements RdmaQp {
    * is why this is asynchronous. Rejects with ERR_ROCE_STATE, ERR_ROCE_ARGUMENT or ERR_ROCE_ADDRESS and changes nothing.
    */
   async modify(attributes: ModifyAttributes): Promise<void> {
-    const { av, ...rest } = attributes;
-    if (av === undefined) return this.#device.modifyQp(this, rest);
-    await this.#device.resolve(av.destination);
+    const { av } = attributes;
+    if (av !== undefined) await this.#device.resolve(av.destination);
     this.modifyNow(attributes);
   }
 
   /** `modify` for a destination that is resolved already; throws ERR_ROCE_ADDRESS when it is not. */
   modifyNow(attributes: ModifyAttributes): void {
+    this.#demandAlive();
     const { av, ...rest } = attributes;
     if (av === undefined) this.#device.modifyQp(this, rest);
     else this.#device.modifyQp(this, { ...rest, path: this.#device.paths.pathTo(this.qpn, av, rest.destQpn) });

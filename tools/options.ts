@@ -9,17 +9,19 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
 import {
-  type Device,
   IpAddress,
   IpPrefix,
+  type LinkFacts,
   Medium,
+  type OpenRdmaDevice,
   type PathTraits,
   parseMac,
+  type RdmaDevice,
   RoceError,
   type VlanOptions,
 } from '../src/index.ts';
-import { type CaptureSink, type Link, linkUsage, openLink } from '../src/links/index.ts';
-import { type OpenDevice, type OpenDeviceOptions, openDevice } from '../src/open.ts';
+import { type CaptureSink, linkUsage, openLink } from '../src/links/index.ts';
+import { type OpenDeviceOptions, openDevice } from '../src/open.ts';
 import { CaptureFile } from './capture-file.ts';
 
 export interface LinkFlags {
@@ -38,6 +40,7 @@ export interface LinkFlags {
   readonly flowLabel?: number;
   readonly sourcePort?: number;
   readonly write?: string;
+  readonly worker?: boolean;
 }
 
 /** Adds the options of a command that opens a device; its action gets `LinkFlags`, or part of them where they are `optional`. */
@@ -61,7 +64,8 @@ export function addLinkOptions(command: Command, { optional = false } = {}): Com
       integer(576, 9216),
     )
     .option('--gateway <address>', 'router for addresses that are not on our subnets', parser(address))
-    .option('--write <file>', 'write all frames to a pcapng file');
+    .option('--write <file>', 'write all frames to a pcapng file')
+    .option('--worker', 'run the stack in a thread of its own, so that a busy command does not delay it');
   addEthernetOptions(command);
   addPathOptions(command);
   return command.hook('preAction', () => {
@@ -111,33 +115,34 @@ function addPathOptions(command: Command): void {
  */
 export async function withDevice<T>(
   flags: LinkFlags,
-  use: (device: Device, interrupted: AbortSignal) => Promise<T>,
-  watch?: (link: Link) => CaptureSink,
+  use: (device: RdmaDevice, interrupted: AbortSignal) => Promise<T>,
+  watch?: (link: LinkFacts) => CaptureSink,
 ): Promise<T | undefined> {
   let file: CaptureFile | undefined;
-  const capture = (path: string) => (wire: Link) => {
+  const capture = (path: string) => (wire: LinkFacts) => {
     file = new CaptureFile(path, { interfaceName: wire.name, ethernet: wire.medium === Medium.Ethernet });
     return file;
   };
   try {
     const { write } = flags;
-    const opened = await openDevice({
+    const options = {
       ...deviceOptions(flags),
       ...sinkOption(watch ?? (write === undefined ? undefined : capture(write))),
-    });
-    return await lend(opened, use);
+    };
+    const opening = flags.worker === true ? openDevice({ ...options, thread: 'worker' }) : openDevice(options);
+    return await lend(await opening, use);
   } finally {
     file?.close();
   }
 }
 
-function sinkOption(captureSink: ((link: Link) => CaptureSink) | undefined) {
+function sinkOption(captureSink: ((link: LinkFacts) => CaptureSink) | undefined) {
   return captureSink === undefined ? {} : { captureSink };
 }
 
 async function lend<T>(
-  opened: OpenDevice,
-  use: (device: Device, interrupted: AbortSignal) => Promise<T>,
+  opened: OpenRdmaDevice,
+  use: (device: RdmaDevice, interrupted: AbortSignal) => Promise<T>,
 ): Promise<T | undefined> {
   const interruption = new AbortController();
   const { signal } = interruption;
@@ -194,7 +199,7 @@ export function integer(min: number, max: number): (text: string) => number {
 
 export const parseAddress = parser(IpAddress.parse);
 
-function deviceOptions(flags: LinkFlags): OpenDeviceOptions {
+function deviceOptions(flags: LinkFlags): Omit<OpenDeviceOptions, 'captureSink' | 'faults' | 'thread'> {
   const { link, ip, mac, mtu, gateway, neighbour, vlan } = flags;
   return {
     link,

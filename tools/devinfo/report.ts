@@ -3,7 +3,7 @@
  * transports' limits, offloads) is left out rather than printed as zero; what the standard fixes is printed as it fixes it.
  */
 import { Medium } from '../../packets/frame.ts';
-import { type Device, type IpPrefix, RoceError, type VlanOptions } from '../../src/index.ts';
+import { type IpPrefix, type RdmaDevice, RoceError, type VlanOptions } from '../../src/index.ts';
 import { MAX_MESSAGE_BYTES } from '../../transport/index.ts';
 
 type Entry = readonly [string, string | number];
@@ -15,7 +15,7 @@ export interface DevinfoOptions {
 }
 
 /** Lines without their line ends; the last is empty, as ibv_devinfo ends each port. */
-export function describeDevice(device: Device, options: DevinfoOptions): string[] {
+export function describeDevice(device: RdmaDevice, options: DevinfoOptions): string[] {
   const { verbose = false } = options;
   return [
     `hca_id:\t${device.name}`,
@@ -27,7 +27,7 @@ export function describeDevice(device: Device, options: DevinfoOptions): string[
   ];
 }
 
-function deviceLines(device: Device, version: string): string[] {
+function deviceLines(device: RdmaDevice, version: string): string[] {
   const guid = guidText(device.guid);
   return attributes(1, 32, [
     ['transport', 'InfiniBand (0)'],
@@ -41,7 +41,7 @@ function deviceLines(device: Device, version: string): string[] {
   ]);
 }
 
-function limitLines({ limits }: Device): string[] {
+function limitLines({ limits }: RdmaDevice): string[] {
   return attributes(1, 32, [
     ['max_mr_size', `0x${LARGEST_REGION_BYTES.toString(16)}`],
     ['page_size_cap', `0x${PAGE_SIZES.toString(16)}`],
@@ -60,7 +60,7 @@ function limitLines({ limits }: Device): string[] {
   ]);
 }
 
-function portLines(device: Device): string[] {
+function portLines(device: RdmaDevice): string[] {
   const link = device.medium === Medium.Ethernet ? 'Ethernet' : 'Unspecified';
   return [
     '\t\tport:\t1',
@@ -77,7 +77,7 @@ function portLines(device: Device): string[] {
   ];
 }
 
-function verbosePortLines(device: Device): string[] {
+function verbosePortLines(device: RdmaDevice): string[] {
   return attributes(3, 24, [
     ['max_msg_sz', `0x${MAX_MESSAGE_BYTES.toString(16)}`],
     ['pkey_tbl_len', '1'],
@@ -88,8 +88,8 @@ function verbosePortLines(device: Device): string[] {
 }
 
 /** What this device was told to put into packets; ibv_devinfo has no lines for it. */
-function pathEntries(device: Device): Entry[] {
-  const { trafficClass, hopLimit, flowLabel, sourcePort } = device.paths.traits({});
+function pathEntries(device: RdmaDevice): Entry[] {
+  const { trafficClass, hopLimit, flowLabel, sourcePort } = device.pathTraits;
   const entries: (readonly [string, string | number | undefined])[] = [
     ['traffic_class', trafficClass === undefined ? undefined : classText(trafficClass)],
     ['hop_limit', hopLimit],

@@ -6,7 +6,8 @@ import { RoceError } from '../../packets/errors.ts';
 import { Medium } from '../../packets/frame.ts';
 import { type CapturedPacket, type CaptureInterface, Direction, LinkType } from '../../pcap/types.ts';
 import { AsyncQueue } from '../../src/async-queue.ts';
-import type { CaptureSink, Link } from '../../src/links/index.ts';
+import type { LinkFacts } from '../../src/index.ts';
+import type { CaptureSink } from '../../src/links/index.ts';
 import { WallClock } from '../wall-clock.ts';
 import type { CaptureSource } from './dump.ts';
 
@@ -23,7 +24,7 @@ export class LiveSource implements CaptureSource, CaptureSink {
   #waiting = 0;
 
   /** Names the interface; called when the link is opened. */
-  attach(link: Link): this {
+  attach(link: LinkFacts): this {
     const linkType = link.medium === Medium.Ethernet ? LinkType.Ethernet : LinkType.Raw;
     this.#interface = { linkType, snapLength: 0, name: link.name, description: '' };
     return this;

@@ -3,7 +3,7 @@
  * device they have.
  */
 import { Command, Option } from 'commander';
-import type { Device, IpAddress } from '../../src/index.ts';
+import type { IpAddress, RdmaDevice } from '../../src/index.ts';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { runRpingClient } from './client.ts';
 import { DEFAULT_PING_BYTES, MAX_PING_BYTES, MIN_PING_BYTES, RPING_PORT } from './protocol.ts';
@@ -26,7 +26,7 @@ export interface RpingFlags {
 }
 
 /** A run of rping on a device; resolves with its exit code. */
-export type RpingRun = (device: Device, output: RpingOutput, signal: AbortSignal) => Promise<number>;
+export type RpingRun = (device: RdmaDevice, output: RpingOutput, signal: AbortSignal) => Promise<number>;
 
 export function rpingCommand(): Command {
   const command = addRpingOptions(

@@ -1,0 +1,34 @@
+/**
+ * The words both threads look at without a message: how many calls were answered, whether the worker is there, whether it
+ * has to be woken, how far the ring of posts has got, how much of a capture is on its way.
+ */
+
+export const Word = {
+  /** Counts up with every answer to a call that blocks; notified. */
+  Answers: 0,
+  /** 1 when the worker has ended, in whatever way it could still say so; notified through `Answers`. */
+  Gone: 1,
+  /** 1 while the worker will not look into the ring of posts by itself. */
+  Asleep: 2,
+  /** Cells of the ring of posts that were written and read, counting up. */
+  PostTail: 3,
+  PostHead: 4,
+  /** Bytes of captured frames that are on their way to the application. */
+  Captured: 5,
+} as const;
+
+/** What a worker is made with, all of it shared or cloneable. */
+export interface SharedControl {
+  readonly words: SharedArrayBuffer;
+  readonly posts: SharedArrayBuffer;
+}
+
+export function makeControl(): SharedControl {
+  const words = new SharedArrayBuffer(WORDS * 4);
+  Atomics.store(new Int32Array(words), Word.Asleep, 1);
+  return { words, posts: new SharedArrayBuffer(POST_RING_BYTES) };
+}
+
+const WORDS = 16;
+/** About 2,000 work requests of two SGEs. */
+const POST_RING_BYTES = 1 << 18;

@@ -1,0 +1,150 @@
+/**
+ * The worker: opens the device where its link is and serves the verbs the application asks for. Ends with the wire.
+ */
+import { type MessagePort, workerData } from 'node:worker_threads';
+import { InvariantError } from '../../packets/errors.ts';
+import type { LinkFacts } from '../api.ts';
+import type { CaptureSink, Link } from '../links/index.ts';
+import { type OpenDevice, type OpenDeviceOptions, openDevice } from '../open.ts';
+import { CaptureFeed } from './capture-feed.ts';
+import { CmServer } from './cm-server.ts';
+import { type SharedControl, Word } from './control.ts';
+import { Outbox } from './outbox.ts';
+import { PostDesk } from './post-desk.ts';
+import { QueueServer } from './queue-server.ts';
+import type { DeviceFacts, ToWorker, WireCall } from './wire.ts';
+import { toWire } from './wire-error.ts';
+
+/** What the application's thread makes a worker with. */
+export interface WorkerSeed {
+  readonly port: MessagePort;
+  readonly control: SharedControl;
+  readonly options: OpenDeviceOptions;
+  readonly captures: boolean;
+}
+
+async function run({ port, control, options, captures }: WorkerSeed): Promise<void> {
+  const words = new Int32Array(control.words);
+  const outbox = new Outbox(port, words);
+  process.on('exit', () => sayGone(words));
+  let opened: OpenDevice;
+  try {
+    opened = await openDevice(captures ? { ...options, captureSink: feeds(outbox, words) } : options);
+  } catch (error) {
+    outbox.post({ kind: 'refused', error: toWire(error) });
+    leave(outbox, port);
+    return;
+  }
+  const queues = new QueueServer(opened.device, outbox);
+  const desk = new PostDesk(control, queues);
+  const server = new Server(opened, queues, new CmServer(opened.device, outbox, queues), desk, outbox);
+  port.on('message', (message: ToWorker) => server.take(message));
+  void opened.closed.then((error) => {
+    // In one message with everything that the end of the device settles, so that who learns of it can learn why.
+    outbox.hold();
+    setImmediate(() => {
+      const reason = error === undefined ? undefined : toWire(error);
+      outbox.post({ kind: 'ended', error: reason, counters: queues.counters() });
+      leave(outbox, port);
+    });
+  });
+  outbox.post({ kind: 'opened', facts: factsOf(opened) });
+}
+
+/** Answers calls. */
+class Server {
+  readonly #opened: OpenDevice;
+  readonly #queues: QueueServer;
+  readonly #cm: CmServer;
+  readonly #desk: PostDesk;
+  readonly #outbox: Outbox;
+
+  constructor(opened: OpenDevice, queues: QueueServer, cm: CmServer, desk: PostDesk, outbox: Outbox) {
+    this.#opened = opened;
+    this.#queues = queues;
+    this.#cm = cm;
+    this.#desk = desk;
+    this.#outbox = outbox;
+  }
+
+  take(message: ToWorker): void {
+    // What was posted before a call is done before it.
+    this.#desk.drain();
+    if (message === 0) this.#desk.linger();
+    else this.#serve(message);
+  }
+
+  #serve(call: WireCall): void {
+    const { id, blocks } = call;
+    try {
+      const value = this.#invoke(call);
+      if (value instanceof Promise) this.#answerLater(id, value);
+      else if (id !== 0) this.#outbox.answer(id, blocks, value);
+    } catch (error) {
+      this.#outbox.refuse(id, blocks, error);
+      if (error instanceof InvariantError) throw error;
+    }
+  }
+
+  #answerLater(id: number, promise: Promise<unknown>): void {
+    promise.then(
+      (value) => this.#outbox.answer(id, false, value),
+      (error: unknown) => {
+        this.#outbox.refuse(id, false, error);
+        if (error instanceof InvariantError) throw error;
+      },
+    );
+  }
+
+  #invoke({ verb, args }: WireCall): unknown {
+    if (verb === 'closeDevice') return this.#opened.device.close();
+    if (verb === 'shutdown') return this.#opened.close();
+    const server = verb in this.#cm ? this.#cm : this.#queues;
+    return Reflect.apply(Reflect.get(server, verb), server, args);
+  }
+}
+
+function feeds(outbox: Outbox, words: Int32Array): (link: Link) => CaptureSink {
+  return (link) => {
+    outbox.post({ kind: 'opening', link: linkFacts(link), timeOrigin: performance.timeOrigin });
+    return new CaptureFeed(outbox, words);
+  };
+}
+
+function factsOf({ device, link }: OpenDevice): DeviceFacts {
+  const { name, mac, addresses, limits, activeMtu, linkMtu, medium, vlan, pathTraits, guid } = device;
+  return {
+    name,
+    mac,
+    addresses: addresses.map((prefix) => `${prefix}`),
+    limits,
+    activeMtu,
+    linkMtu,
+    medium,
+    vlan,
+    pathTraits,
+    guid,
+    link: linkFacts(link),
+  };
+}
+
+function linkFacts({ name, medium, mtu, addresses, sourcePort, maxUnacked }: Link): LinkFacts {
+  return { name, medium, mtu, addresses, sourcePort, maxUnacked };
+}
+
+/** Whatever the link has left running ends here. */
+function leave(outbox: Outbox, port: MessagePort): void {
+  outbox.flush();
+  port.close();
+  process.exit();
+}
+
+/** For an application that stands still in a call. */
+function sayGone(words: Int32Array): void {
+  Atomics.store(words, Word.Gone, 1);
+  Atomics.add(words, Word.Answers, 1);
+  Atomics.notify(words, Word.Answers);
+}
+
+const seed: WorkerSeed = workerData;
+await run(seed);

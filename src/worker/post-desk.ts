@@ -1,0 +1,51 @@
+/**
+ * When the worker looks into the ring of posts: when it is told to, before every call, and for a short while after there was
+ * something, or the application was told of something: it posts the next request then, and need not wake anybody.
+ */
+import { monotonicNs } from '../clock.ts';
+import { type SharedControl, Word } from './control.ts';
+import { PostReader, type PostSink } from './post-ring.ts';
+
+export class PostDesk {
+  readonly #words: Int32Array;
+  readonly #reader: PostReader;
+  readonly #sink: PostSink;
+  readonly #check = (): void => this.#look();
+  #awake = false;
+  #until = 0;
+
+  constructor(control: SharedControl, sink: PostSink) {
+    this.#words = new Int32Array(control.words);
+    this.#reader = new PostReader(control);
+    this.#sink = sink;
+  }
+
+  /** Hands on everything that was posted. */
+  drain(): void {
+    if (this.#reader.drain(this.#sink)) this.linger();
+  }
+
+  /** Posts are to be expected. */
+  linger(): void {
+    this.#until = monotonicNs() + LINGER_NS;
+    if (this.#awake) return;
+    this.#awake = true;
+    Atomics.store(this.#words, Word.Asleep, 0);
+    setImmediate(this.#check);
+  }
+
+  #look(): void {
+    this.drain();
+    if (monotonicNs() < this.#until) {
+      setImmediate(this.#check);
+      return;
+    }
+    this.#awake = false;
+    Atomics.store(this.#words, Word.Asleep, 1);
+    // Who posted before that word was set has not woken us.
+    this.drain();
+  }
+}
+
+/** Turns of an idle event loop are a few microseconds each. */
+const LINGER_NS = 50_000;

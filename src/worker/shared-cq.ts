@@ -1,0 +1,83 @@
+/**
+ * A completion queue whose entries lie in shared memory, as the device in the worker sees it: it is told of completions like
+ * any other and is settled at the end of every step of the machine, which is when the application sees what was added.
+ */
+import type { CompletionQueue } from '../../transport/completion-queue.ts';
+import { type WcStatus, WorkCompletion } from '../../transport/work.ts';
+import { Cq } from '../verbs.ts';
+import { CompletionWriter, completionRingMemory } from './completion-ring.ts';
+
+export interface SharedCqWatcher {
+  /** A completion of this queue pair is about to be shown. */
+  completed(qpn: number): void;
+  /** The application waits for this queue, and something is there. */
+  wanted(): void;
+}
+
+export class SharedCq extends Cq {
+  readonly memory: SharedArrayBuffer;
+  readonly #writer: CompletionWriter;
+  readonly #notified: CompletionQueue[];
+  readonly #watcher: SharedCqWatcher;
+  readonly #entry = new WorkCompletion();
+  /** Numbers of the queue pairs that have completed since the last `settle`. */
+  readonly #fresh: number[] = [];
+  #listed = false;
+
+  /** @throws RoceError ERR_ROCE_ARGUMENT for a capacity that is none */
+  constructor(capacity: number, notified: CompletionQueue[], watcher: SharedCqWatcher) {
+    super(capacity, notified);
+    this.memory = completionRingMemory(capacity);
+    this.#writer = new CompletionWriter(capacity, this.memory);
+    this.#notified = notified;
+    this.#watcher = watcher;
+  }
+
+  override get length(): number {
+    return this.#writer.length;
+  }
+
+  override push(
+    qpn: number,
+    wrId: number,
+    status: WcStatus,
+    opcode: number,
+    byteLen: number,
+  ): WorkCompletion | undefined {
+    if (this.overrun || this.#writer.full) {
+      this.overrun = true;
+      this.#list();
+      return undefined;
+    }
+    const wc = this.#entry;
+    wc.qpn = qpn;
+    wc.wrId = wrId;
+    wc.status = status;
+    wc.opcode = opcode;
+    wc.byteLen = byteLen;
+    wc.immData = -1;
+    wc.invalidatedRkey = -1;
+    wc.solicited = false;
+    return wc;
+  }
+
+  override pushed(wc: WorkCompletion): void {
+    this.#writer.write(wc);
+    if (!this.#fresh.includes(wc.qpn)) this.#fresh.push(wc.qpn);
+    this.#list();
+  }
+
+  /** Shows the application what there is. */
+  override settle(): void {
+    this.#listed = false;
+    for (const qpn of this.#fresh) this.#watcher.completed(qpn);
+    this.#fresh.length = 0;
+    if (this.#writer.publish(this.overrun)) this.#watcher.wanted();
+  }
+
+  #list(): void {
+    if (this.#listed) return;
+    this.#listed = true;
+    this.#notified.push(this);
+  }
+}

@@ -1,0 +1,61 @@
+/** Errors between threads: class, code and words are kept; the stack becomes that of whoever is told. */
+import { InvariantError, RoceError, type RoceErrorCode } from '../../packets/errors.ts';
+import { ConnectionRejected } from '../connection.ts';
+
+export type WireError =
+  | { readonly kind: 'roce'; readonly code: RoceErrorCode; readonly message: string; readonly cause?: WireError }
+  | { readonly kind: 'rejected'; readonly reason: number; readonly privateData: Uint8Array }
+  /** `name` is that of the class; `stack` says where in the worker. */
+  | { readonly kind: 'other'; readonly name: string; readonly message: string; readonly stack: string };
+
+export function toWire(error: unknown): WireError {
+  if (error instanceof ConnectionRejected)
+    return { kind: 'rejected', reason: error.reason, privateData: error.privateData };
+  if (error instanceof RoceError) {
+    const { code, message, cause } = error;
+    return { kind: 'roce', code, message, ...(cause === undefined ? {} : { cause: toWire(cause) }) };
+  }
+  if (error instanceof Error)
+    return { kind: 'other', name: error.name, message: error.message, stack: error.stack ?? '' };
+  return { kind: 'other', name: 'Error', message: String(error), stack: '' };
+}
+
+export function fromWire(error: WireError): Error {
+  switch (error.kind) {
+    case 'rejected':
+      return new ConnectionRejected(error.reason, error.privateData);
+    case 'roce':
+      return roceFromWire(error);
+    default:
+      return otherFromWire(error);
+  }
+}
+
+/** For where nothing but a `RoceError` can be meant. */
+export function roceFromWire(error: WireError): RoceError {
+  if (error.kind !== 'roce') {
+    const cause = fromWire(error);
+    return cause instanceof RoceError ? cause : new RoceError('ERR_ROCE_CLOSED', cause.message, { cause });
+  }
+  const { code, message, cause } = error;
+  return new RoceError(code, message, cause === undefined ? {} : { cause: fromWire(cause) });
+}
+
+function otherFromWire({ name, message, stack }: Extract<WireError, { kind: 'other' }>): Error {
+  const error = construct(name, message);
+  error.stack = `${stack}\n    -- in the worker thread; asked for by --\n${error.stack ?? ''}`;
+  return error;
+}
+
+function construct(name: string, message: string): Error {
+  switch (name) {
+    case 'InvariantError':
+      return new InvariantError(message);
+    case 'TypeError':
+      return new TypeError(message);
+    case 'RangeError':
+      return new RangeError(message);
+    default:
+      return new Error(message);
+  }
+}

@@ -1,0 +1,211 @@
+/** The connection manager of a device in a worker, and what it hands to the application: listeners, requests, connections. */
+import type { IpAddress } from '../../packets/address.ts';
+import { RoceError } from '../../packets/errors.ts';
+import type { DisconnectCause } from '../../transport/cm/index.ts';
+import type {
+  RdmaAcceptOptions,
+  RdmaCm,
+  RdmaConnection,
+  RdmaConnectionRequest,
+  RdmaConnectOptions,
+  RdmaListener,
+  RdmaQp,
+} from '../api.ts';
+import { AsyncQueue } from '../async-queue.ts';
+import { type Handle, ownBytes, revive, type WireConnection, type WireRequest } from './wire.ts';
+import type { WorkerDevice } from './worker-device.ts';
+import { WorkerQp } from './worker-queues.ts';
+
+export class WorkerCm implements RdmaCm {
+  readonly #device: WorkerDevice;
+  readonly #listeners = new Map<Handle, WorkerListener>();
+  readonly #connections = new Map<Handle, WorkerConnection>();
+  /** Ends that were told before the connection. */
+  readonly #early = new Map<Handle, DisconnectCause>();
+  /** The worker keeps a request for as long as it may be answered. */
+  readonly #forgotten: FinalizationRegistry<Handle>;
+
+  constructor(device: WorkerDevice) {
+    this.#device = device;
+    this.#forgotten = new FinalizationRegistry((handle) => device.channel.tell('forgetRequest', handle));
+  }
+
+  get size(): number {
+    return this.#device.snapshot().connections;
+  }
+
+  counters(): Readonly<Record<string, number>> {
+    return this.#device.snapshot().cm;
+  }
+
+  async connect(options: RdmaConnectOptions): Promise<WorkerConnection> {
+    const { qp: given, ...rest } = options;
+    const qp = this.#own(given);
+    return this.#device.channel.ask('connect', (wired) => this.#connected(wired, qp), withOwnData(rest, qp.handle));
+  }
+
+  listen(port: number, backlog?: number): WorkerListener {
+    const { channel } = this.#device;
+    const handle = channel.call('listen', port, backlog);
+    const listener = new WorkerListener(port, () => {
+      if (!this.#listeners.delete(handle) || channel.gone) return;
+      channel.call('unlisten', handle);
+    });
+    this.#listeners.set(handle, listener);
+    return listener;
+  }
+
+  /** For `WorkerConnectionRequest.accept`. */
+  async accept(request: Handle, options: RdmaAcceptOptions): Promise<WorkerConnection> {
+    const { qp: given, ...rest } = options;
+    const qp = this.#own(given);
+    const wired = withOwnData(rest, qp.handle);
+    return this.#device.channel.ask('accept', (connection) => this.#connected(connection, qp), request, wired);
+  }
+
+  /** For `WorkerConnectionRequest.reject`. */
+  reject(request: Handle, privateData: Uint8Array | undefined, reason: number | undefined): void {
+    this.#device.channel.call('reject', request, privateData && ownBytes(privateData), reason);
+  }
+
+  /** For `WorkerConnection.disconnect`. */
+  disconnect(connection: Handle, privateData: Uint8Array | undefined): void {
+    if (!this.#connections.has(connection) || this.#device.channel.gone) return;
+    this.#device.channel.call('disconnect', connection, privateData && ownBytes(privateData));
+  }
+
+  // What the worker tells.
+
+  requested(listener: Handle, wired: WireRequest): void {
+    const { channel } = this.#device;
+    const target = this.#listeners.get(listener);
+    if (target === undefined) {
+      channel.tell('refuseRequest', wired.request);
+      return;
+    }
+    const request = new WorkerConnectionRequest(this, wired);
+    this.#forgotten.register(request, wired.request);
+    target.requests.push(request);
+  }
+
+  disconnected(handle: Handle, cause: DisconnectCause): void {
+    const connection = this.#connections.get(handle);
+    if (connection === undefined) this.#early.set(handle, cause);
+    else connection.end(cause);
+    this.#connections.delete(handle);
+  }
+
+  /** The device has ended. */
+  close(): void {
+    for (const listener of [...this.#listeners.values()]) listener.requests.close();
+    for (const connection of this.#connections.values()) connection.end('timeout');
+    this.#listeners.clear();
+    this.#connections.clear();
+  }
+
+  #connected({ connection: handle, remoteAddress, privateData }: WireConnection, qp: WorkerQp): WorkerConnection {
+    const connection = new WorkerConnection(this, handle, qp, revive(remoteAddress), privateData);
+    const cause = this.#early.get(handle);
+    this.#early.delete(handle);
+    if (cause === undefined) this.#connections.set(handle, connection);
+    else connection.end(cause);
+    return connection;
+  }
+
+  #own(qp: RdmaQp): WorkerQp {
+    if (qp instanceof WorkerQp && qp.pd.device === this.#device) return qp;
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'a connection is made of a queue pair of its own device');
+  }
+}
+
+class WorkerListener implements RdmaListener {
+  readonly port: number;
+  /** For the connection manager. */
+  readonly requests = new AsyncQueue<RdmaConnectionRequest>();
+  readonly #unlisten: () => void;
+
+  constructor(port: number, unlisten: () => void) {
+    this.port = port;
+    this.#unlisten = unlisten;
+  }
+
+  next(): Promise<IteratorResult<RdmaConnectionRequest>> {
+    return this.requests.next();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<RdmaConnectionRequest> {
+    return this.requests[Symbol.asyncIterator]();
+  }
+
+  close(): void {
+    this.#unlisten();
+    this.requests.close();
+  }
+}
+
+class WorkerConnectionRequest implements RdmaConnectionRequest {
+  readonly remoteAddress: IpAddress;
+  readonly localAddress: IpAddress;
+  readonly remotePort: number;
+  readonly privateData: Uint8Array;
+  readonly initiatorDepth: number;
+  readonly responderResources: number;
+  readonly #cm: WorkerCm;
+  readonly #handle: Handle;
+
+  constructor(cm: WorkerCm, wired: WireRequest) {
+    this.#cm = cm;
+    this.#handle = wired.request;
+    this.remoteAddress = revive(wired.remoteAddress);
+    this.localAddress = revive(wired.localAddress);
+    this.remotePort = wired.remotePort;
+    this.privateData = wired.privateData;
+    this.initiatorDepth = wired.initiatorDepth;
+    this.responderResources = wired.responderResources;
+  }
+
+  accept(options: RdmaAcceptOptions): Promise<RdmaConnection> {
+    return this.#cm.accept(this.#handle, options);
+  }
+
+  reject(privateData?: Uint8Array, reason?: number): void {
+    this.#cm.reject(this.#handle, privateData, reason);
+  }
+}
+
+class WorkerConnection implements RdmaConnection {
+  readonly qp: WorkerQp;
+  readonly remoteAddress: IpAddress;
+  readonly privateData: Uint8Array;
+  readonly closed: Promise<DisconnectCause>;
+  readonly #cm: WorkerCm;
+  readonly #handle: Handle;
+  #end: (cause: DisconnectCause) => void = () => {};
+
+  constructor(cm: WorkerCm, handle: Handle, qp: WorkerQp, remoteAddress: IpAddress, privateData: Uint8Array) {
+    this.#cm = cm;
+    this.#handle = handle;
+    this.qp = qp;
+    this.remoteAddress = remoteAddress;
+    this.privateData = privateData;
+    this.closed = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  async disconnect(privateData?: Uint8Array): Promise<DisconnectCause> {
+    this.#cm.disconnect(this.#handle, privateData);
+    return this.closed;
+  }
+
+  /** For the connection manager. */
+  end(cause: DisconnectCause): void {
+    this.#end(cause);
+  }
+}
+
+/** Options as they cross: the queue pair by its handle, private data in memory of its own. */
+function withOwnData<T extends { readonly privateData?: Uint8Array }>(options: T, qp: Handle): T & { qp: Handle } {
+  const { privateData } = options;
+  return { ...options, qp, ...(privateData === undefined ? {} : { privateData: ownBytes(privateData) }) };
+}
