@@ -4,22 +4,34 @@
 import type { LinkKind } from './kind.ts';
 import { LinkSpec } from './kind.ts';
 import type { Link } from './link.ts';
+import { packetRingKind } from './packet-ring.ts';
 import { pcapKind } from './pcap.ts';
 import { qemuKind } from './qemu.ts';
 import { rawSocketKind } from './raw-socket.ts';
 import { tapKind } from './tap.ts';
+import { udpOffloadKind } from './udp-offload.ts';
 import { udp6Kind } from './udp6.ts';
 
 export { CaptureLink, type CaptureSink } from './capture.ts';
 export type { LinkKind, Requirement } from './kind.ts';
 export type { Link, LinkSink } from './link.ts';
+export { type PacketRingCounters, PacketRingLink, type PacketRingLinkOptions } from './packet-ring.ts';
 export { PcapLink, type PcapLinkOptions } from './pcap.ts';
 export { QemuLink, type QemuLinkOptions } from './qemu.ts';
 export { RawSocketLink, type RawSocketLinkOptions } from './raw-socket.ts';
 export { TapLink, type TapLinkOptions } from './tap.ts';
+export { UdpOffloadLink } from './udp-offload.ts';
 export { Udp6Link } from './udp6.ts';
 
-export const LINK_KINDS: readonly LinkKind[] = [qemuKind, pcapKind, rawSocketKind, udp6Kind, tapKind];
+export const LINK_KINDS: readonly LinkKind[] = [
+  qemuKind,
+  pcapKind,
+  rawSocketKind,
+  udp6Kind,
+  udpOffloadKind,
+  tapKind,
+  packetRingKind,
+];
 
 export interface LinkOptions {
   /** Largest IP packet in bytes, 68 .. 65,535; `mtu=` in the specification wins. */

@@ -52,8 +52,16 @@ export function takeUdpOptions(spec: LinkSpec): UdpLinkOptions {
 
 /** Whether there is an address to bind to. */
 export function ipv6Requirement(): Requirement {
-  const met = Object.values(networkInterfaces()).some((all) => all?.some(({ family }) => family === 'IPv6'));
-  return { what: 'an IPv6 address', met, remedy: 'enable IPv6, on the loopback interface at least' };
+  return {
+    what: 'an IPv6 address',
+    met: localAddresses().length > 0,
+    remedy: 'enable IPv6, on the loopback interface at least',
+  };
+}
+
+/** What to do about a failed `bind`, by the name of its error; undefined when that says it all. */
+export function bindRemedy(code: string): string | undefined {
+  return REMEDIES.get(code);
 }
 
 /** The address a link is bound to, and what the machine says of it. */
@@ -70,13 +78,14 @@ export class UdpEndpoint {
 
   /** @throws RoceError ERR_ROCE_ARGUMENT, ERR_ROCE_ADDRESS */
   constructor(options: UdpLinkOptions) {
-    const [, text = '', zone] = /^\[?([^\]%]*)(?:%([^\]]+))?\]?$/.exec(options.address) ?? [];
+    const [, text = '', zone] = ADDRESS.exec(options.address.replace(/^\[(.*)\]$/, '$1')) ?? [];
     this.address = IpAddress.parse(text);
     checkAddress(this.address, text);
-    const found = interfaceOf(this.address, zone);
+    const found = find(this.address, zone);
     const linkLocal = ((this.address.w0 >>> 16) & 0xff_c0) === LINK_LOCAL_PREFIX;
-    this.scopeId = linkLocal ? (found?.scopeId ?? 0) : 0;
-    this.bindText = linkLocal && found !== undefined ? `${this.address}%${found.name}` : this.address.toString();
+    this.scopeId = linkLocal ? (found?.interfaceIndex ?? 0) : 0;
+    this.bindText =
+      linkLocal && found !== undefined ? `${this.address}%${found.interfaceName}` : this.address.toString();
     this.port = options.port ?? ROCE_UDP_PORT;
     this.prefix = `${this.address}/${found?.prefixLength ?? 128}`;
     this.mtu = options.mtu ?? Math.min(mtuOf(found), MAX_MTU);
@@ -202,35 +211,60 @@ function checkAddress(address: IpAddress, text: string): void {
     );
 }
 
-interface Found {
-  readonly name: string;
+interface LocalAddress {
+  readonly address: IpAddress;
   readonly prefixLength: number;
-  readonly scopeId: number;
-  readonly internal: boolean;
+  readonly interfaceName: string;
+  readonly interfaceIndex: number;
 }
 
-function interfaceOf(address: IpAddress, zone: string | undefined): Found | undefined {
-  for (const [name, all] of Object.entries(networkInterfaces())) {
-    if (zone !== undefined && zone !== name) continue;
-    for (const info of all ?? []) {
-      if (info.family !== 'IPv6' || !IpAddress.parse(info.address).equals(address)) continue;
+function find(address: IpAddress, zone: string | undefined): LocalAddress | undefined {
+  const ofZone = localAddresses().filter(({ interfaceName }) => zone === undefined || zone === interfaceName);
+  return ofZone.find((local) => local.address.equals(address));
+}
+
+function localAddresses(): LocalAddress[] {
+  const table = readText('/proc/thread-self/net/if_inet6');
+  return table === undefined ? addressesOfNode() : addressesOfLinux(table);
+}
+
+/** A line is address, index, prefix length, scope and flags in hex, and a name. Has interfaces without carrier too, unlike Node. */
+function addressesOfLinux(table: string): LocalAddress[] {
+  return table.split('\n').flatMap((line) => {
+    const [digits = '', index = '', prefixLength = '', , , interfaceName = ''] = line.trim().split(/\s+/);
+    const words = digits.match(/[0-9a-f]{8}/g)?.map((word) => Number.parseInt(word, 16)) ?? [];
+    const [w0, w1, w2, w3] = words;
+    if (w0 === undefined || w1 === undefined || w2 === undefined || w3 === undefined) return [];
+    const address = new IpAddress(6, w0, w1, w2, w3);
+    const local = { address, prefixLength: Number.parseInt(prefixLength, 16), interfaceName };
+    return [{ ...local, interfaceIndex: Number.parseInt(index, 16) }];
+  });
+}
+
+function addressesOfNode(): LocalAddress[] {
+  return Object.entries(networkInterfaces()).flatMap(([interfaceName, all]) =>
+    (all ?? []).flatMap((info) => {
+      if (info.family !== 'IPv6') return [];
       const prefixLength = Number(info.cidr?.split('/')[1] ?? 128);
-      return { name, prefixLength, scopeId: info.scopeid, internal: info.internal };
-    }
-  }
-  return undefined;
+      return [{ address: IpAddress.parse(info.address), prefixLength, interfaceName, interfaceIndex: info.scopeid }];
+    }),
+  );
 }
 
-/** Linux tells, in the namespace of this process; elsewhere a guess that every Ethernet carries. */
-function mtuOf(found: Found | undefined): number {
-  if (found === undefined) return DEFAULT_MTU;
-  return readNumber(`/proc/sys/net/ipv6/conf/${found.name}/mtu`) ?? (found.internal ? MAX_MTU : DEFAULT_MTU);
+/** Linux tells, in the namespace of this process; elsewhere what every Ethernet carries. */
+function mtuOf(local: LocalAddress | undefined): number {
+  if (local === undefined) return DEFAULT_MTU;
+  return readNumber(`/proc/sys/net/ipv6/conf/${local.interfaceName}/mtu`) ?? DEFAULT_MTU;
 }
 
 function readNumber(path: string): number | undefined {
+  const value = Number(readText(path));
+  return Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}
+
+function readText(path: string): string | undefined {
   try {
-    const value = Number(readFileSync(path, 'utf8'));
-    return Number.isSafeInteger(value) && value > 0 ? value : undefined;
+    return readFileSync(path, 'utf8');
   } catch {
     // Another system, or a namespace that does not show it.
     return undefined;
@@ -243,6 +277,14 @@ const SKB_SHARED_BYTES = 384;
 const SKB_BYTES = 256;
 const MIN_WINDOW = 8;
 const MAX_WINDOW = 256;
+/** With or without a zone. */
+const ADDRESS = /^([^%]*)(?:%(.+))?$/;
+const REMEDIES: ReadonlyMap<string, string> = new Map([
+  ['EADDRINUSE', 'another process, or rdma_rxe of this machine, has this port; end it, or take another address'],
+  ['EADDRNOTAVAIL', 'no interface of this machine has this address; `ip -6 address` lists those there are'],
+  ['EACCES', 'this process may not bind this port'],
+  ['EAFNOSUPPORT', 'this machine has no IPv6'],
+]);
 const LINK_LOCAL_PREFIX = 0xfe_80;
 const DEFAULT_MTU = 1500;
 /** By default: no RoCE packet is longer, and slots of two pages are enough. */

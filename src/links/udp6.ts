@@ -20,6 +20,7 @@ import { ROCE_UDP_PORT } from '../../packets/udp.ts';
 import type { LinkKind } from './kind.ts';
 import type { Link, LinkSink } from './link.ts';
 import {
+  bindRemedy,
   HEADER_BYTES,
   ipv6Requirement,
   isSendable,
@@ -88,6 +89,10 @@ export class Udp6Link implements Link {
       this.#ended = true;
       socket.close();
       throw unavailable(this.name, cause);
+    }
+    if (this.#ended) {
+      socket.close();
+      throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
     }
     growReceiveBuffer(socket);
     this.#socket = socket;
@@ -257,17 +262,10 @@ function growReceiveBuffer(socket: Socket): void {
   }
 }
 
-const REMEDIES: ReadonlyMap<string, string> = new Map([
-  ['EADDRINUSE', 'another process, or rdma_rxe of this machine, has this port; end it, or take another address'],
-  ['EADDRNOTAVAIL', 'no interface of this machine has this address; `ip -6 address` lists those there are'],
-  ['EACCES', 'this process may not bind this port'],
-  ['EAFNOSUPPORT', 'this machine has no IPv6'],
-]);
-
 function unavailable(name: string, cause: unknown): RoceError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const remedy = REMEDIES.get(code);
+  const remedy = bindRemedy(code);
   const sentence = remedy === undefined ? reason : `${reason}: ${remedy}`;
   return new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${name}: ${sentence}`, { cause });
 }
