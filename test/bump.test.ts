@@ -310,6 +310,21 @@ describe('the capture and the account of a bump', () => {
   });
 });
 
+describe('a bump that loses a link', () => {
+  it('says so in the account, which is written all the same', async () => {
+    const paths = [join(directory, 'gone-a'), join(directory, 'gone-b')] as const;
+    const far = new QemuLink({ path: paths[0] });
+    await far.start(new Collector());
+    const accountPath = join(directory, 'gone.json');
+    const [a, b] = [new QemuLink({ path: paths[0], connect: true }), new QemuLink({ path: paths[1] })];
+    const running = await runBump({ a, b, accountPath });
+    await far.close();
+    const reason = await running.closed;
+    expect((await running.stop()).error).toBe(reason?.message);
+    expect(JSON.parse(readFileSync(accountPath, 'utf8'))).toMatchObject({ error: reason?.message, events: [] });
+  });
+});
+
 describe('Bump', () => {
   it('refuses links that are not Ethernet, and rules that make no sense, by name', () => {
     const [a, b] = [new QemuLink({ path: '/nonexistent/a' }), new QemuLink({ path: '/nonexistent/b' })];
