@@ -229,10 +229,10 @@ describeWithNetns('TAP', () => {
   it('names the privilege it lacks', () =>
     withHost(async (host) => {
       const unprivileged = ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin'];
-      expect(startElsewhere('tap:tap0', [...host.prefix, ...unprivileged])).toBe(
+      expect(startElsewhere('tap:tap0', { prefix: [...host.prefix, ...unprivileged] })).toBe(
         'ERR_ROCE_LINK_UNAVAILABLE tap:tap0: making the interface: it needs the privilege CAP_NET_ADMIN (EPERM)',
       );
-      expect(startElsewhere('tap:tap0', host.prefix)).toBe('started');
+      expect(startElsewhere('tap:tap0', { prefix: host.prefix })).toBe('started');
     }));
 
   it(
