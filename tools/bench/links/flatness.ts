@@ -6,23 +6,26 @@ export interface Sample {
 }
 
 export interface Flatness {
-  /** Of the line through the samples that count, by least squares. */
-  readonly slopeMibPerMin: number;
+  /** How far the line through the samples that count, by least squares, rises from the first of them to the last. */
+  readonly riseMib: number;
   /** Largest less smallest of the samples that count. */
   readonly spreadMib: number;
   readonly flat: boolean;
 }
 
 /**
- * The last four fifths of the samples count: what grows at first are caches and compiled code. Flat is what grows by no more than
- * `MAX_SLOPE_MIB_PER_MIN` and stays within `MAX_SPREAD_MIB`. Fewer than two samples that count are flat.
+ * The last four fifths of the samples count: what grows at first are caches and compiled code. Flat is what rises by no more than
+ * `MAX_RISE_MIB` in all, which is 1 MiB a minute in a run of ten minutes, and stays within `MAX_SPREAD_MIB`. The longer the run, the
+ * smaller the leak that shows.
  */
 export function flatness(samples: readonly Sample[]): Flatness {
   const counted = samples.slice(Math.floor(samples.length / 5));
-  const slopeMibPerMin = (slope(counted) * 60) / MIB;
+  const [first, last] = [counted[0], counted[counted.length - 1]];
+  if (first === undefined || last === undefined) return { riseMib: 0, spreadMib: 0, flat: true };
+  const riseMib = (slope(counted) * (last.seconds - first.seconds)) / MIB;
   const bytes = counted.map((sample) => sample.bytes);
-  const spreadMib = counted.length === 0 ? 0 : (Math.max(...bytes) - Math.min(...bytes)) / MIB;
-  return { slopeMibPerMin, spreadMib, flat: slopeMibPerMin <= MAX_SLOPE_MIB_PER_MIN && spreadMib <= MAX_SPREAD_MIB };
+  const spreadMib = (Math.max(...bytes) - Math.min(...bytes)) / MIB;
+  return { riseMib, spreadMib, flat: riseMib <= MAX_RISE_MIB && spreadMib <= MAX_SPREAD_MIB };
 }
 
 /** Bytes a second. */
@@ -39,5 +42,5 @@ function slope(samples: readonly Sample[]): number {
 }
 
 const MIB = 0x10_00_00;
-export const MAX_SLOPE_MIB_PER_MIN = 1;
+export const MAX_RISE_MIB = 8;
 export const MAX_SPREAD_MIB = 32;

@@ -10,6 +10,8 @@ import { MAX_SEND_BYTES, type RoceSession } from './roce-session.ts';
 /** Pieces under way at a time. */
 const SLOTS = 4;
 const NOISE_BYTES = 2 * MESSAGE_BYTES;
+/** SENDs under way at a time; they queue behind the large messages. */
+const SENDS = 16;
 /** A prime: no two neighbouring rounds take the same noise. */
 const NOISE_STRIDE = 60_013;
 
@@ -23,7 +25,7 @@ export class Soak {
   #written = 0;
   #read = 0;
   #echoes = 0;
-  #echoRound = 0;
+  #sends = 0;
 
   constructor(session: RoceSession) {
     this.#session = session;
@@ -37,7 +39,7 @@ export class Soak {
     const until = performance.now() + seconds * 1000;
     this.#running = true;
     for (let slot = 0; slot < SLOTS; slot++) this.#write(slot);
-    this.#send();
+    for (let i = 0; i < SENDS; i++) this.#send();
     while (this.#underWay > 0) {
       await this.#session.completions((wc) => this.#completed(wc));
       this.#running = performance.now() < until;
@@ -97,16 +99,16 @@ export class Soak {
 
   #send(): void {
     this.#underWay += 1;
-    this.#session.send(this.#echoNoise());
+    this.#session.send(this.#messageOf(this.#sends++));
   }
 
+  /** Echoes come in the order of the SENDs. */
   #echoed(receive: number, length: number): void {
     this.#underWay -= 1;
-    if (Buffer.compare(this.#session.received(receive, length), this.#echoNoise()) !== 0)
-      throw new Error(`SEND ${this.#echoRound} came back with other data`);
+    if (Buffer.compare(this.#session.received(receive, length), this.#messageOf(this.#echoes)) !== 0)
+      throw new Error(`SEND ${this.#echoes} came back with other data`);
     this.#session.postReceive(receive);
     this.#echoes += 1;
-    this.#echoRound += 1;
     if (this.#running) this.#send();
   }
 
@@ -117,8 +119,9 @@ export class Soak {
     return this.#noise.subarray(at, at + MESSAGE_BYTES);
   }
 
-  #echoNoise(): Uint8Array {
-    const at = (this.#echoRound * NOISE_STRIDE) % (NOISE_BYTES - MAX_SEND_BYTES);
-    return this.#noise.subarray(at, at + 1 + (this.#echoRound % MAX_SEND_BYTES));
+  /** Of 1 to `MAX_SEND_BYTES` bytes. */
+  #messageOf(send: number): Uint8Array {
+    const at = (send * NOISE_STRIDE) % (NOISE_BYTES - MAX_SEND_BYTES);
+    return this.#noise.subarray(at, at + 1 + (send % MAX_SEND_BYTES));
   }
 }

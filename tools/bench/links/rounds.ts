@@ -31,6 +31,9 @@ const AMOUNTS: Readonly<Record<Task, Amount>> = {
   flood: { seconds: 0.3, least: 8 },
 };
 
+/** How much longer the first round is: compiled code takes its time where other programs keep the processors busy. */
+const WARM_UP = 2;
+
 interface Standing {
   readonly stand: Stand;
   readonly rounds: Record<string, number>[];
@@ -91,7 +94,7 @@ async function runRound(
 
 async function measure({ stand, rounds, loads }: Standing, task: Task, round: number, scale: number): Promise<void> {
   const { seconds, least } = AMOUNTS[task];
-  const amount = { seconds: scale < 1 ? 0 : seconds, least };
+  const amount = { seconds: scale < 1 ? 0 : round === 0 ? seconds * WARM_UP : seconds, least };
   const { figures, load } = await stand.measureWithLoad(task, amount);
   if (round === 0) return;
   const all = rounds[round - 1] ?? {};

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contestant } from './contestants.ts';
-import { flatness, MAX_SLOPE_MIB_PER_MIN, MAX_SPREAD_MIB, type Sample } from './flatness.ts';
+import { flatness, MAX_RISE_MIB, MAX_SPREAD_MIB, type Sample } from './flatness.ts';
 import { type Losses, Stand, Unavailable } from './stand.ts';
 
 export interface SoakVerdict {
@@ -88,7 +88,7 @@ function verdict(
 ): SoakVerdict {
   const ends = watches.map(({ rss, held }) => ({ rss: flatness(rss), held: flatness(held) }));
   const flat = ends.every(({ rss, held }) => rss.flat && held.flat);
-  const slopes = ends.map(({ rss, held }) => `${signed(rss.slopeMibPerMin)}/${signed(held.slopeMibPerMin)}`);
+  const rises = ends.map(({ rss, held }) => `${signed(rss.riseMib)}/${signed(held.riseMib)}`);
   const spreads = ends.map(({ rss, held }) => `${rss.spreadMib.toFixed(1)}/${held.spreadMib.toFixed(1)}`);
   const count = (counter: string): number => counters[`soak.${counter}`] ?? 0;
   return {
@@ -96,7 +96,7 @@ function verdict(
     medium,
     good: flat && lost === 0,
     words: [
-      `memory ${flat ? 'flat' : 'NOT FLAT'}, resident/held ${slopes.join(' and ')} MiB/min (at most ${MAX_SLOPE_MIB_PER_MIN})`,
+      `memory ${flat ? 'flat' : 'NOT FLAT'}, resident/held ${rises.join(' and ')} MiB (at most ${MAX_RISE_MIB})`,
       `within ${spreads.join(' and ')} MiB (at most ${MAX_SPREAD_MIB})`,
       `${lost} of ${sent} frames lost, ${sentAgain} sent again`,
       `${mib(count('writtenBytes'))} MiB written, ${mib(count('readBytes'))} MiB read back and compared, ${count('echoes')} SENDs echoed`,
