@@ -105,7 +105,7 @@ async function judgeSound(wire: WireRecord, expectation: SoundExpectation): Prom
   if (broken.length > 0)
     return { ...subject, found: `${broken.length} broken or with a wrong ICRC`, verdict: 'fail', frames };
   if (roce === 0) return { ...subject, found: 'no RoCE packet', verdict: 'fail' };
-  const seen = await framesOf(wire.capture, filterAt(at, 'infiniband || _ws.malformed'));
+  const seen = await framesOf(wire.capture, filterAt(at, '(infiniband && !icmp && !icmpv6) || _ws.malformed'));
   if ('problem' in seen) return { ...subject, found: `${roce} good ones; ${seen.problem}`, verdict: seen.verdict };
   const malformed = seen.frames.filter(({ protocols }) => protocols.includes('_ws.malformed'));
   const theirs = seen.frames.filter(({ protocols }) => protocols.includes('infiniband')).length;

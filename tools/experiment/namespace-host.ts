@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { RoceError } from '../../packets/errors.ts';
 import { TapLink } from '../../src/links/index.ts';
@@ -72,7 +73,7 @@ class NamespaceHost implements Host {
         resolve({ code, ...output });
       };
       child.once('error', () => end(EXIT_NOT_FOUND));
-      child.once('close', (code) => end(code ?? EXIT_KILLED));
+      child.once('close', (code, signal) => end(code ?? SIGNALLED + constants.signals[signal ?? 'SIGKILL']));
     });
     return {
       ended,
@@ -129,5 +130,6 @@ process.on('exit', () => {
 });
 
 const DEVICE = 'eth0';
-const EXIT_KILLED = 137;
+/** Of a command that a signal has ended, as the shell has it, less the signal's number. */
+const SIGNALLED = 128;
 const ROCE_FUNCTION = roceFunction();
