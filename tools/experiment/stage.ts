@@ -29,10 +29,11 @@ export class Stages {
 
   /** The stage of an experiment: the one that is there, when its hosts are the same. Rejects with RoceError for what cannot be had here. */
   async for({ hosts }: Experiment): Promise<Stage> {
-    const key = JSON.stringify(hosts);
+    const specs = complete(hosts);
+    const key = JSON.stringify(specs);
     if (this.#stage !== undefined && this.#key === key) return this.#stage;
     await this.close();
-    this.#stage = await openStage(hosts, this.#log);
+    this.#stage = await openStage(specs, this.#log);
     this.#key = key;
     return this.#stage;
   }
@@ -45,7 +46,7 @@ export class Stages {
   }
 }
 
-async function openStage(specs: Experiment['hosts'], log: (line: string) => void): Promise<Stage> {
+async function openStage(specs: Readonly<Record<string, Complete>>, log: (line: string) => void): Promise<Stage> {
   const directory = mkdtempSync(join(tmpdir(), 'roce-stage-'));
   const hosts = new Map<string, Host>();
   const close = async (): Promise<void> => {
@@ -53,9 +54,9 @@ async function openStage(specs: Experiment['hosts'], log: (line: string) => void
     rmSync(directory, { recursive: true, force: true });
   };
   const opened = await Promise.allSettled(
-    Object.entries(specs).map(async ([name, spec], index) => {
+    Object.entries(specs).map(async ([name, spec]) => {
       log(`${name}: ${spec.kind === 'guest' ? `booting Linux ${spec.kernel}` : `a host of kind ${spec.kind}`}`);
-      hosts.set(name, await openHost(spec, index, join(directory, `${name}.sock`), log));
+      hosts.set(name, await openHost(spec, join(directory, `${name}.sock`), log));
     }),
   );
   const failure = opened.find(({ status }) => status === 'rejected');
@@ -65,19 +66,28 @@ async function openStage(specs: Experiment['hosts'], log: (line: string) => void
 }
 
 /** Hosts in the order of the file, not in that of their booting. */
-function inOrder(hosts: ReadonlyMap<string, Host>, specs: Experiment['hosts']): Map<string, Host> {
+function inOrder(hosts: ReadonlyMap<string, Host>, specs: object): Map<string, Host> {
   return new Map([...hosts].sort(([a], [b]) => Object.keys(specs).indexOf(a) - Object.keys(specs).indexOf(b)));
 }
 
-function openHost(spec: HostSpec, index: number, path: string, log: (line: string) => void): Promise<Host> {
-  const mac = spec.mac ?? `52:54:00:00:00:${(index + 1).toString(16).padStart(2, '0')}`;
-  const mtu = spec.mtu ?? 1500;
+type Complete = HostSpec & { readonly mac: string; readonly mtu: number };
+
+/** With what a file may leave out, in one order of fields: who has the same is the same. */
+function complete(specs: Experiment['hosts']): Record<string, Complete> {
+  const entries = Object.entries(specs).map(([name, { mac, mtu, ...spec }], index): [string, Complete] => {
+    const ownMac = `52:54:00:00:00:${(index + 1).toString(16).padStart(2, '0')}`;
+    return [name, { ...spec, mac: mac ?? ownMac, mtu: mtu ?? 1500 }];
+  });
+  return Object.fromEntries(entries);
+}
+
+function openHost(spec: Complete, path: string, log: (line: string) => void): Promise<Host> {
   switch (spec.kind) {
     case 'guest':
-      return bootGuest({ ...spec, mac, mtu }, path, log);
+      return bootGuest(spec, path, log);
     case 'stack':
-      return openStack({ ...spec, mac, mtu }, path);
+      return openStack(spec, path);
     case 'namespace':
-      return openNamespace({ ...spec, mac, mtu });
+      return openNamespace(spec);
   }
 }
