@@ -18,6 +18,8 @@ import { MAC_BYTES, type MacAddress } from './address.ts';
 export const ETHERNET_BYTES = 14;
 /** Tag control and the EtherType after it; the 0x8100 before them is the EtherType field of what precedes. */
 export const VLAN_TAG_BYTES = 4;
+/** The longest header in front of IP that this project reads: with two tags. */
+export const MAX_ETHERNET_BYTES = ETHERNET_BYTES + 2 * VLAN_TAG_BYTES;
 
 export const ETHERTYPE_IPV4 = 0x0800;
 export const ETHERTYPE_ARP = 0x0806;

@@ -5,7 +5,9 @@
  * order unless a rule or chance says otherwise. A side that takes no more frames makes the other's wait, up to a bound; what comes then
  * is dropped and counted as overflow. Never answers and never sends a frame of its own. Decisions: `src/faults/`.
  */
+
 import { RoceError } from '../packets/errors.ts';
+import { MAX_ETHERNET_BYTES } from '../packets/ethernet.ts';
 import { Medium } from '../packets/frame.ts';
 import type { FrameBatch } from '../packets/frame-writer.ts';
 import { installBulkCrc32 } from './bulk-crc32.ts';
@@ -53,7 +55,7 @@ export class Bump {
     }
     this.engine = new FaultEngine({ ...options, medium: Medium.Ethernet });
     const path = (direction: number, to: Link): FaultPath =>
-      new FaultPath(this.engine, direction, { maxFrameBytes: to.mtu + LINK_HEADER_BYTES, capacity, observer });
+      new FaultPath(this.engine, direction, { maxFrameBytes: to.mtu + MAX_ETHERNET_BYTES, capacity, observer });
     this.#sides = [new Side(a, path(0, b), b), new Side(b, path(1, a), a)];
     let resolveClosed: (error: RoceError | undefined) => void = () => {};
     this.closed = new Promise((resolve) => {
@@ -175,6 +177,3 @@ class Side {
     this.send = (batch, from) => to.send(batch, from);
   }
 }
-
-/** Ethernet header and two VLAN tags. */
-const LINK_HEADER_BYTES = 22;

@@ -5,7 +5,9 @@
  * Turns run in the check phase, right after the event loop has read what arrived: everything that came in or was posted in one
  * round of the loop is answered in one batch. Rule: ref:platform#5 rule 10 (one timer; setTimeout is too coarse below 2 ms).
  */
+
 import { invariant, RoceError } from '../packets/errors.ts';
+import { MAX_ETHERNET_BYTES } from '../packets/ethernet.ts';
 import { type FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
 import { installBulkCrc32 } from './bulk-crc32.ts';
 import { monotonicNs } from './clock.ts';
@@ -33,7 +35,7 @@ export class Driver {
 
   constructor(link: Link) {
     this.link = link;
-    this.#writer = new FrameWriter(BATCH_FRAMES, link.mtu + LINK_HEADER_BYTES);
+    this.#writer = new FrameWriter(BATCH_FRAMES, link.mtu + MAX_ETHERNET_BYTES);
     this.host = { now: monotonicNs, wake: () => this.#wake() };
     const { promise, resolve } = withResolvers<RoceError | undefined>();
     this.closed = promise;
@@ -172,8 +174,6 @@ function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void 
 
 const BATCH_FRAMES = 64;
 const BATCHES_PER_TURN = 16;
-/** Ethernet header and two VLAN tags. */
-const LINK_HEADER_BYTES = 22;
 const NEAR_MS = 2;
 /** The longest that setTimeout takes; a deadline beyond it is looked at again then. */
 const MAX_TIMEOUT_MS = 0x7f_ff_ff_ff;

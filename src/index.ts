@@ -36,6 +36,7 @@ export type {
   RdmaQp,
   RdmaQpInit,
 } from './api.ts';
+export { Bump, type BumpOptions } from './bump.ts';
 export {
   type AcceptOptions,
   Connection,
@@ -55,6 +56,8 @@ export {
   type VlanOptions,
 } from './device-options.ts';
 export { World, type WorldOptions } from './fabric/world.ts';
+export type { WireFaults, WireRule } from './faults/rule.ts';
+export { type FaultOptions, withFaults } from './links/fault-link.ts';
 export type { Link, LinkSink } from './links/link.ts';
 export type { Host, Machine } from './machine.ts';
 export { type OpenDevice, type OpenDeviceOptions, openDevice } from './open.ts';

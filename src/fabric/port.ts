@@ -2,7 +2,9 @@
  * One port of a simulated network: a `Link` to whoever holds it, two wires to the medium.
  * Owns the sink, the batch in the making and the counters. Never moves a frame: the network does, through the methods marked "for the network".
  */
+
 import { RoceError } from '../../packets/errors.ts';
+import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
 import type { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import type { Link, LinkSink } from '../links/link.ts';
@@ -10,9 +12,6 @@ import type { FaultSpec } from './faults.ts';
 import type { FramePool } from './frame-pool.ts';
 import { BATCH_FRAMES, PoolBatch } from './pool-batch.ts';
 import type { Wire } from './wire.ts';
-
-/** Ethernet header and two VLAN tags. */
-const LINK_HEADER_BYTES = 22;
 
 /** What a port needs of its network. */
 export interface PortMedium {
@@ -64,7 +63,7 @@ export class SimulatedPort implements Link {
   }
 
   get maxFrameBytes(): number {
-    return this.mtu + LINK_HEADER_BYTES;
+    return this.mtu + MAX_ETHERNET_BYTES;
   }
 
   start(sink: LinkSink): Promise<void> {

@@ -5,7 +5,9 @@
  * Owns the two paths and one timer. Without rules and faults frames pass untouched and uncopied. Delayed frames count as taken; `close`
  * sends them without waiting.
  */
+
 import type { RoceError } from '../../packets/errors.ts';
+import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { monotonicNs } from '../clock.ts';
@@ -48,7 +50,7 @@ export class FaultLink extends LinkDecorator {
   constructor(inner: Link, { observer, ...options }: FaultOptions) {
     super(inner);
     this.engine = new FaultEngine({ ...options, medium: inner.medium });
-    const maxFrameBytes = inner.mtu + (inner.medium === Medium.Ethernet ? LINK_HEADER_BYTES : 0);
+    const maxFrameBytes = inner.mtu + (inner.medium === Medium.Ethernet ? MAX_ETHERNET_BYTES : 0);
     this.outward = new FaultPath(this.engine, 0, { maxFrameBytes, observer });
     this.inward = new FaultPath(this.engine, 1, { maxFrameBytes, observer });
     this.#bypass = this.engine.idle && observer === undefined;
@@ -147,6 +149,4 @@ export class FaultLink extends LinkDecorator {
   }
 }
 
-/** Ethernet header and two VLAN tags. */
-const LINK_HEADER_BYTES = 22;
 const PIECE_FRAMES = 64;

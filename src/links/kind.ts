@@ -21,8 +21,8 @@ export interface LinkKind {
   readonly usage: string;
   readonly summary: string;
   readonly medium: Medium;
-  /** Whether the ECN bits of a frame arrive as they were on the wire, and leave as the device wrote them. */
-  readonly ecn: boolean;
+  /** The IP versions whose ECN bits arrive as they were on the wire, and leave as the device wrote them. */
+  readonly ecn: readonly (4 | 6)[];
   /** Looks, and changes nothing; never throws. */
   requirements(): Promise<readonly Requirement[]>;
   /** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT by way of `spec` */

@@ -63,7 +63,7 @@ export const packetRingKind: LinkKind = {
   usage: 'INTERFACE[,v3][,mtu=N]',
   summary: 'packet socket with a shared ring, on any Ethernet interface; fast',
   medium: Medium.Ethernet,
-  ecn: true,
+  ecn: [4, 6],
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('koffi', 'npm install koffi'),

@@ -53,7 +53,7 @@ export const pcapKind: LinkKind = {
   usage: 'INTERFACE[,mtu=N]',
   summary: 'any Ethernet interface, through libpcap; CAP_NET_RAW',
   medium: Medium.Ethernet,
-  ecn: true,
+  ecn: [4, 6],
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('cap', CAP_REMEDY),

@@ -43,7 +43,7 @@ export const qemuKind: LinkKind = {
   usage: 'PATH[,connect][,mtu=N]',
   summary: 'Unix socket of a QEMU stream netdev',
   medium: Medium.Ethernet,
-  ecn: true,
+  ecn: [4, 6],
   requirements: () => Promise.resolve([]),
   open: (spec) => {
     const mtu = spec.takeMtu();

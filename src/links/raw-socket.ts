@@ -57,7 +57,7 @@ export const rawSocketKind: LinkKind = {
   summary: "beside the kernel, with an interface's own addresses; Linux, CAP_NET_RAW",
   medium: Medium.Ip,
   // On IPv4 they are kept both ways; on IPv6 the kernel keeps those of what arrives to itself.
-  ecn: false,
+  ecn: [4],
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('raw-socket', RAW_SOCKET_REMEDY),

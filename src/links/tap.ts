@@ -59,7 +59,7 @@ export const tapKind: LinkKind = {
   usage: 'NAME[,mtu=N][,persist]',
   summary: 'TAP interface of this machine, made or attached to',
   medium: Medium.Ethernet,
-  ecn: true,
+  ecn: [4, 6],
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('koffi', 'npm install koffi'),

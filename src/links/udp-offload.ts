@@ -71,7 +71,7 @@ export const udpOffloadKind: LinkKind = {
   usage: UDP_USAGE,
   summary: 'UDP socket on IPv6 with segmentation offload, through koffi',
   medium: Medium.Ip,
-  ecn: true,
+  ecn: [6],
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('koffi', 'npm install koffi'),

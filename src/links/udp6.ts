@@ -41,7 +41,7 @@ export const udp6Kind: LinkKind = {
   usage: UDP_USAGE,
   summary: 'UDP socket on IPv6, no privileges; does not hear rdma_rxe',
   medium: Medium.Ip,
-  ecn: false,
+  ecn: [],
   requirements: () => Promise.resolve([ipv6Requirement()]),
   open: (spec) => new Udp6Link(takeUdpOptions(spec)),
 };

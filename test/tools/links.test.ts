@@ -20,7 +20,7 @@ function kind(name: string, usage: string, requirements: LinkKind['requirements'
     usage,
     summary: `the ${name} link`,
     medium: Medium.Ethernet,
-    ecn: name !== 'udp6',
+    ecn: name === 'udp6' ? [] : name === 'pcap' ? [4] : [4, 6],
     requirements,
     open: () => {
       throw new Error('the survey goes through openLink');
@@ -47,11 +47,11 @@ describe('the survey of links', () => {
     const survey = await surveyLinks(kinds, [ETH0, BARE]);
     expect(describeSurvey(survey)).toEqual([
       'Links, as --link takes them:',
-      '  link                   medium    ECN  here',
-      '  in-process             either    yes  yes   simulated wires between devices of one process: World, attachDevice, roce demo',
-      '  qemu:PATH[,connect]    Ethernet  yes  yes   the qemu link',
-      '  pcap:INTERFACE         Ethernet  yes  no    the pcap link',
-      '  udp6:ADDRESS[,port=N]  Ethernet  no   yes   the udp6 link',
+      '  link                   medium    ECN   here',
+      '  in-process             either    yes   yes   simulated wires between devices of one process: World, attachDevice, roce demo',
+      '  qemu:PATH[,connect]    Ethernet  yes   yes   the qemu link',
+      '  pcap:INTERFACE         Ethernet  IPv4  no    the pcap link',
+      '  udp6:ADDRESS[,port=N]  Ethernet  no    yes   the udp6 link',
       '',
       'pcap lacks',
       '  the package cap; npm install cap',

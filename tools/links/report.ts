@@ -7,7 +7,7 @@ export function describeSurvey({ links, interfaces }: Survey): string[] {
   const rows = links.map(({ name, usage, medium, ecn, usable, summary }) => [
     usage || name,
     medium,
-    yesNo(ecn),
+    ecnText(ecn),
     yesNo(usable),
     summary,
   ]);
@@ -34,4 +34,6 @@ function interfaceLines({ name, mtu, mac, addresses, links }: SurveyedInterface)
   return [heading.replace(/: $/, ''), ...(links.length === 0 ? [] : [`    ${links.join('  ')}`])];
 }
 
+const ecnText = (versions: readonly (4 | 6)[]): string =>
+  versions.length === 2 ? 'yes' : versions.length === 0 ? 'no' : `IPv${versions.join()}`;
 const yesNo = (value: boolean): string => (value ? 'yes' : 'no');

@@ -13,8 +13,8 @@ export interface SurveyedLink {
   readonly usage: string;
   readonly summary: string;
   readonly medium: 'Ethernet' | 'IP' | 'either';
-  /** Whether ECN can be seen and set. */
-  readonly ecn: boolean;
+  /** The IP versions whose ECN bits can be seen and set. */
+  readonly ecn: readonly (4 | 6)[];
   /** Whether everything is there that it needs. */
   readonly usable: boolean;
   readonly requirements: readonly Requirement[];
@@ -86,7 +86,7 @@ const IN_PROCESS: SurveyedLink = {
   usage: '',
   summary: 'simulated wires between devices of one process: World, attachDevice, roce demo',
   medium: 'either',
-  ecn: true,
+  ecn: [4, 6],
   usable: true,
   requirements: [],
 };
