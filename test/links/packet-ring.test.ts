@@ -344,6 +344,11 @@ describeWithNetns('packet ring', () => {
       });
     }));
 
+  it('asks for a longer window where acknowledges come late', () => {
+    expect(openLink('packet-ring:lo,v3').maxUnacked).toBe(1024);
+    expect(openLink('packet-ring:lo').maxUnacked).toBeUndefined();
+  });
+
   it('says what it needs, all of which is there', async () => {
     const needs = (await LINK_KINDS.find(({ name }) => name === 'packet-ring')?.requirements()) ?? [];
     expect(needs.map(({ what, met }) => [what, met])).toEqual([
