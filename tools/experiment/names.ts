@@ -3,7 +3,8 @@
  */
 import { DeviceCounters } from '../../src/device-counters.ts';
 import { PortCounters } from '../../transport/counters.ts';
-import type { CaseSpec, CommandStep, Expectation, Experiment } from './types.ts';
+import type { DirectionAccount } from '../bump/account.ts';
+import type { CaseSpec, CommandStep, Expectation, Experiment, WireConduct, WireSpec } from './types.ts';
 
 export interface NameIssue {
   readonly path: readonly (string | number)[];
@@ -20,6 +21,26 @@ export const COUNTER_NAMES: ReadonlySet<string> = new Set([
   ...Object.keys(new DeviceCounters()),
   ...Object.keys(new PortCounters()),
 ]);
+
+/** What a wire does to frames, by rule or by chance, as its account has it. */
+const EVENT_WORDS: readonly (keyof DirectionAccount)[] = [
+  'forwarded',
+  'dropped',
+  'duplicated',
+  'delayed',
+  'reordered',
+  'corrupted',
+  'marked',
+  'rewritten',
+  'overflow',
+  'oversize',
+];
+
+/** A wire's conduct in a case. */
+export function conductOf(wire: WireSpec, spec: CaseSpec): WireConduct {
+  const { name: _, between: __, ...conduct } = wire;
+  return { ...conduct, ...spec.wires?.[wire.name] };
+}
 
 export function checkNames(experiment: Experiment): NameIssue[] {
   const issues: NameIssue[] = [];
@@ -111,6 +132,12 @@ class CaseCheck {
       const at = 'at' in expectation ? expectation.at : undefined;
       if (at !== undefined && wire !== undefined && !wire.between.includes(at))
         this.#say([...path, 'at'], `${at} is at neither end of ${wire.name}`);
+      if ('event' in expectation && wire !== undefined) {
+        const rules = conductOf(wire, this.#case).rules ?? [];
+        const known = [...rules.map(({ name }, index) => name ?? `rule ${index + 1}`), ...EVENT_WORDS];
+        if (!known.includes(expectation.event))
+          this.#say([...path, 'event'], unknown('rule or deed', expectation.event, known));
+      }
     } else if ('run' in expectation) {
       this.#demandRun([...path, 'run'], expectation.run);
     } else {

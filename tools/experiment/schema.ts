@@ -86,15 +86,16 @@ const patternSchema: z.ZodType<string> = textFor((text) => new RegExp(text, 'g')
 const portSchema = z.int().min(1).max(65_535);
 const amountSchema = z.int().min(0);
 
+const COUNT = 'A whole number, or {"min": ..., "max": ...} with min <= max, is expected';
 const countSchema: z.ZodType<Count> = z.union(
   [
     amountSchema,
     z
       .strictObject({ min: amountSchema.exactOptional(), max: amountSchema.exactOptional() })
-      .refine(({ min, max }) => min !== undefined || max !== undefined)
-      .refine(({ min = 0, max = Infinity }) => min <= max),
+      .refine(({ min, max }) => min !== undefined || max !== undefined, COUNT)
+      .refine(({ min = 0, max = Infinity }) => min <= max, COUNT),
   ],
-  'A whole number, or {"min": ..., "max": ...} with min <= max, is expected',
+  COUNT,
 );
 
 const stationShape = {

@@ -155,7 +155,7 @@ export interface IcrcExpectation extends Stated {
 /** What the wire did by a rule, or by chance. */
 export interface EventExpectation extends Stated {
   readonly wire: string;
-  /** The name of a rule, or what was done: `drop`, `mark-ce`, ... */
+  /** The name of a rule; or what was done, by rule or by chance: `dropped`, `duplicated`, `marked`, ... */
   readonly event: string;
   readonly count: Count;
 }

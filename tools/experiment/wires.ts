@@ -6,8 +6,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BumpAccount } from '../bump/account.ts';
 import { type RunningBump, runBump } from '../bump/run.ts';
+import { conductOf } from './names.ts';
 import type { Stage } from './stage.ts';
-import type { CaseSpec, Experiment, WireConduct, WireSpec } from './types.ts';
+import type { CaseSpec, Experiment, WireSpec } from './types.ts';
 
 /** What is left of a wire when its case is over. */
 export interface WireRecord {
@@ -54,10 +55,4 @@ export async function openWires(
     throw error;
   }
   return { stop };
-}
-
-/** A wire's conduct in a case. */
-export function conductOf(wire: WireSpec, spec: CaseSpec): WireConduct {
-  const { name: _, between: __, ...conduct } = wire;
-  return { ...conduct, ...spec.wires?.[wire.name] };
 }
