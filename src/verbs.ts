@@ -139,6 +139,8 @@ export class Qp implements RdmaQp {
   readonly events = new AsyncQueue<QpEvent>();
   /** For the device: where packets go first, on a link that has neighbours. */
   nextHop: NextHop | undefined = undefined;
+  /** For who keeps a copy of the state: called after every modify, the application's and the connection manager's. */
+  modified: (() => void) | undefined;
   readonly #device: Device;
   #destroyed = false;
 
@@ -182,6 +184,7 @@ export class Qp implements RdmaQp {
     const { av, ...rest } = attributes;
     if (av === undefined) this.#device.modifyQp(this, rest);
     else this.#device.modifyQp(this, { ...rest, path: this.#device.paths.pathTo(this.qpn, av, rest.destQpn) });
+    this.modified?.();
   }
 
   /** Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow it. */

@@ -12,14 +12,14 @@ import type { Outbox } from './outbox.ts';
 
 /** The worker's sink. */
 export class CaptureFeed implements CaptureSink {
-  readonly #outbox: Outbox;
+  readonly #outbox: Pick<Outbox, 'post'>;
   readonly #words: Int32Array;
   #bytes = new Uint8Array(CHUNK_BYTES);
   #view = new DataView(this.#bytes.buffer);
   #end = 0;
   #missed = 0;
 
-  constructor(outbox: Outbox, words: Int32Array) {
+  constructor(outbox: Pick<Outbox, 'post'>, words: Int32Array) {
     this.#outbox = outbox;
     this.#words = words;
   }

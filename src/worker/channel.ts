@@ -117,12 +117,16 @@ export class Channel {
         this.#answers.delete(id);
         return answer;
       }
-      if (Atomics.load(words, Word.Gone) === 1) break;
+      if (Atomics.load(words, Word.Gone) === 1) throw this.#lost();
       if (Atomics.wait(words, Word.Answers, seen, SLICE_MS) !== 'timed-out') slice = 0;
     }
-    this.#gone = true;
     void this.#worker.terminate();
-    throw closedError();
+    throw this.#lost();
+  }
+
+  #lost(): RoceError {
+    this.#gone = true;
+    return closedError();
   }
 
   #take(events: FromWorker): void {

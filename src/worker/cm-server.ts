@@ -8,7 +8,6 @@ import type { Connection, ConnectionRequest, Listener } from '../connection.ts';
 import type { Device } from '../device.ts';
 import type { Outbox } from './outbox.ts';
 import type { QueueServer } from './queue-server.ts';
-import type { ServedQp } from './served-qp.ts';
 import {
   type Handle,
   revive,
@@ -39,28 +38,20 @@ export class CmServer {
   }
 
   async connect({ qp: handle, address, source, ...rest }: WireConnectOptions): Promise<WireConnection> {
-    const served = this.#queues.qp(handle);
+    const { qp } = this.#queues.qp(handle);
     const options = {
       ...rest,
-      qp: served.qp,
+      qp,
       address: reviveOrParse(address),
       ...(source === undefined ? {} : { source: reviveOrParse(source) }),
     };
-    try {
-      return this.#connected(await this.#device.cm.connect(options), served);
-    } finally {
-      served.refresh();
-    }
+    return this.#connected(await this.#device.cm.connect(options));
   }
 
-  async accept(handle: Handle, { qp, ...rest }: WireAcceptOptions): Promise<WireConnection> {
+  async accept(handle: Handle, options: WireAcceptOptions): Promise<WireConnection> {
     const request = this.#request(handle);
-    const served = this.#queues.qp(qp);
-    try {
-      return this.#connected(await request.accept({ ...rest, qp: served.qp }), served);
-    } finally {
-      served.refresh();
-    }
+    const { qp } = this.#queues.qp(options.qp);
+    return this.#connected(await request.accept({ ...options, qp }));
   }
 
   reject(handle: Handle, privateData: Uint8Array | undefined, reason: number | undefined): void {
@@ -100,7 +91,6 @@ export class CmServer {
     const connection = this.#connections.get(handle);
     if (connection === undefined) return;
     void connection.disconnect(privateData);
-    this.#queues.refresh(connection.qp.qpn);
   }
 
   #request(handle: Handle): ConnectionRequest {
@@ -109,11 +99,10 @@ export class CmServer {
     return request;
   }
 
-  #connected(connection: Connection, served: ServedQp): WireConnection {
+  #connected(connection: Connection): WireConnection {
     const handle = ++this.#handles;
     this.#connections.set(handle, connection);
     void connection.closed.then((cause) => {
-      served.refresh();
       this.#connections.delete(handle);
       this.#outbox.post({ kind: 'disconnected', connection: handle, cause });
     });

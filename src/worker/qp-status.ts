@@ -3,8 +3,9 @@
  * with. Written by the worker, read by the application.
  *
  * Both may be behind. That is harmless: only modify takes a queue pair to a state in which it refuses work, the application
- * waits for modify, and its answer brings the new state along; and what is done with only grows. So a request that passes
- * here is accepted by the worker; one that does not pass is put to the worker, whose word counts.
+ * waits for modify, and the new state is there before the answer; and what is done with only grows. So a request that passes
+ * here is accepted by the worker; one that does not pass is put to the worker, whose word counts. So is work that is flushed
+ * at once: its completion is there when the post returns.
  */
 import { QpState } from '../../transport/qp-state.ts';
 
@@ -34,10 +35,16 @@ export class QpStatus {
 
   /** Whether a send is accepted, when `posted` were before and `max` may be outstanding. */
   takesSend(posted: number, max: number): boolean {
-    return this.state >= QpState.Rts && ((posted - Atomics.load(this.#words, SENDS_DONE)) | 0) < max;
+    const { state } = this;
+    return (
+      state >= QpState.Rts && state < QpState.Error && ((posted - Atomics.load(this.#words, SENDS_DONE)) | 0) < max
+    );
   }
 
   takesRecv(posted: number, max: number): boolean {
-    return this.state >= QpState.Init && ((posted - Atomics.load(this.#words, RECVS_DONE)) | 0) < max;
+    const { state } = this;
+    return (
+      state >= QpState.Init && state < QpState.Error && ((posted - Atomics.load(this.#words, RECVS_DONE)) | 0) < max
+    );
   }
 }

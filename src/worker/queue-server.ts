@@ -86,9 +86,7 @@ export class QueueServer implements PostSink {
 
   modifyQp(handle: Handle, attributes: ModifyAttributes): void {
     const { av } = attributes;
-    const served = this.qp(handle);
-    served.qp.modifyNow(av === undefined ? attributes : { ...attributes, av: revivedVector(av) });
-    served.refresh();
+    this.qp(handle).qp.modifyNow(av === undefined ? attributes : { ...attributes, av: revivedVector(av) });
   }
 
   postSend(handle: Handle, wr: WireSendWr): void {
@@ -144,11 +142,6 @@ export class QueueServer implements PostSink {
   /** For the connection server. @throws RoceError ERR_ROCE_CLOSED */
   qp(handle: Handle): ServedQp {
     return found(this.#qps.get(handle));
-  }
-
-  /** For the connection server: the connection manager has changed the queue pair. */
-  refresh(handle: Handle): void {
-    this.#qps.get(handle)?.refresh();
   }
 
   #revivedSges(sges: readonly WireSge[]): Sge[] {

@@ -12,6 +12,7 @@ export class ServedQp {
 
   constructor(qp: Qp) {
     this.qp = qp;
+    qp.modified = () => this.refresh();
     this.refresh();
   }
 

@@ -1,0 +1,180 @@
+/**
+ * Goal: what goes through shared memory comes out as it went in, in order, and never overwrites what was not taken. Method:
+ * both ends of a ring in one thread, random sequences of writing and taking, counters near their wrap.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CompletionReader, CompletionWriter, completionRingMemory } from '../../src/worker/completion-ring.ts';
+import { makeControl } from '../../src/worker/control.ts';
+import { PostReader, PostWriter } from '../../src/worker/post-ring.ts';
+import { QpStatus, STATUS_BYTES } from '../../src/worker/qp-status.ts';
+import { MemoryRegion, ProtectionDomain } from '../../transport/memory.ts';
+import { QpState } from '../../transport/qp-state.ts';
+import { type RecvWr, type SendWr, WorkCompletion, WrOpcode } from '../../transport/work.ts';
+
+const REGIONS = [1, 2, 3].map((key) => {
+  return new MemoryRegion(new ProtectionDomain(1), new Uint8Array(1000 * key), key << 8, { access: 0, iova: 0n });
+});
+const DEAD = new MemoryRegion(new ProtectionDomain(1), new Uint8Array(0), 0, { access: 0, iova: 0n });
+const keyOf = (mr: MemoryRegion): number => mr.rkey;
+
+/** A request with nothing left to default, as a plain value that can be compared. */
+function plain(qp: number, wr: SendWr | RecvWr) {
+  const sges = (wr.sges ?? []).map(({ mr, offset = 0, length = Math.max(0, mr.length - offset) }) => {
+    return { key: mr.rkey, offset, length };
+  });
+  if (!('opcode' in wr)) return { qp, wrId: wr.wrId, sges };
+  const { wrId, opcode, inline, signaled = true, fence = false, solicited = false } = wr;
+  const { rkey = 0, immData = 0, invalidateRkey = 0, remoteAddr = 0n, compareAdd = 0n, swap = 0n } = wr;
+  const bytes = inline === undefined ? undefined : [...inline];
+  const numbers = { rkey, immData, invalidateRkey, remoteAddr, compareAdd, swap };
+  return { qp, wrId, opcode, inline: bytes, signaled, fence, solicited, sges, ...numbers };
+}
+
+class Taken {
+  readonly all: unknown[] = [];
+
+  send(qp: number, wr: SendWr): void {
+    this.all.push(plain(qp, wr));
+  }
+
+  recv(qp: number, { wrId, sges }: RecvWr): void {
+    this.all.push(plain(qp, { wrId, sges: sges ?? [] }));
+  }
+
+  region(key: number): MemoryRegion {
+    return REGIONS.find((mr) => mr.rkey === key) ?? DEAD;
+  }
+}
+
+const u32 = fc.integer({ min: 0, max: 2 ** 32 - 1 });
+const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
+const defined = { requiredKeys: [] };
+const sges = fc.array(
+  fc.record({ mr: fc.constantFrom(...REGIONS), offset: fc.nat(3000), length: fc.nat() }, { requiredKeys: ['mr'] }),
+  { maxLength: 32 },
+);
+const flags = { signaled: fc.boolean(), fence: fc.boolean(), solicited: fc.boolean() };
+const numbers = { rkey: u32, immData: u32, invalidateRkey: u32, remoteAddr: u64, compareAdd: u64, swap: u64 };
+const sends = fc
+  .tuple(
+    fc.record({ wrId: fc.maxSafeInteger(), opcode: fc.constantFrom(...Object.values(WrOpcode)) }),
+    fc.record({ ...flags, ...numbers, sges, inline: fc.uint8Array({ maxLength: 512 }) }, defined),
+  )
+  .map(([needed, more]): SendWr => ({ ...needed, ...more }));
+const recvs = fc.record({ wrId: fc.maxSafeInteger(), sges }, { requiredKeys: ['wrId'] });
+const steps = fc.array(fc.oneof(sends, recvs, fc.constant('take' as const)), { maxLength: 60 });
+
+describe('the ring of posts', () => {
+  it('hands over every request as it was posted, in order, over many turns of the ring', () => {
+    const control = makeControl();
+    const writer = new PostWriter(control);
+    const reader = new PostReader(control);
+    fc.assert(
+      fc.property(steps, u32, (list, qp) => {
+        const taken = new Taken();
+        const expected: unknown[] = [];
+        for (const step of list) {
+          if (step === 'take') reader.drain(taken);
+          else {
+            const written = 'opcode' in step ? writer.send(qp, step, keyOf) : writer.recv(qp, step, keyOf);
+            if (written) expected.push(plain(qp, step));
+          }
+        }
+        reader.drain(taken);
+        expect(taken.all).toEqual(expected);
+        expect([reader.empty, reader.drain(taken)]).toEqual([true, false]);
+      }),
+    );
+  });
+
+  it('takes no more than it holds, nor what it could never hold', () => {
+    const control = makeControl();
+    const writer = new PostWriter(control);
+    const reader = new PostReader(control);
+    const taken = new Taken();
+    for (let round = 0; round < 3; round++) {
+      let posted = 0;
+      while (writer.send(7, { wrId: posted, opcode: WrOpcode.Send, inline: new Uint8Array(100) }, keyOf)) posted += 1;
+      expect(posted).toBeGreaterThan(1000);
+      taken.all.length = 0;
+      reader.drain(taken);
+      expect(taken.all.map((wr) => (wr as { wrId: number }).wrId)).toEqual(Array.from({ length: posted }, (_, i) => i));
+    }
+    expect(writer.send(7, { wrId: 1, opcode: WrOpcode.Send, inline: new Uint8Array(1 << 20) }, keyOf)).toBe(false);
+    expect(reader.empty).toBe(true);
+  });
+});
+
+describe('a completion queue in shared memory', () => {
+  it('holds as many as its capacity, whatever the power of two beneath', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 40 }), fc.array(fc.nat(8), { maxLength: 60 }), (capacity, takes) => {
+        const memory = completionRingMemory(capacity);
+        const writer = new CompletionWriter(capacity, memory);
+        const reader = new CompletionReader(capacity, memory);
+        const wc = new WorkCompletion();
+        let written = 0;
+        let read = 0;
+        for (const take of takes) {
+          for (; !writer.full; written++) {
+            Object.assign(wc, { wrId: written, byteLen: 2 ** 31, immData: 2 ** 32 - 1, qpn: written, solicited: true });
+            writer.write(wc);
+          }
+          // What was not published is not there.
+          expect(reader.length).toBeLessThanOrEqual(capacity);
+          writer.publish(false);
+          expect([reader.length, writer.length]).toEqual([capacity, capacity]);
+          for (let i = 0; i < take && reader.poll(wc); i++, read++) {
+            expect(wc).toMatchObject({
+              wrId: read,
+              byteLen: 2 ** 31,
+              immData: 2 ** 32 - 1,
+              qpn: read,
+              solicited: true,
+            });
+          }
+        }
+        while (reader.poll(wc)) read += 1;
+        expect(read).toBe(written);
+      }),
+    );
+  });
+
+  it('tells who wants to be told, once, unless something is there already', () => {
+    const memory = completionRingMemory(4);
+    const [writer, reader] = [new CompletionWriter(4, memory), new CompletionReader(4, memory)];
+    expect(writer.publish(false)).toBe(false);
+    expect(reader.want()).toBe(false);
+    writer.write(new WorkCompletion());
+    expect([writer.publish(false), writer.publish(false)]).toEqual([true, false]);
+    expect([reader.want(), reader.overrun]).toEqual([true, false]);
+    writer.publish(true);
+    expect(reader.overrun).toBe(true);
+  });
+});
+
+describe('the status of a queue pair', () => {
+  it('lets nothing pass that may be refused, or completes at once', () => {
+    const status = new QpStatus(new SharedArrayBuffer(STATUS_BYTES));
+    const { Reset, Init, Rtr, Rts, Sqd, Sqe, Error: Err } = QpState;
+    const passing = [Reset, Init, Rtr, Rts, Sqd, Sqe, Err].map((state) => {
+      status.update(state, 0, 0);
+      return [status.takesSend(0, 1), status.takesRecv(0, 1)];
+    });
+    const [no, recvOnly, both] = [
+      [false, false],
+      [false, true],
+      [true, true],
+    ];
+    expect(passing).toEqual([no, recvOnly, recvOnly, both, both, both, no]);
+  });
+
+  it('counts room over the wrap of its counters', () => {
+    const status = new QpStatus(new SharedArrayBuffer(STATUS_BYTES));
+    const posted = 2 ** 32 + 3;
+    status.update(QpState.Rts, posted - 4, posted - 2);
+    expect([status.takesSend(posted, 4), status.takesSend(posted, 5)]).toEqual([false, true]);
+    expect([status.takesRecv(posted, 2), status.takesRecv(posted, 3)]).toEqual([false, true]);
+  });
+});
