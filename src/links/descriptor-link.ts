@@ -3,7 +3,8 @@
  * Owns the life of a link: started once, told of the end once, and nothing delivered after it. What is behind the descriptor is a `Port`.
  *
  * A link that is started is held by its watch in the event loop, and holds its port; so nothing that the kernel may write to is
- * collected before `close`, whether or not somebody still refers to the link.
+ * collected before `close`, whether or not somebody still refers to the link. Node knows nothing of the descriptor: a worker thread
+ * that is terminated with its link open leaves it open, and a TAP busy, until the process ends.
  */
 import { invariant, RoceError } from '../../packets/errors.ts';
 import { ETHERNET_BYTES, ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN } from '../../packets/ethernet.ts';

@@ -9,16 +9,10 @@ export class InterfaceRequest {
   readonly #bytes = new Uint8Array(new ArrayBuffer(IFREQ_BYTES));
   readonly #view = new DataView(this.#bytes.buffer);
 
-  /** @param name at most 15 bytes of ASCII */
+  /** @param name at most 15 bytes of ASCII; `tap%d` has the kernel complete it */
   constructor(libc: Libc, name: string) {
     this.#libc = libc;
     for (let i = 0; i < Math.min(name.length, IFNAME_BYTES - 1); i++) this.#bytes[i] = name.charCodeAt(i);
-  }
-
-  /** The name, which the kernel may have completed. */
-  get name(): string {
-    const end = this.#bytes.subarray(0, IFNAME_BYTES).indexOf(0);
-    return String.fromCharCode(...this.#bytes.subarray(0, end < 0 ? IFNAME_BYTES : end));
   }
 
   /** Interface index, or a negative errno. */

@@ -39,13 +39,9 @@ export interface Libc {
   munmap(address: number, length: number): number;
   socket(domain: number, type: number, protocol: number): number;
   bind(fd: number, address: Pointer, length: number): number;
-  connect(fd: number, address: Pointer, length: number): number;
-  getsockname(fd: number, address: Pointer, length: Pointer): number;
   setsockopt(fd: number, level: number, option: number, value: Pointer, length: number): number;
   getsockopt(fd: number, level: number, option: number, value: Pointer, length: Pointer): number;
   sendto(fd: number, data: Pointer, length: number, flags: number, address: Pointer, addressLength: number): number;
-  sendmsg(fd: number, header: Pointer, flags: number): number;
-  recvmsg(fd: number, header: Pointer, flags: number): number;
   sendmmsg(fd: number, headers: Pointer, count: number, flags: number): number;
   recvmmsg(fd: number, headers: Pointer, count: number, flags: number, timeout: Pointer): number;
   /** Why the last call failed; to be asked before anything else is called. */
@@ -98,13 +94,9 @@ async function bindLibc(): Promise<Libc> {
     munmap: library.func('int munmap(void *address, size_t length)'),
     socket: library.func('int socket(int domain, int type, int protocol)'),
     bind: library.func('int bind(int fd, void *address, uint length)'),
-    connect: library.func('int connect(int fd, void *address, uint length)'),
-    getsockname: library.func('int getsockname(int fd, void *address, void *length)'),
     setsockopt: library.func('int setsockopt(int fd, int level, int option, void *value, uint length)'),
     getsockopt: library.func('int getsockopt(int fd, int level, int option, void *value, void *length)'),
     sendto: library.func('long sendto(int fd, void *data, size_t length, int flags, void *to, uint size)'),
-    sendmsg: library.func('long sendmsg(int fd, void *header, int flags)'),
-    recvmsg: library.func('long recvmsg(int fd, void *header, int flags)'),
     sendmmsg: library.func('int sendmmsg(int fd, void *headers, uint count, int flags)'),
     recvmmsg: library.func('int recvmmsg(int fd, void *headers, uint count, int flags, void *timeout)'),
     errno: () => koffi.errno(),
@@ -158,7 +150,7 @@ export const EPERM = 1;
 export const ENOENT = 2;
 export const EINTR = 4;
 export const EIO = 5;
-export const ENXIO = 6;
+const ENXIO = 6;
 export const EBADF = 9;
 export const EAGAIN = 11;
 export const EACCES = 13;
@@ -168,7 +160,6 @@ export const EINVAL = 22;
 export const EBADFD = 77;
 export const EMSGSIZE = 90;
 export const ENETDOWN = 100;
-export const ENETUNREACH = 101;
 export const ENOBUFS = 105;
 export const ECONNREFUSED = 111;
 

@@ -344,6 +344,18 @@ describeWithNetns('packet ring', () => {
       });
     }));
 
+  it('carries the longest packet there is, over loopback', () =>
+    withNetns(async ({ a: host }) => {
+      const sink = new Watcher();
+      const link = await open(host, 'packet-ring:lo', sink);
+      expect(link.mtu).toBe(65_535);
+      const longest = frame(1, 2, 1, 65_549);
+      link.send(batchOf(longest, frame(1, 2, 2)), 0);
+      await until(() => arrived(sink).length === 2);
+      expect(arrived(sink)).toEqual([longest, frame(1, 2, 2)]);
+      await link.close();
+    }));
+
   it('asks for a longer window where acknowledges come late', () => {
     expect(openLink('packet-ring:lo,v3').maxUnacked).toBe(1024);
     expect(openLink('packet-ring:lo').maxUnacked).toBeUndefined();
