@@ -47,7 +47,7 @@ export interface LinkFlags {
 export function addLinkOptions(command: Command, { optional = false } = {}): Command {
   command
     .addOption(
-      new Option('--link <link>', `the wire; ${linkUsage().join('; ')}`)
+      new Option('--link <link>', `the wire: ${linkUsage()}; "roce links" tells of each`)
         .argParser(parser(link))
         .makeOptionMandatory(!optional),
     )

@@ -41,7 +41,7 @@ export interface LinkOptions {
 /** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT; the message lists what there is */
 export function openLink(text: string, options: LinkOptions = {}): Link {
   const kind = LINK_KINDS.find(({ name }) => text.startsWith(`${name}:`));
-  const spec = new LinkSpec(text, kind === undefined ? linkUsage().join('; ') : usageOf(kind), options.mtu);
+  const spec = new LinkSpec(text, kind === undefined ? linkUsage() : usageOf(kind), options.mtu);
   if (kind === undefined) throw spec.error('unknown kind of link');
   if (spec.target === '') throw spec.error('nothing after the colon');
   const link = kind.open(spec);
@@ -49,9 +49,9 @@ export function openLink(text: string, options: LinkOptions = {}): Link {
   return link;
 }
 
-/** One line per kind, for the help of a command. */
-export function linkUsage(): readonly string[] {
-  return LINK_KINDS.map((kind) => `${usageOf(kind)}  ${kind.summary}`);
+/** How each kind is typed, for the help of a command. */
+export function linkUsage(): string {
+  return LINK_KINDS.map(usageOf).join(', ');
 }
 
 function usageOf({ name, usage }: LinkKind): string {

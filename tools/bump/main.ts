@@ -32,7 +32,11 @@ export function bumpCommand(): Command {
     .description(
       'stand between two Ethernet links and drop, delay, corrupt, mark or rewrite what passes, by rule or chance',
     )
-    .addOption(new Option('--a <link>', `one side; ${linkUsage().join('; ')}`).argParser(link).makeOptionMandatory())
+    .addOption(
+      new Option('--a <link>', `one side: ${linkUsage()}; "roce links" tells of each`)
+        .argParser(link)
+        .makeOptionMandatory(),
+    )
     .addOption(new Option('--b <link>', 'the other side').argParser(link).makeOptionMandatory())
     .option('--rules <file>', 'JSON file of rules, and of faults by chance', parser(readRulesFile))
     .option(
