@@ -1,0 +1,73 @@
+/**
+ * Goal: every experiment that is built in ends as it says, the one that must fail for the reason it states. Method: each is run
+ * as `roce experiment run` does, on guests that are booted once for all experiments with the same hosts.
+ * The interop sets are run by matrix.test.ts, with two kernels and both path MTUs.
+ */
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { builtInNames, loadExperiment } from '../../tools/experiment/load.ts';
+import { interopMatrix } from '../../tools/experiment/matrix.ts';
+import { failuresOf, runJudgedCase } from '../../tools/experiment/run.ts';
+import { Stages } from '../../tools/experiment/stage.ts';
+import { buildImage } from '../../tools/lab/image.ts';
+import { describeWithLab } from '../lab/support.ts';
+import { describeWithNetns } from '../support/netns.ts';
+
+/** Captures stay, for whoever wants to look; git ignores them. */
+const DIRECTORY = fileURLToPath(new URL('../../interop-out/experiments', import.meta.url));
+
+/** In an order in which hosts are booted as seldom as can be. */
+const ANYWHERE = ['first-steps'];
+const WITH_NAMESPACES = ['namespaces'];
+const WITH_GUESTS = [
+  'write-packet-lost',
+  'read-response-gap',
+  'corrupt-packet',
+  'ack-lost',
+  'duplicate-request',
+  'reordered-packets',
+  'rnr',
+  'lossy-wire',
+  'ce-marks',
+];
+const WITH_BOTH = ['udp6-to-rxe'];
+
+it('no experiment that is built in is left out', () => {
+  const matrix = interopMatrix('6.12').map(({ experiment }) => experiment.name);
+  const run = [...matrix, ...ANYWHERE, ...WITH_NAMESPACES, ...WITH_GUESTS, ...WITH_BOTH];
+  expect([...new Set(run)].sort()).toEqual(builtInNames());
+});
+
+describe('without privileges', () => experiments(ANYWHERE));
+describeWithNetns('in namespaces', () => experiments(WITH_NAMESPACES));
+describeWithLab('with guests', () => {
+  beforeAll(async () => {
+    await buildImage('6.12');
+  });
+  experiments(WITH_GUESTS);
+  describeWithNetns('and namespaces', () => experiments(WITH_BOTH));
+});
+
+function experiments(names: readonly string[]): void {
+  const stages = new Stages(() => {});
+  afterAll(() => stages.close());
+  describe.each(names)('%s', (name) => {
+    const experiment = loadExperiment(name);
+    it.each(experiment.cases)('$name', async (spec) => {
+      const result = await runJudgedCase(experiment, spec, { directory: `${DIRECTORY}/${name}`, stages });
+      expect(failuresOf(result)).toEqual([]);
+      expect(result.judgements.filter(({ verdict }) => verdict === 'pass').length).toBeGreaterThan(2);
+    });
+  });
+}
+
+it('exactly one states what must fail, and why', () => {
+  const stated = builtInNames().flatMap((name) =>
+    loadExperiment(name).cases.flatMap(({ expect: list }) =>
+      list.flatMap(({ mustFail }) => (mustFail === undefined ? [] : [`${name}: ${mustFail}`])),
+    ),
+  );
+  expect(stated).toEqual([
+    'udp6-to-rxe: Linux drops UDP datagrams with checksum 0 over IPv6 before a socket of Node sees them.',
+  ]);
+});
