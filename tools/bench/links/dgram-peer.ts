@@ -99,22 +99,25 @@ export class DgramPeer implements Peer {
   #stream(length: number, { seconds, least }: Amount): Promise<number> {
     const data = new Uint8Array(length).fill(Kind.Data);
     const clock = new Interval(seconds);
-    let [sent, arrived, lost] = [0, 0, 0];
+    let [sent, arrived, lost, sentWhenAsked] = [0, 0, 0, 0];
     const fill = (): void => {
       for (; sent - arrived - lost < WINDOW; sent++) this.#socket.send(data);
     };
     return new Promise((resolve) => {
       let before = -1;
       const watchdog = setInterval(() => {
-        // The receiver says what it has when asked; what it has not by now is lost.
-        if (arrived === before) this.#socket.send(Uint8Array.of(Kind.Ask));
+        // The receiver says what it has when asked; what it has not by then, of what was sent before, is lost.
+        if (arrived === before) {
+          sentWhenAsked = sent;
+          this.#socket.send(Uint8Array.of(Kind.Ask));
+        }
         before = arrived;
       }, STALLED_MS);
       this.#receive = (report) => {
         const { count, answer } = readReport(report);
         clock.tick(count - arrived);
         arrived = count;
-        if (answer) lost = sent - arrived;
+        if (answer) lost = Math.max(0, sentWhenAsked - arrived);
         if (clock.running || arrived < least) {
           fill();
         } else if (arrived + lost === sent) {
