@@ -1,6 +1,6 @@
 /**
  * `roce experiment`: list, show, check and run experiments. Owns the command line. Exit codes: 0 all as expected, 1 not, 2 a
- * command line or a file that makes no sense, 3 what the experiment needs is not to be had here.
+ * command line or a file that makes no sense, 3 what the experiment needs is not to be had here, 130 ctrl-C.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -98,6 +98,9 @@ async function run(file: string, flags: RunFlags): Promise<void> {
   if (!available) say(`display filters are not checked: ${reason}`);
   const directory = resolve(flags.out ?? `experiment-out/${experiment.name}`);
   const stages = new Stages(say);
+  // Guests, namespaces and what runs in them end with this process, provided that it exits.
+  const interrupt = (): void => process.exit(EXIT_INTERRUPTED);
+  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
   try {
     const options = { directory, stages, told: tell, ...(only === undefined ? {} : { only }) };
     const { passed } = await runExperiment(experiment, options);
@@ -105,6 +108,7 @@ async function run(file: string, flags: RunFlags): Promise<void> {
     exitWith(passed ? 0 : EXIT_NOT_AS_EXPECTED);
   } finally {
     await stages.close();
+    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
   }
 }
 
@@ -136,6 +140,7 @@ function say(text: string): void {
 }
 
 const EXIT_NOT_AS_EXPECTED = 1;
+const EXIT_INTERRUPTED = 130;
 const EXIT_CODES: Readonly<Record<string, number>> = {
   ERR_ROCE_ARGUMENT: 2,
   ERR_ROCE_LINK_UNAVAILABLE: 3,

@@ -48,10 +48,12 @@ export class Stages {
 
 async function openStage(specs: Readonly<Record<string, Complete>>, log: (line: string) => void): Promise<Stage> {
   const directory = mkdtempSync(join(tmpdir(), 'roce-stage-'));
+  leftovers.add(directory);
   const hosts = new Map<string, Host>();
   const close = async (): Promise<void> => {
     await Promise.all([...hosts.values()].map((host) => host.stop()));
     rmSync(directory, { recursive: true, force: true });
+    leftovers.delete(directory);
   };
   const opened = await Promise.allSettled(
     Object.entries(specs).map(async ([name, spec]) => {
@@ -91,3 +93,9 @@ function openHost(spec: Complete, path: string, log: (line: string) => void): Pr
       return openNamespace(spec);
   }
 }
+
+/** Directories that are still there; a node that exits in the middle leaves none behind. */
+const leftovers = new Set<string>();
+process.on('exit', () => {
+  for (const directory of leftovers) rmSync(directory, { recursive: true, force: true });
+});
