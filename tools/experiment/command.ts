@@ -8,6 +8,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../src/index.ts';
 import { exitWith } from '../options.ts';
 import { formatTable } from '../table.ts';
+import { filterProblems } from './filters.ts';
 import { tshark } from './judge.ts';
 import { builtInNames, experimentPath, loadExperiment, type Settings } from './load.ts';
 import { PROGRAMS } from './programs/index.ts';
@@ -77,8 +78,13 @@ function kindsOf({ hosts }: Experiment): string {
     .join(', ');
 }
 
-function check(file: string, { set }: RunFlags): void {
+async function check(file: string, { set }: RunFlags): Promise<void> {
   const experiment = loadExperiment(file, set);
+  const { available, reason } = tshark();
+  if (!available) say(`display filters are not checked: ${reason}`);
+  const problems = available ? await filterProblems(experiment) : [];
+  if (problems.length > 0)
+    throw new RoceError('ERR_ROCE_ARGUMENT', problems.map((text) => `${file}: ${text}`).join('\n'));
   const expectations = experiment.cases.reduce((sum, { expect }) => sum + expect.length, 0);
   print(`${experiment.name}: ${experiment.cases.length} cases, ${expectations} expectations`);
   for (const { name, run: steps } of experiment.cases) {

@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { filterProblems } from '../../../tools/experiment/filters.ts';
+import { tshark } from '../../../tools/experiment/judge.ts';
 import { builtInNames, loadExperiment, parseText } from '../../../tools/experiment/load.ts';
 import { failuresOf } from '../../../tools/experiment/run.ts';
 import { run } from './support.ts';
@@ -22,6 +24,19 @@ describe('what is built in', () => {
     // A case without expectations of its own shows only that programs end.
     for (const { expect: expectations } of experiment.cases) expect(expectations.length).toBeGreaterThan(2);
   });
+});
+
+it.skipIf(!tshark().available)('has no filter that tshark does not understand', async () => {
+  const [first, ...rest] = builtInNames().map((name) => loadExperiment(name));
+  if (first === undefined) throw new Error('nothing is built in');
+  const all = { ...first, cases: [first, ...rest].flatMap(({ cases }) => cases) };
+  expect(await filterProblems(all)).toEqual([]);
+  const wrong = { wire: 'wire', filter: 'infiniband.bth.opcod == 1', count: 0 };
+  const [spec] = first.cases;
+  if (spec === undefined) throw new Error('there is no case');
+  expect(await filterProblems({ ...first, cases: [{ ...spec, expect: [wrong] }] })).toEqual([
+    expect.stringMatching(/^cases\[0\]\.expect\[0\]\.filter: tshark ended with \d+: .*infiniband\.bth\.opcod/),
+  ]);
 });
 
 describe('the page', () => {
