@@ -17,6 +17,8 @@ import { describeWithNetns } from '../support/netns.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MIB = 0x10_00_00;
+/** The bench starts some thirty processes. */
+const SLOW_MACHINE_MS = 900_000;
 
 interface Ended {
   readonly code: number | null;
@@ -48,7 +50,7 @@ function rowsOf({ stdout }: Ended): Record<string, unknown>[] {
 }
 
 describeWithNetns('npm run bench -- --links', () => {
-  it('measures every link and every bare socket, and compares them', { timeout: 300_000 }, async () => {
+  it('measures every link and every bare socket, and compares them', { timeout: SLOW_MACHINE_MS }, async () => {
     const ended = await bench('--links', '--json');
     expect(ended.stderr).toBe('');
     // So little work may miss a goal; a crash is another code.
@@ -101,7 +103,7 @@ describeWithNetns('npm run bench -- --links', () => {
         medium: 'unix socket',
         good: true,
         words: expect.arrayContaining([
-          expect.stringMatching(/^memory flat, resident\/held /),
+          expect.stringMatching(/^memory not judged in less than 60 s, resident\/held /),
           expect.stringMatching(/^0 of \d+ frames lost, 0 sent again$/),
           expect.stringMatching(/^[1-9]\d* MiB written, [1-9]\d* MiB read back and compared, [1-9]\d* SENDs echoed$/),
         ]),

@@ -10,7 +10,7 @@ import { type Losses, Stand, Unavailable } from './stand.ts';
 export interface SoakVerdict {
   readonly name: string;
   readonly medium: string;
-  /** Data right, nothing lost by a receiver, memory flat. What cannot run here is not bad. */
+  /** Data right, nothing lost by a receiver, memory flat in a run of a minute or more. What cannot run here is not bad. */
   readonly good: boolean;
   /** What there is to say, most important first. */
   readonly words: readonly string[];
@@ -20,6 +20,8 @@ const SAMPLE_SECONDS = 10;
 /** A short run is sampled more often: the rule needs samples. */
 const LEAST_SAMPLES = 20;
 const REPORT_SECONDS = 60;
+/** What a program needs to reach the memory it then keeps. */
+const LEAST_JUDGED_SECONDS = 60;
 const MIB = 0x10_00_00;
 
 /** Resident memory and what the program holds, of each process. */
@@ -46,7 +48,7 @@ export async function soak(contestant: Contestant, seconds: number, say: (line: 
     const watching = watch(stand, watches, seconds, ended.signal, say);
     // Whichever fails: both are over then, and the first reason is the one.
     await Promise.all([load, watching]);
-    return verdict(contestant, watches, await stand.losses(), await stand.counters());
+    return verdict(contestant, seconds, watches, await stand.losses(), await stand.counters());
   } catch (error) {
     return { name, medium, good: false, words: [`failed, ${error instanceof Error ? error.message : String(error)}`] };
   } finally {
@@ -82,12 +84,15 @@ async function watch(
 
 function verdict(
   { name, medium }: Contestant,
+  seconds: number,
   watches: readonly Watch[],
   { sent, lost, sentAgain }: Losses,
   counters: Readonly<Record<string, number>>,
 ): SoakVerdict {
   const ends = watches.map(({ rss, held }) => ({ rss: flatness(rss), held: flatness(held) }));
-  const flat = ends.every(({ rss, held }) => rss.flat && held.flat);
+  const judged = seconds >= LEAST_JUDGED_SECONDS;
+  const flat = !judged || ends.every(({ rss, held }) => rss.flat && held.flat);
+  const memory = judged ? (flat ? 'flat' : 'NOT FLAT') : `not judged in less than ${LEAST_JUDGED_SECONDS} s`;
   const rises = ends.map(({ rss, held }) => `${signed(rss.riseMib)}/${signed(held.riseMib)}`);
   const spreads = ends.map(({ rss, held }) => `${rss.spreadMib.toFixed(1)}/${held.spreadMib.toFixed(1)}`);
   const count = (counter: string): number => counters[`soak.${counter}`] ?? 0;
@@ -96,7 +101,7 @@ function verdict(
     medium,
     good: flat && lost === 0,
     words: [
-      `memory ${flat ? 'flat' : 'NOT FLAT'}, resident/held ${rises.join(' and ')} MiB (at most ${MAX_RISE_MIB})`,
+      `memory ${memory}, resident/held ${rises.join(' and ')} MiB (at most ${MAX_RISE_MIB})`,
       `within ${spreads.join(' and ')} MiB (at most ${MAX_SPREAD_MIB})`,
       `${lost} of ${sent} frames lost, ${sentAgain} sent again`,
       `${mib(count('writtenBytes'))} MiB written, ${mib(count('readBytes'))} MiB read back and compared, ${count('echoes')} SENDs echoed`,
