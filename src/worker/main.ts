@@ -37,6 +37,7 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
   }
   const queues = new QueueServer(opened.device, outbox);
   const desk = new PostDesk(control, queues);
+  queues.expectPosts = () => desk.linger();
   const server = new Server(opened, queues, new CmServer(opened.device, outbox, queues), desk, outbox);
   port.on('message', (message: ToWorker) => server.take(message));
   void opened.closed.then((error) => {

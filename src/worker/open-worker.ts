@@ -37,6 +37,7 @@ class Session {
   readonly opened: Promise<DeviceFacts>;
   readonly #control: SharedControl = makeControl();
   readonly #words = new Int32Array(this.#control.words);
+  readonly #worker: Worker;
   readonly #channel: Channel;
   /** The worker is no more. */
   readonly #ended: Promise<void>;
@@ -44,7 +45,7 @@ class Session {
   #settleClosed: (reason: RoceError | undefined) => void = () => {};
   readonly #sinkOption: OpenWorkerDeviceOptions['captureSink'];
   readonly #link: string;
-  #settleOpened: { resolve: (facts: DeviceFacts) => void; reject: (error: Error) => void } = NOBODY;
+  #settleOpened: { resolve: (facts: DeviceFacts) => void; reject: (error: unknown) => void } = NOBODY;
   #device: WorkerDevice | undefined;
   #sink: CaptureSink | undefined;
   #skewNs = 0;
@@ -65,6 +66,7 @@ class Session {
     const { port1, port2 } = new MessageChannel();
     const seed = { port: port2, control: this.#control, options, captures: captureSink !== undefined };
     const worker = startWorker(seed, port1);
+    this.#worker = worker;
     this.#channel = new Channel(worker, port1, this.#words, (event) => this.#told(event));
     worker.on('error', (cause) => {
       this.#reason ??= new RoceError('ERR_ROCE_CLOSED', `${this.#link}: its worker thread failed: ${cause.message}`, {
@@ -130,8 +132,14 @@ class Session {
 
   #openSink(link: LinkFacts, timeOrigin: number): void {
     const option = this.#sinkOption;
-    this.#sink = typeof option === 'function' ? option(link) : option;
     this.#skewNs = (timeOrigin - performance.timeOrigin) * 1e6;
+    try {
+      this.#sink = typeof option === 'function' ? option(link) : option;
+    } catch (error) {
+      // The application's own: a file that cannot be made. Nothing is opened then.
+      this.#settleOpened.reject(error);
+      void this.#worker.terminate();
+    }
   }
 
   #showFrames(packed: Uint8Array): void {

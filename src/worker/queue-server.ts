@@ -25,6 +25,8 @@ import {
 } from './wire.ts';
 
 export class QueueServer implements PostSink {
+  /** Called when the application is told of completions: who is told posts the next request. */
+  expectPosts: () => void = () => {};
   readonly #device: Device;
   readonly #outbox: Outbox;
   readonly #pds = new Map<Handle, Pd>();
@@ -48,7 +50,10 @@ export class QueueServer implements PostSink {
     const handle = ++this.#handles;
     const watcher = {
       completed: (qpn: number) => this.#qps.get(qpn)?.refresh(),
-      wanted: () => this.#outbox.post({ kind: 'completions', cq: handle }),
+      wanted: () => {
+        this.#outbox.post({ kind: 'completions', cq: handle });
+        this.expectPosts();
+      },
     };
     const cq = this.#device.createCq(capacity, (room, notified) => new SharedCq(room, notified, watcher));
     invariant(cq instanceof SharedCq, 'the device makes the completion queue it is told to make');

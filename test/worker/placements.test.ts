@@ -15,6 +15,7 @@ import {
   WorkCompletion,
   WrOpcode,
 } from '../../src/index.ts';
+import { WorkerCm } from '../../src/worker/worker-cm.ts';
 import {
   ALL,
   type Cable,
@@ -597,6 +598,24 @@ describe('a device in a worker', () => {
     expect(await rejection(openDevice({ ...options, faults } as never))).toMatch(
       /^ERR_ROCE_ARGUMENT: what a device in a worker is opened with must be data: /,
     );
+  });
+
+  it('refuses a request that came while its listener was being closed, as if nobody had listened', async () => {
+    const cable = await openCable('worker');
+    const { cm } = cable.ours.device;
+    const port = freshPort();
+    const listener = cm.listen(port);
+    const caller = makeSide(cable.theirs.device);
+    const connecting = caller.device.cm
+      .connect({ address: OURS, port, qp: caller.qp })
+      .catch((error: unknown) => error);
+    const { value: request } = await listener.next();
+    if (!(cm instanceof WorkerCm)) throw new Error('not in a worker');
+    // The worker has named the listener 1 and the request 2.
+    cm.requested(-1, { ...request, request: 2 });
+    expect(await connecting).toMatchObject({ code: 'ERR_ROCE_REJECTED', reason: CmRejReason.InvalidServiceId });
+    expect(refusal(() => request.reject())).toBe('ERR_ROCE_STATE: the request was answered or withdrawn already');
+    await cable.close();
   });
 
   it('and one that is not keep their objects apart', async () => {

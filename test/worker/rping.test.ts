@@ -56,6 +56,15 @@ describe('rping with a device in a worker', () => {
     expect([...readCapture(await readFile(capture))].length).toBeGreaterThan(40);
   });
 
+  it('as a command says that its capture cannot be written', async () => {
+    const wire = ['--link', `qemu:${join(directory, 'none')}`, '--ip', `${OURS}/24`];
+    const { code, stderr } = await startRoce(['rping', '-s', '--worker', ...wire, '--write', '/nowhere/at.all']).ended;
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: "roce rping: ENOENT: no such file or directory, open '/nowhere/at.all'\n",
+    });
+  });
+
   it('as a command says what there is to say about its wire', async () => {
     const { code, stderr } = await startRoce([
       ...['rping', '-c', '-a', OURS, '--worker', '--link', 'qemu:/nowhere/at.all,connect', '--ip', `${THEIRS}/24`],
