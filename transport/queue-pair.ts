@@ -142,7 +142,10 @@ export class QueuePair {
 
   /** Writes packets that may leave now, replies first, until nothing may, the burst is spent or the writer is full. */
   transmit(now: number, writer: FrameWriter): void {
-    for (let budget = BURST; budget > 0 && !writer.full; budget--) {
+    let budget = BURST;
+    // Somebody waits for a request, as a rule, and nobody for a mere acknowledge: one goes ahead of it, the rest does not.
+    if (this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
+    for (; budget > 0 && !writer.full; budget--) {
       if (!this.#transmitReply(writer) && !this.#transmitRequest(now, writer)) return;
     }
   }

@@ -52,6 +52,11 @@ export class ReplyQueue {
     return this.#replies[0];
   }
 
+  /** Whether all that is owed is an acknowledge. */
+  get isAcknowledge(): boolean {
+    return this.#replies.length === 1 && this.#replies[0]?.kind === ReplyKind.Ack;
+  }
+
   clear(): void {
     while (this.length > 0) this.shift();
   }

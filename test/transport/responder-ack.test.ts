@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../packets/opcode.ts';
+import { WrOpcode } from '../../transport/work.ts';
 import {
   ack,
   atomicAck,
@@ -50,6 +51,20 @@ describe('acknowledgements, responder', () => {
     const peer = new Peer();
     for (let i = 0; i < 64; i++) peer.rx(writeOnly({ psn: i, reth: empty, ackReq: true }));
     peer.expectTx([ack({ psn: 63, msn: 64 })]);
+  });
+
+  it('ACK-03 an acknowledgement lets one request go ahead of it, and no more; a NAK or an answer goes first', () => {
+    const opcodes = (stimulus: Packet): number[] => {
+      const peer = new Peer();
+      const { iova: va, rkey } = peer.region();
+      peer.postRecv(1);
+      peer.post({ wrId: 1, opcode: WrOpcode.Send }, { wrId: 2, opcode: WrOpcode.Send });
+      peer.rx(stimulus.reth === undefined ? stimulus : { ...stimulus, reth: { va, rkey, length: 4 } });
+      return peer.drain().map(({ opcode }) => opcode);
+    };
+    expect(opcodes(sendOnly({ psn: 0, ackReq: true }))).toEqual([Op.SendOnly, Op.Acknowledge, Op.SendOnly]);
+    expect(opcodes(sendOnly({ psn: 1, ackReq: true }))).toEqual([Op.Acknowledge, Op.SendOnly, Op.SendOnly]);
+    expect(opcodes(readRequest({ psn: 0, reth: empty }))).toEqual([Op.ReadResponseOnly, Op.SendOnly, Op.SendOnly]);
   });
 
   it('ACK-04 every NAK travels in opcode ACKNOWLEDGE', () => {
