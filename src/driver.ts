@@ -25,6 +25,8 @@ export class Driver {
   readonly #resolveClosed: (error: RoceError | undefined) => void;
   #machine: Machine | undefined;
   #started = false;
+  /** A turn comes at the end of this tick. */
+  #soon = false;
   #ended = false;
   /** The link took only a part of the batch: frames from `#unsent` on wait for `writable`. */
   #blocked = false;
@@ -36,7 +38,7 @@ export class Driver {
   constructor(link: Link) {
     this.link = link;
     this.#writer = new FrameWriter(BATCH_FRAMES, link.mtu + MAX_ETHERNET_BYTES);
-    this.host = { now: monotonicNs, wake: () => this.#wake() };
+    this.host = { now: monotonicNs, wake: () => this.#wakeSoon() };
     const { promise, resolve } = withResolvers<RoceError | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -84,11 +86,30 @@ export class Driver {
   /** Any number of calls, one turn. */
   #wake(): void {
     if (this.#turn !== undefined || this.#ended || !this.#started) return;
-    this.#turn = setImmediate(() => this.#takeTurn());
+    this.#turn = setImmediate(() => {
+      this.#turn = undefined;
+      this.#takeTurn();
+    });
   }
 
+  /**
+   * For the application: what it posts leaves when everything that runs now has run, not after the loop has read on, for somebody
+   * waits for it. A tick that a microtask asks for comes when there are no more microtasks, so that many posts are one turn.
+   */
+  #wakeSoon(): void {
+    if (this.#soon || this.#ended || !this.#started) return;
+    this.#soon = true;
+    queueMicrotask(this.#nextTick);
+  }
+
+  readonly #nextTick = (): void => process.nextTick(this.#takeTurnNow);
+
+  readonly #takeTurnNow = (): void => {
+    this.#soon = false;
+    this.#takeTurn();
+  };
+
   #takeTurn(): void {
-    this.#turn = undefined;
     const machine = this.#machine;
     if (machine === undefined || this.#ended) return;
     if (machine.nextDeadline() <= monotonicNs()) machine.handleTimeouts();

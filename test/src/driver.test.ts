@@ -73,6 +73,31 @@ describe('Driver', () => {
     await driver.close();
   });
 
+  it('sends what an application posts on what arrived before the loop goes on, and all of it at once', async () => {
+    const { link, driver, machine } = await started();
+    let sentBefore: readonly [readonly number[], number] = [[], 0];
+    machine.onFrame = (tag) => {
+      // As those who await a completion: some promises later.
+      void Promise.resolve()
+        .then(() => machine.post(frame(1, 2, tag + 1)))
+        .then(() => {})
+        .then(() => machine.post(frame(1, 2, tag + 2)));
+    };
+    const before = link.sends;
+    const looked = new Promise<void>((resolve) =>
+      setTimeout(() => {
+        setImmediate(() => {
+          sentBefore = [[...link.sent], link.sends - before];
+          resolve();
+        });
+        link.sink?.receive(batchOf(frame(2, 1, 10)));
+      }, 0),
+    );
+    await looked;
+    expect(sentBefore).toEqual([[11, 12], 1]);
+    await driver.close();
+  });
+
   it('keeps what a short send leaves and goes on in order when the link is writable', async () => {
     const { link, driver, machine } = await started();
     link.room = 3;
