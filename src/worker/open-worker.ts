@@ -148,6 +148,8 @@ class Session {
   }
 
   #exited(): void {
+    // Its last words may have been overtaken by its end (seen with Node 24).
+    this.#channel.drain();
     if (!this.#inGoodOrder)
       this.#reason ??= new RoceError('ERR_ROCE_CLOSED', `${this.#link}: its worker thread has ended`);
     if (this.#reason !== undefined) this.#settleOpened.reject(this.#reason);
