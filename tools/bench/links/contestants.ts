@@ -7,7 +7,7 @@ import type { Medium, Place } from './places.ts';
 import type { PeerConfig, Task } from './protocol.ts';
 
 export interface Contestant {
-  /** A kind of link, `in-process`, or `dgram` and `tcp` for what is not ours. */
+  /** A kind of link, `in-process`, or `dgram`, `dgram-connected` and `tcp` for what is not ours. */
   readonly name: string;
   readonly medium: Medium;
   /** Whether it is a stack of ours: those lose no frames, and are soaked. */
@@ -26,11 +26,12 @@ const OUR_TASKS: readonly Task[] = ['goodput', 'rate', 'roundTrip'];
 
 /** Compared ones stand side by side: they are measured one after the other. */
 export const CONTESTANTS: readonly Contestant[] = [
-  dgram('loopback', LOOPBACK),
+  dgram('dgram-connected', 'loopback', LOOPBACK),
+  dgram('dgram', 'loopback', LOOPBACK),
   udp('udp6', 'loopback', LOOPBACK),
   udp('udp-offload', 'loopback', LOOPBACK),
   tcp('loopback', LOOPBACK),
-  dgram('veth', VETH),
+  dgram('dgram', 'veth', VETH),
   udp('udp6', 'veth', VETH),
   ethernet('packet-ring', 'veth', () => ['packet-ring:veth0', 'packet-ring:veth0']),
   udp('udp-offload', 'veth', VETH),
@@ -56,15 +57,20 @@ export function chosen(names: readonly string[]): { readonly those: readonly Con
   return unknown === undefined ? { those } : { those, unknown };
 }
 
-function dgram(medium: Medium, [server, client]: readonly [string, string]): Contestant {
+function dgram(
+  name: 'dgram' | 'dgram-connected',
+  medium: Medium,
+  [server, client]: readonly [string, string],
+): Contestant {
+  const connected = name === 'dgram-connected';
   return {
-    name: 'dgram',
+    name,
     medium,
     ours: false,
     tasks: [...OUR_TASKS, 'flood'],
     configs: () => [
-      { kind: 'dgram', role: 'server', address: server, peer: client },
-      { kind: 'dgram', role: 'client', address: client, peer: server },
+      { kind: 'dgram', role: 'server', address: server, peer: client, connected },
+      { kind: 'dgram', role: 'client', address: client, peer: server, connected },
     ],
   };
 }

@@ -32,6 +32,20 @@ const COMPARISONS: readonly Comparison[] = [
     goal: { sense: '<=', ratio: 1.25 },
   },
   {
+    name: 'udp6 goodput',
+    ours: ['udp6', 'loopback'],
+    theirs: ['dgram-connected', 'loopback'],
+    figure: 'goodput',
+    peer: 'the same, sockets connected to one peer',
+  },
+  {
+    name: 'udp6 round trip',
+    ours: ['udp6', 'loopback'],
+    theirs: ['dgram-connected', 'loopback'],
+    figure: 'p50',
+    peer: 'the same, sockets connected to one peer',
+  },
+  {
     name: 'packet-ring goodput',
     ours: ['packet-ring', 'veth'],
     theirs: ['udp6', 'veth'],

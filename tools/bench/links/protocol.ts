@@ -48,15 +48,24 @@ export interface RoceConfig {
 }
 
 /** An end on a socket of Node's. */
-export interface BareConfig {
-  readonly kind: 'dgram' | 'tcp';
+interface BareConfig {
   readonly role: PeerRole;
   readonly address: string;
   readonly peer: string;
 }
 
+export interface TcpConfig extends BareConfig {
+  readonly kind: 'tcp';
+}
+
+export interface DgramConfig extends BareConfig {
+  readonly kind: 'dgram';
+  /** To its one peer. */
+  readonly connected: boolean;
+}
+
 /** What a peer process becomes; `world` is both ends in one. */
-export type PeerConfig = RoceConfig | BareConfig | { readonly kind: 'world' };
+export type PeerConfig = RoceConfig | DgramConfig | TcpConfig | { readonly kind: 'world' };
 
 export type Command =
   | { readonly do: 'open'; readonly config: PeerConfig }

@@ -5,12 +5,12 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import {
   type Amount,
-  type BareConfig,
   type Counters,
   type Figures,
   type Peer,
   SMALL_BYTES,
   type Task,
+  type TcpConfig,
 } from './protocol.ts';
 import { Samples } from './samples.ts';
 
@@ -20,15 +20,15 @@ const PORT = 7473;
 const WRITE_BYTES = 0x1_00_00;
 
 export class TcpPeer implements Peer {
-  readonly #config: BareConfig;
+  readonly #config: TcpConfig;
   readonly #server: Server | undefined;
 
-  private constructor(config: BareConfig, server?: Server) {
+  private constructor(config: TcpConfig, server?: Server) {
     this.#config = config;
     this.#server = server;
   }
 
-  static async open(config: BareConfig): Promise<TcpPeer> {
+  static async open(config: TcpConfig): Promise<TcpPeer> {
     if (config.role === 'client') return new TcpPeer(config);
     const server = createServer({ allowHalfOpen: true, noDelay: true }, serve);
     await new Promise<void>((resolve) => server.listen(PORT, config.address, resolve));
