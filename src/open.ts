@@ -96,11 +96,24 @@ async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
   };
 }
 
+/** What is given, where the link allows it: one that shares the kernel's addresses carries no others. */
 function addressesFor(link: Link, given: readonly string[] | undefined): IpPrefix[] {
-  const addresses = given ?? link.addresses ?? [];
-  if (addresses.length === 0)
+  const addresses = (given ?? link.addresses ?? []).map((text) => IpPrefix.parse(text));
+  if (link.addresses === undefined) {
+    if (addresses.length > 0) return addresses;
     throw new RoceError('ERR_ROCE_ARGUMENT', `${link.name} has no addresses of its own: give the device at least one`);
-  return addresses.map((text) => IpPrefix.parse(text));
+  }
+  const shared = link.addresses.map((text) => IpPrefix.parse(text).address);
+  if (shared.length === 0) {
+    const where = "shares the kernel's addresses, and its interface is not there, is down, or has none";
+    throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${link.name} ${where}`);
+  }
+  const foreign = addresses.find(({ address }) => !shared.some((one) => one.equals(address)));
+  if (foreign === undefined) return addresses;
+  throw new RoceError(
+    'ERR_ROCE_ADDRESS',
+    `${foreign.address} is none of the addresses of ${link.name}: ${shared.join(', ')}`,
+  );
 }
 
 function parseNeighbour({ address, mac }: { readonly address: string; readonly mac: string }): StaticNeighbour {
