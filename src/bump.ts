@@ -5,7 +5,6 @@
  * order unless a rule or chance says otherwise. A side that takes no more frames makes the other's wait, up to a bound; what comes then
  * is dropped and counted as overflow. Never answers and never sends a frame of its own. Decisions: `src/faults/`.
  */
-
 import { RoceError } from '../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../packets/ethernet.ts';
 import { Medium } from '../packets/frame.ts';

@@ -2,10 +2,10 @@
  * Gives a machine real time and a real link: what the simulated world does in virtual time, with the clock on the wall.
  *
  * Owns the one timer, the batch of unsent frames and the order of a turn (timeouts, transmit, next deadline). Never looks into a frame.
- * Turns run in the check phase, right after the event loop has read what arrived: everything that came in or was posted in one
- * round of the loop is answered in one batch. Rule: ref:platform#5 rule 10 (one timer; setTimeout is too coarse below 2 ms).
+ * A turn runs in the check phase, right after the event loop has read what arrived, so that everything that came in is answered in one
+ * batch; what an application posts has a turn of its own as soon as the application is through.
+ * Rule: ref:platform#5 rule 10 (one timer; setTimeout is too coarse below 2 ms).
  */
-
 import { invariant, RoceError } from '../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../packets/ethernet.ts';
 import { type FrameBatch, FrameWriter } from '../packets/frame-writer.ts';

@@ -4,6 +4,7 @@
  */
 import { invariant, RoceError } from '../packets/errors.ts';
 import type { Random } from './random.ts';
+import { noteMemory } from './shared-copy.ts';
 
 /** Access flags with the values of ibv_access_flags. Local read is always allowed. */
 export const Access = { LocalWrite: 1, RemoteWrite: 2, RemoteRead: 4, RemoteAtomic: 8 } as const;
@@ -107,6 +108,7 @@ export class KeyTable {
       throw new RoceError('ERR_ROCE_LIMIT', `all ${this.#limit} memory regions are in use`);
     const region = new MemoryRegion(pd, bytes, this.#freshKey(), options);
     this.#regions.set(region.rkey, region);
+    noteMemory(bytes);
     pd.users += 1;
     return region;
   }

@@ -5,7 +5,7 @@
  */
 import { RoceError } from '../packets/errors.ts';
 import { Access, type MemoryRegion, type ProtectionDomain } from './memory.ts';
-import { copyStaged, isShared, WORTH_STAGING } from './shared-copy.ts';
+import { copyStaged, isShared, sharedMemoryIsUsed, WORTH_STAGING } from './shared-copy.ts';
 import type { Sge } from './work.ts';
 
 /** Below this a byte loop beats the view that `set` needs (measured: about 80 ns for the view). */
@@ -13,7 +13,7 @@ const SMALL_COPY = 48;
 
 export function copyBytes(to: Uint8Array, toAt: number, from: Uint8Array, fromAt: number, length: number): void {
   if (length >= SMALL_COPY) {
-    if (length >= WORTH_STAGING && isShared(from) !== isShared(to)) {
+    if (sharedMemoryIsUsed && length >= WORTH_STAGING && isShared(from) !== isShared(to)) {
       copyStaged(to, toAt, from, fromAt, length, isShared(from));
       return;
     }

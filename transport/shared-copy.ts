@@ -12,6 +12,14 @@ export function isShared(bytes: Uint8Array): boolean {
   return typeof SharedArrayBuffer === 'function' && bytes.buffer instanceof SharedArrayBuffer;
 }
 
+/** Whether any region of this thread lies in shared memory: while none does, no copy is asked whose memory it is. */
+export let sharedMemoryIsUsed = false;
+
+/** To be told of memory that is registered. */
+export function noteMemory(bytes: Uint8Array): void {
+  sharedMemoryIsUsed ||= isShared(bytes);
+}
+
 /** From shared memory when `fromShared`, else to it; any number of bytes. */
 export function copyStaged(
   to: Uint8Array,

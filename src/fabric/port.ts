@@ -2,7 +2,6 @@
  * One port of a simulated network: a `Link` to whoever holds it, two wires to the medium.
  * Owns the sink, the batch in the making and the counters. Never moves a frame: the network does, through the methods marked "for the network".
  */
-
 import { RoceError } from '../../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
 import type { Medium } from '../../packets/frame.ts';

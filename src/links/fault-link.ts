@@ -5,7 +5,6 @@
  * Owns the two paths and one timer. Without rules and faults frames pass untouched and uncopied. Delayed frames count as taken; `close`
  * sends them without waiting.
  */
-
 import type { RoceError } from '../../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
 import { Medium } from '../../packets/frame.ts';

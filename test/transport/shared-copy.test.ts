@@ -1,7 +1,7 @@
 /** Goal: staged copies are copies. Method: every way source and destination can stand, lengths about the size of the stage, both directions. */
 import { describe, expect, it } from 'vitest';
 import { copyBytes } from '../../transport/segments.ts';
-import { copyStaged, isShared, WORTH_STAGING } from '../../transport/shared-copy.ts';
+import { copyStaged, isShared, noteMemory, sharedMemoryIsUsed, WORTH_STAGING } from '../../transport/shared-copy.ts';
 
 const pattern = (length: number): Uint8Array => Uint8Array.from({ length }, (_, i) => (i * 31 + (i >> 8)) & 0xff);
 
@@ -28,6 +28,13 @@ describe('copies to and from shared memory', () => {
         }
       }
     }
+  });
+
+  it('are staged from the moment on that shared memory is registered', () => {
+    noteMemory(new Uint8Array(8));
+    expect(sharedMemoryIsUsed).toBe(false);
+    noteMemory(shared(8));
+    expect(sharedMemoryIsUsed).toBe(true);
   });
 
   it.each([WORTH_STAGING - 1, WORTH_STAGING, 4096])('are what segments do with %i bytes of either memory', (length) => {
