@@ -104,7 +104,7 @@ describeWithLab('rping over links', () => {
     function device(link: string, capture: string): Promise<Opened> {
       return within(there, () => opened(link, capture));
     }
-  });
+  }, ['raw-socket', 'cap']);
 
   describe('qemu:PATH', () => {
     it.each([

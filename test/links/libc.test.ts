@@ -2,7 +2,7 @@
  * Goal: system calls work from Node on plain memory, and what cannot work says why in a sentence. Method: calls whose outcome is known:
  * an event counter, a mapping, descriptors and interfaces that do not exist.
  */
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { RoceError } from '../../packets/errors.ts';
 import {
   EACCES,
@@ -17,6 +17,7 @@ import {
   O_RDWR,
   systemError,
 } from '../../src/links/libc.ts';
+import { describeWithPackages } from '../support/netns.ts';
 
 async function load(): Promise<Libc | RoceError> {
   vi.resetModules();
@@ -30,7 +31,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-describe('the C library', () => {
+describeWithPackages('the C library', ['koffi'], () => {
   it('is bound once', async () => {
     expect(await loadLibc()).toBe(await loadLibc());
   });
@@ -71,7 +72,7 @@ describe('the C library', () => {
   });
 });
 
-describe('a failed call', () => {
+describeWithPackages('a failed call', ['koffi'], () => {
   it.each([
     [EPERM, 'opening a packet socket: it needs the privilege CAP_NET_RAW (EPERM)'],
     [EACCES, 'opening a packet socket: it needs the privilege CAP_NET_RAW (EACCES)'],
@@ -90,7 +91,7 @@ describe('a failed call', () => {
   });
 });
 
-describe('without what it needs, the binding', () => {
+describeWithPackages('without what it needs, the binding', ['koffi'], () => {
   it('names the package to install', async () => {
     vi.doMock('koffi', () => {
       throw new Error('Cannot find package');

@@ -167,4 +167,4 @@ describeWithNetns('links over libpcap', () => {
     expect([arp(1), arp(1, [1]), arp(1, [1, 2])].map((bytes) => linkHeaderBytes(bytes, 0))).toEqual([14, 18, 22]);
     expect(linkHeaderBytes(new Uint8Array(3), 0)).toBe(14);
   });
-});
+}, ['cap']);

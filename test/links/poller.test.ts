@@ -5,9 +5,10 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { FAILED, type Libc, loadLibc, O_NONBLOCK, O_RDWR, READABLE, WRITABLE } from '../../src/links/libc.ts';
 import { DescriptorWatch } from '../../src/links/poller.ts';
+import { describeWithPackages } from '../support/netns.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIBC_URL = new URL('../../src/links/libc.ts', import.meta.url).href;
@@ -65,7 +66,7 @@ class Bell {
   }
 }
 
-describe('a watched descriptor', () => {
+describeWithPackages('a watched descriptor', ['koffi'], () => {
   it('is told of when it can be read, once per round of the loop until it has been', async () => {
     const libc = await loadLibc();
     const bell = new Bell(libc);
@@ -178,7 +179,7 @@ describe('a watched descriptor', () => {
   });
 });
 
-describe('a process', () => {
+describeWithPackages('a process', ['koffi'], () => {
   const PROLOGUE = `
     const { loadLibc } = await import('${LIBC_URL}');
     const { DescriptorWatch } = await import('${POLLER_URL}');
@@ -215,7 +216,7 @@ describe('a process', () => {
   });
 });
 
-describe('a worker thread', () => {
+describeWithPackages('a worker thread', ['koffi'], () => {
   it('that alone has loaded koffi can be terminated while it waits', () => {
     const { status, stdout } = run(`
       const { Worker } = await import('node:worker_threads');

@@ -301,4 +301,4 @@ describeWithNetns('links over raw sockets', () => {
       netns.a.exec('ip', 'link', 'set', 'veth0', 'up');
       await writeBothWays(devices, V4[1]);
     }));
-});
+}, ['raw-socket']);

@@ -116,7 +116,7 @@ describeWithNetns('npm run bench -- --links', () => {
     expect(code).toBe(2);
     expect(stderr).toContain('no link named nonsense');
   });
-});
+}, ['raw-socket', 'cap']);
 
 it('every kind of link takes part', () => {
   const names = new Set(CONTESTANTS.filter(({ ours }) => ours).map(({ name }) => name));
