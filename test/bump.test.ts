@@ -2,6 +2,7 @@
  * Goal: what a rule says happens on the wire between two devices, the protocol repairs it, and capture and account tell the same story.
  * Method: two devices of ours on unix sockets, a bump between them, all in this process; captures read back by this project and by tshark.
  */
+
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +29,7 @@ import { type RunningBump, runBump } from '../tools/bump/run.ts';
 import { verifyCapture } from '../tools/interop/verify.ts';
 import { batchOf, Collector, frame } from './fabric/support.ts';
 import { type BumpPacket, brief, bumpPackets, framesMatching } from './support/bump-packets.ts';
+import { describeWithTshark } from './support/gate.ts';
 
 const PORT = 7471;
 const ALL = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
@@ -170,7 +172,7 @@ const WRITE = (from: number): string[] =>
 
 const once = { iteration: 1 } as const;
 
-describe('a bump between two devices', () => {
+describeWithTshark('a bump between two devices', () => {
   it('forwards everything in order when nothing is to be done, and learns the connection', async () => {
     const outcome = await run('write', []);
     expect(arrived(outcome, 'b')).toEqual(WRITE(0));
@@ -274,7 +276,7 @@ describe('a bump between two devices', () => {
   });
 });
 
-describe('the capture and the account of a bump', () => {
+describeWithTshark('the capture and the account of a bump', () => {
   it('name the same frames', async () => {
     const { account, capture, packets } = await run('write', [
       { name: 'gone', on: { opcode: 'write', psn: 2, ...once }, do: 'drop' },

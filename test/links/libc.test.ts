@@ -17,7 +17,7 @@ import {
   O_RDWR,
   systemError,
 } from '../../src/links/libc.ts';
-import { describeWithPackages } from '../support/netns.ts';
+import { describeWithPackages } from '../support/gate.ts';
 
 async function load(): Promise<Libc | RoceError> {
   vi.resetModules();

@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { FAILED, type Libc, loadLibc, O_NONBLOCK, O_RDWR, READABLE, WRITABLE } from '../../src/links/libc.ts';
 import { DescriptorWatch } from '../../src/links/poller.ts';
-import { describeWithPackages } from '../support/netns.ts';
+import { describeWithPackages } from '../support/gate.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LIBC_URL = new URL('../../src/links/libc.ts', import.meta.url).href;

@@ -9,41 +9,46 @@ import { LINK_KINDS } from '../../src/links/index.ts';
 import { EAGAIN, EINTR, EINVAL, EIO, EMSGSIZE } from '../../src/links/libc.ts';
 import { sendMessages, UdpOffloadLink } from '../../src/links/udp-offload.ts';
 import { SendMessages } from '../../src/links/udp-send-messages.ts';
+import { describeWithPackages } from '../support/gate.ts';
 import { describeWithNetns } from '../support/netns.ts';
 import { peerThatDies, suiteInNamespaces, withoutChecksum } from './udp-namespaces.ts';
 import { appendPacket, parse, refusals, selfLink, snmp6, traffic, until } from './udp-support.ts';
 
-refusals('udp-offload', (options) => new UdpOffloadLink(options));
-traffic('udp-offload', (options) => new UdpOffloadLink(options));
+describeWithPackages('udp-offload on this machine', ['koffi'], () => {
+  refusals('udp-offload', (options) => new UdpOffloadLink(options));
+  traffic('udp-offload', (options) => new UdpOffloadLink(options));
 
-it('udp-offload says what it needs, and has it here', async () => {
-  const kind = LINK_KINDS.find(({ name }) => name === 'udp-offload');
-  const requirements = (await kind?.requirements()) ?? [];
-  expect(requirements.map(({ what }) => what)).toEqual(['Linux', 'the package koffi', 'an IPv6 address']);
-  expect(requirements.every(({ met }) => met)).toBe(true);
-});
+  it('udp-offload says what it needs, and has it here', async () => {
+    const kind = LINK_KINDS.find(({ name }) => name === 'udp-offload');
+    const requirements = (await kind?.requirements()) ?? [];
+    expect(requirements.map(({ what }) => what)).toEqual(['Linux', 'the package koffi', 'an IPv6 address']);
+    expect(requirements.every(({ met }) => met)).toBe(true);
+  });
 
-it('the traffic class arrives as it was sent, ECN included, also in the middle of a run', async () => {
-  const { link, sink } = await selfLink((options) => new UdpOffloadLink(options), { mtu: 1500 });
-  const writer = new FrameWriter(16, 2000);
-  const classes = [0, 0, 2, 2, 2, 0x6b, 0xff, 0, 1, 1];
-  for (const [psn, trafficClass] of classes.entries()) appendPacket(writer, { psn, trafficClass, length: 1000 });
-  expect(link.send(writer, 0)).toBe(classes.length);
-  await until(() => sink.frames.length === classes.length);
-  expect(sink.frames.map(parse)).toMatchObject(classes.map((trafficClass, psn) => ({ icrc: true, psn, trafficClass })));
-  await link.close();
-});
+  it('the traffic class arrives as it was sent, ECN included, also in the middle of a run', async () => {
+    const { link, sink } = await selfLink((options) => new UdpOffloadLink(options), { mtu: 1500 });
+    const writer = new FrameWriter(16, 2000);
+    const classes = [0, 0, 2, 2, 2, 0x6b, 0xff, 0, 1, 1];
+    for (const [psn, trafficClass] of classes.entries()) appendPacket(writer, { psn, trafficClass, length: 1000 });
+    expect(link.send(writer, 0)).toBe(classes.length);
+    await until(() => sink.frames.length === classes.length);
+    expect(sink.frames.map(parse)).toMatchObject(
+      classes.map((trafficClass, psn) => ({ icrc: true, psn, trafficClass })),
+    );
+    await link.close();
+  });
 
-it('runs arrive as one batch with the frames that were sent', async () => {
-  const { link, sink } = await selfLink((options) => new UdpOffloadLink(options), { mtu: 4200 });
-  const writer = new FrameWriter(64, 4222);
-  while (!writer.full) appendPacket(writer, { psn: writer.count, length: writer.count === 0 ? 4176 : 4160 });
-  expect(link.send(writer, 0)).toBe(64);
-  await until(() => sink.frames.length === 64);
-  expect(sink.frames.map((bytes) => parse(bytes).psn)).toEqual(Array.from({ length: 64 }, (_, psn) => psn));
-  expect(sink.batches.length).toBeLessThan(16);
-  expect((link as UdpOffloadLink).segmentation).toBe(true);
-  await link.close();
+  it('runs arrive as one batch with the frames that were sent', async () => {
+    const { link, sink } = await selfLink((options) => new UdpOffloadLink(options), { mtu: 4200 });
+    const writer = new FrameWriter(64, 4222);
+    while (!writer.full) appendPacket(writer, { psn: writer.count, length: writer.count === 0 ? 4176 : 4160 });
+    expect(link.send(writer, 0)).toBe(64);
+    await until(() => sink.frames.length === 64);
+    expect(sink.frames.map((bytes) => parse(bytes).psn)).toEqual(Array.from({ length: 64 }, (_, psn) => psn));
+    expect(sink.batches.length).toBeLessThan(16);
+    expect((link as UdpOffloadLink).segmentation).toBe(true);
+    await link.close();
+  });
 });
 
 describe('what the kernel may answer to sendmmsg', () => {

@@ -2,9 +2,8 @@
  * Tests that need network namespaces: they run where root can make them, are skipped with one printed reason where not, and fail in CI.
  */
 import { closeSync, openSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { describe, it } from 'vitest';
 import { type Netns, netnsAvailable } from '../../tools/netns.ts';
+import { describeWhere, packagesAvailable } from './gate.ts';
 
 const CLONE_NEWNET = 0x40_00_00_00;
 
@@ -32,47 +31,6 @@ export async function within<T>(netns: Netns, action: () => Promise<T>): Promise
 
 /** `describe` for tests that make namespaces and load native code: koffi, which enters them, and the packages in `needs`. */
 export function describeWithNetns(name: string, body: () => void, needs: readonly string[] = []): void {
-  gate(name, available(['koffi', ...needs]), body);
-}
-
-/** `describe` for tests that need optional packages and nothing else. */
-export function describeWithPackages(name: string, needs: readonly string[], body: () => void): void {
-  gate(name, packagesAvailable(needs), body);
-}
-
-function gate(name: string, { ok, reason }: Availability, body: () => void): void {
-  if (ok) {
-    describe(name, body);
-    return;
-  }
-  if ((process.env['CI'] ?? '') !== '') {
-    it(`${name}: what this needs is there, for CI is set`, () => {
-      throw new Error(reason);
-    });
-    return;
-  }
-  console.warn(`${name}: skipped, ${reason}`);
-  describe.skip(name, body);
-}
-
-function available(needs: readonly string[]): Availability {
-  const packages = packagesAvailable(needs);
-  return packages.ok ? netnsAvailable() : packages;
-}
-
-function packagesAvailable(needs: readonly string[]): Availability {
-  const { resolve } = createRequire(import.meta.url);
-  for (const need of needs) {
-    try {
-      resolve(need);
-    } catch {
-      return { ok: false, reason: `the optional package ${need} is not installed` };
-    }
-  }
-  return { ok: true, reason: '' };
-}
-
-interface Availability {
-  readonly ok: boolean;
-  readonly reason: string;
+  const packages = packagesAvailable(['koffi', ...needs]);
+  describeWhere(packages.ok ? netnsAvailable() : packages, name, body);
 }

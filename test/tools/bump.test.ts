@@ -2,6 +2,7 @@
  * Goal: the command does what its rules, files and flags say, ends in good order, and says what is wrong where.
  * Method: the command in a process of its own between two devices of ours; its readers of text and files directly.
  */
+
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +17,7 @@ import { runProgram } from '../../tools/program.ts';
 import { runRpingClient } from '../../tools/rping/client.ts';
 import { runRpingServer } from '../../tools/rping/server.ts';
 import { brief, bumpPackets, framesMatching } from '../support/bump-packets.ts';
+import { describeWithTshark } from '../support/gate.ts';
 import { startRoce } from './roce/run-roce.ts';
 
 let directory = '';
@@ -60,7 +62,7 @@ async function ping(): Promise<number> {
   return lines.filter((line) => line.includes('rdma-ping-')).length;
 }
 
-describe('roce bump', () => {
+describeWithTshark('roce bump', () => {
   it('does what a file and the command line say, and writes capture and account when it is interrupted', async () => {
     const rules = ruleFile({
       rules: [{ name: 'hole', on: { opcode: 'read-response', psn: 1, iteration: 1 }, do: 'drop' }],

@@ -48,7 +48,10 @@ describe('roce experiment', () => {
     const out = join(directory, 'out');
     const path = file('good.json', fileOf({ cases: [PING, { ...PING, name: 'other' }] }));
     const { code, stdout, stderr } = await roce('run', path, '--out', out, '--case', 'other');
-    expect([code, stderr.replace(/^roce experiment: (?:alice|bob): .*\n/gm, '')]).toEqual([0, '']);
+    expect([
+      code,
+      stderr.replace(/^roce experiment: (?:(?:alice|bob): |display filters are not checked: ).*\n/gm, ''),
+    ]).toEqual([0, '']);
     expect(stdout).toMatch(/^pass other \(\d+\.\d s\)\ntwo-stacks: as expected; see .*report\.md\n$/);
     expect(readFileSync(join(out, 'report.md'), 'utf8')).toContain('## other: as expected');
   });
