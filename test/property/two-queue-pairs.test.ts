@@ -5,6 +5,7 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { WrOpcode } from '../../transport/work.ts';
 import { fcRuns } from '../transport/support/peer.ts';
 import { scenario, World } from './support/world.ts';
 
@@ -47,6 +48,29 @@ describe('two queue pairs', () => {
       }),
       parameters(100),
     );
+  });
+
+  it('between senders with room for one packet at a time acknowledges are not starved by requests', () => {
+    const sends = (...packets: readonly (readonly [number, number])[]) =>
+      packets.map(([count, rest]) => {
+        const plain = { place: 0, split: 0, signaled: false, fence: false, solicited: false };
+        return { opcode: WrOpcode.Send, packets: count, rest, ...plain };
+      });
+    const clean = { seed: 0, mtu: 256, loss: 0, duplicate: 0, reorder: 0, corrupt: 0 } as const;
+    const first = sends([1, 1], [2, 0], [2, 1], [0, 0], [3, 1], [0, 0]);
+    const second = sends([2, 1], [2, 1], [3, 1], [3, 0]);
+    const world = new World({
+      ...clean,
+      psns: [0, 0],
+      retryCnt: 7,
+      minRnrTimer: 1,
+      maxRdAtomic: 1,
+      receivesAtStart: 0,
+      receiveGapNs: 0,
+      paceNs: 80_660,
+      ops: [first, second],
+    });
+    expect(world.run().failed).toBe(false);
   });
 
   it('between slow senders on a bad wire everything succeeds, or retries run out and the rest is flushed', () => {
