@@ -65,6 +65,11 @@ export class FrameWriter implements FrameBatch {
     return this.count >= this.#capacity;
   }
 
+  /** Frames that still fit. */
+  get room(): number {
+    return this.#capacity - this.count;
+  }
+
   /** Copies the path's headers into the next slot and returns the offset of the BTH. A frame begun and not ended is simply dropped. */
   begin(template: HeaderTemplate): number {
     invariant(this.count < this.#capacity, 'a frame is begun only when the writer is not full');

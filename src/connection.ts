@@ -154,10 +154,10 @@ export class Connection implements RdmaConnection {
 }
 
 /** Takes requests on a port: `for await (const request of listener)`. */
-export class Listener implements RdmaListener {
+export class Listener<Request extends RdmaConnectionRequest = ConnectionRequest> implements RdmaListener {
   readonly port: number;
   /** For the connection manager. */
-  readonly requests = new AsyncQueue<ConnectionRequest>();
+  readonly requests = new AsyncQueue<Request>();
   readonly #unlisten: () => void;
 
   constructor(port: number, unlisten: () => void) {
@@ -165,11 +165,11 @@ export class Listener implements RdmaListener {
     this.#unlisten = unlisten;
   }
 
-  next(): Promise<IteratorResult<ConnectionRequest>> {
+  next(): Promise<IteratorResult<Request>> {
     return this.requests.next();
   }
 
-  [Symbol.asyncIterator](): AsyncIterator<ConnectionRequest> {
+  [Symbol.asyncIterator](): AsyncIterator<Request> {
     return this.requests[Symbol.asyncIterator]();
   }
 

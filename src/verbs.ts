@@ -58,11 +58,7 @@ export class Pd implements RdmaPd {
 
   /** Frees the domain. Throws ERR_ROCE_IN_USE while regions or queue pairs remain. */
   dealloc(): void {
-    if (this.core.users > 0)
-      throw new RoceError(
-        'ERR_ROCE_IN_USE',
-        `${this.core.users} regions or queue pairs still use this protection domain`,
-      );
+    this.core.demandUnused();
   }
 }
 

@@ -66,14 +66,7 @@ export class CompletionQueue {
       return undefined;
     }
     const wc = this.#ring.push();
-    wc.qpn = qpn;
-    wc.wrId = wrId;
-    wc.status = status;
-    wc.opcode = opcode;
-    wc.byteLen = byteLen;
-    wc.immData = -1;
-    wc.invalidatedRkey = -1;
-    wc.solicited = false;
+    wc.begin(qpn, wrId, status, opcode, byteLen);
     return wc;
   }
 

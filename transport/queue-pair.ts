@@ -54,8 +54,6 @@ export class QueuePair {
   /** Absent until the first event: most queue pairs never have one. */
   #events: QpSignal[] | undefined = undefined;
   #state: QpState = QpState.Reset;
-  /** A request has gone ahead of the acknowledge that is owed. */
-  #acknowledgeWaits = false;
   #established = false;
 
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
@@ -145,12 +143,9 @@ export class QueuePair {
   /** Writes packets that may leave now, replies first, until nothing may, the burst is spent or the writer is full. */
   transmit(now: number, writer: FrameWriter): void {
     let budget = BURST;
-    // Somebody waits for a request, as a rule, and nobody for a mere acknowledge: one goes ahead of it. One for each acknowledge, even
-    // where there is room for a single packet at a time: else it would never leave, and the peer would run out of retries.
-    if (!this.#acknowledgeWaits && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) {
-      this.#acknowledgeWaits = true;
-      budget--;
-    }
+    // Somebody waits for a request, as a rule, and nobody for a mere acknowledge: one goes ahead of it, where both fit. Where a single
+    // packet does, the acknowledge goes: requests would keep it back for ever, and the peer would run out of retries.
+    if (writer.room > 1 && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
     for (; budget > 0 && !writer.full; budget--) {
       if (!this.#transmitReply(writer) && !this.#transmitRequest(now, writer)) return;
     }
@@ -288,7 +283,6 @@ export class QueuePair {
   #transmitReply(writer: FrameWriter): boolean {
     const attempt = this.#responder.transmit(this.config, writer);
     if (attempt === Attempt.Fault) this.#refused();
-    this.#acknowledgeWaits = false;
     return attempt !== Attempt.Nothing;
   }
 

@@ -141,4 +141,16 @@ export class WorkCompletion {
   solicited = false;
   /** Number of the local queue pair. */
   qpn = 0;
+
+  /** Fills what every completion has; what only some receives have is absent until it is set. */
+  begin(qpn: number, wrId: number, status: WcStatus, opcode: number, byteLen: number): void {
+    this.qpn = qpn;
+    this.wrId = wrId;
+    this.status = status;
+    this.opcode = opcode;
+    this.byteLen = byteLen;
+    this.immData = -1;
+    this.invalidatedRkey = -1;
+    this.solicited = false;
+  }
 }

@@ -50,14 +50,7 @@ export class SharedCq extends Cq {
       return undefined;
     }
     const wc = this.#entry;
-    wc.qpn = qpn;
-    wc.wrId = wrId;
-    wc.status = status;
-    wc.opcode = opcode;
-    wc.byteLen = byteLen;
-    wc.immData = -1;
-    wc.invalidatedRkey = -1;
-    wc.solicited = false;
+    wc.begin(qpn, wrId, status, opcode, byteLen);
     return wc;
   }
 

@@ -6,14 +6,12 @@
  * leaves them: an address arrives as its words and is revived here, an error as its parts (`wire-error.ts`).
  */
 import { IpAddress } from '../../packets/address.ts';
-import type { Medium } from '../../packets/frame.ts';
 import type { DisconnectCause } from '../../transport/cm/index.ts';
 import type { PortCounters } from '../../transport/counters.ts';
 import type { QpCapabilities, QpEvent } from '../../transport/queue-pair.ts';
 import type { RecvWr, SendWr } from '../../transport/work.ts';
-import type { LinkFacts, RdmaAcceptOptions, RdmaConnectOptions } from '../api.ts';
+import type { LinkFacts, RdmaAcceptOptions, RdmaConnectOptions, RdmaDevice } from '../api.ts';
 import type { DeviceCounters } from '../device-counters.ts';
-import type { DeviceLimits, PathTraits, VlanOptions } from '../device-options.ts';
 import type { ModifyAttributes, RegMrOptions } from '../verbs.ts';
 import type { WireError } from './wire-error.ts';
 
@@ -93,18 +91,12 @@ export type WorkerEvent =
   /** The wire is gone and the device closed; nothing follows. */
   | { readonly kind: 'ended'; readonly error: WireError | undefined; readonly counters: WireCounters };
 
-export interface DeviceFacts {
-  readonly name: string;
-  readonly mac: Uint8Array;
+/** What never changes of a device, and can be cloned. */
+type PlainFacts = 'name' | 'mac' | 'limits' | 'activeMtu' | 'linkMtu' | 'medium' | 'vlan' | 'pathTraits' | 'guid';
+
+export interface DeviceFacts extends Pick<RdmaDevice, PlainFacts> {
   /** With prefix lengths. */
   readonly addresses: readonly string[];
-  readonly limits: DeviceLimits;
-  readonly activeMtu: number;
-  readonly linkMtu: number;
-  readonly medium: Medium;
-  readonly vlan: VlanOptions | undefined;
-  readonly pathTraits: PathTraits;
-  readonly guid: bigint;
   readonly link: LinkFacts;
 }
 

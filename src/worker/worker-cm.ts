@@ -8,17 +8,16 @@ import type {
   RdmaConnection,
   RdmaConnectionRequest,
   RdmaConnectOptions,
-  RdmaListener,
   RdmaQp,
 } from '../api.ts';
-import { AsyncQueue } from '../async-queue.ts';
+import { Listener } from '../connection.ts';
 import { type Handle, ownBytes, revive, type WireConnection, type WireRequest } from './wire.ts';
 import type { WorkerDevice } from './worker-device.ts';
 import { WorkerQp } from './worker-queues.ts';
 
 export class WorkerCm implements RdmaCm {
   readonly #device: WorkerDevice;
-  readonly #listeners = new Map<Handle, WorkerListener>();
+  readonly #listeners = new Map<Handle, Listener<RdmaConnectionRequest>>();
   readonly #connections = new Map<Handle, WorkerConnection>();
   /** Ends that were told before the connection. */
   readonly #early = new Map<Handle, DisconnectCause>();
@@ -44,10 +43,10 @@ export class WorkerCm implements RdmaCm {
     return this.#device.channel.ask('connect', (wired) => this.#connected(wired, qp), withOwnData(rest, qp.handle));
   }
 
-  listen(port: number, backlog?: number): WorkerListener {
+  listen(port: number, backlog?: number): Listener<RdmaConnectionRequest> {
     const { channel } = this.#device;
     const handle = channel.call('listen', port, backlog);
-    const listener = new WorkerListener(port, () => {
+    const listener = new Listener<RdmaConnectionRequest>(port, () => {
       if (!this.#listeners.delete(handle) || channel.gone) return;
       channel.call('unlisten', handle);
     });
@@ -115,31 +114,6 @@ export class WorkerCm implements RdmaCm {
   #own(qp: RdmaQp): WorkerQp {
     if (qp instanceof WorkerQp && qp.pd.device === this.#device) return qp;
     throw new RoceError('ERR_ROCE_ARGUMENT', 'a connection is made of a queue pair of its own device');
-  }
-}
-
-class WorkerListener implements RdmaListener {
-  readonly port: number;
-  /** For the connection manager. */
-  readonly requests = new AsyncQueue<RdmaConnectionRequest>();
-  readonly #unlisten: () => void;
-
-  constructor(port: number, unlisten: () => void) {
-    this.port = port;
-    this.#unlisten = unlisten;
-  }
-
-  next(): Promise<IteratorResult<RdmaConnectionRequest>> {
-    return this.requests.next();
-  }
-
-  [Symbol.asyncIterator](): AsyncIterator<RdmaConnectionRequest> {
-    return this.requests[Symbol.asyncIterator]();
-  }
-
-  close(): void {
-    this.#unlisten();
-    this.requests.close();
   }
 }
 

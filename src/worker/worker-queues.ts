@@ -44,11 +44,7 @@ export class WorkerPd implements RdmaPd {
   }
 
   dealloc(): void {
-    if (this.core.users > 0)
-      throw new RoceError(
-        'ERR_ROCE_IN_USE',
-        `${this.core.users} regions or queue pairs still use this protection domain`,
-      );
+    this.core.demandUnused();
   }
 }
 

@@ -2,6 +2,7 @@
  * What a bump has seen and done, as data for a JSON file. Owns the shape.
  * Times are `seconds.nanoseconds` since 1970 as text: what `frame.time_epoch` is in Wireshark, and more digits than a double has.
  */
+import type { PathCounters } from '../../src/faults/path.ts';
 import type { FaultDirection, WireFaults, WireRule } from '../../src/faults/rule.ts';
 
 export interface BumpAccount {
@@ -37,22 +38,21 @@ export interface RuleAccount {
 }
 
 /** Frames, by what was done with them on their way in one direction. */
-export interface DirectionAccount {
-  readonly frames: number;
-  readonly bytes: number;
-  readonly forwarded: number;
-  readonly dropped: number;
-  readonly duplicated: number;
-  readonly delayed: number;
-  readonly reordered: number;
-  readonly corrupted: number;
-  readonly marked: number;
-  readonly rewritten: number;
-  /** Dropped because too many waited. */
-  readonly overflow: number;
-  /** Dropped because they are longer than the other side carries. */
-  readonly oversize: number;
-}
+export type DirectionAccount = Readonly<PathCounters>;
+
+/** What can become of a frame, in the order of a table. */
+export const FRAME_FATES = [
+  'forwarded',
+  'dropped',
+  'duplicated',
+  'delayed',
+  'reordered',
+  'corrupted',
+  'marked',
+  'rewritten',
+  'overflow',
+  'oversize',
+] as const satisfies readonly (keyof DirectionAccount)[];
 
 export interface ConnectionAccount {
   readonly connection: number;

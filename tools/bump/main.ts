@@ -8,7 +8,7 @@ import { FAULT_DIRECTIONS, type FaultDirection } from '../../src/faults/rule.ts'
 import { linkUsage, openLink } from '../../src/links/index.ts';
 import { exitWith, integer, parser } from '../options.ts';
 import { formatTable, grouped } from '../table.ts';
-import type { BumpAccount, DirectionAccount } from './account.ts';
+import { type BumpAccount, FRAME_FATES } from './account.ts';
 import { addChanceOptions, type ChanceFlags, chanceFaults } from './chance-options.ts';
 import { type RulesFile, readRulesFile, type WireRule } from './rules-file.ts';
 import { type RunBumpOptions, type RunningBump, runBump } from './run.ts';
@@ -129,18 +129,6 @@ function reportLines({ directions, rules, connections, events, eventsOmitted }: 
   return lines;
 }
 
-const COLUMNS: readonly (keyof DirectionAccount)[] = [
-  'frames',
-  'forwarded',
-  'dropped',
-  'duplicated',
-  'delayed',
-  'reordered',
-  'corrupted',
-  'marked',
-  'rewritten',
-  'overflow',
-  'oversize',
-];
+const COLUMNS = ['frames', ...FRAME_FATES] as const;
 
 const EXIT_INTERRUPTED = 130;

@@ -3,7 +3,7 @@
  */
 import { DeviceCounters } from '../../src/device-counters.ts';
 import { PortCounters } from '../../transport/counters.ts';
-import type { DirectionAccount } from '../bump/account.ts';
+import { FRAME_FATES } from '../bump/account.ts';
 import type { CaseSpec, CommandStep, Expectation, Experiment, WireConduct, WireSpec } from './types.ts';
 
 export interface NameIssue {
@@ -21,20 +21,6 @@ export const COUNTER_NAMES: ReadonlySet<string> = new Set([
   ...Object.keys(new DeviceCounters()),
   ...Object.keys(new PortCounters()),
 ]);
-
-/** What a wire does to frames, by rule or by chance, as its account has it. */
-const EVENT_WORDS: readonly (keyof DirectionAccount)[] = [
-  'forwarded',
-  'dropped',
-  'duplicated',
-  'delayed',
-  'reordered',
-  'corrupted',
-  'marked',
-  'rewritten',
-  'overflow',
-  'oversize',
-];
 
 /** A wire's conduct in a case. */
 export function conductOf(wire: WireSpec, spec: CaseSpec): WireConduct {
@@ -134,7 +120,7 @@ class CaseCheck {
         this.#say([...path, 'at'], `${at} is at neither end of ${wire.name}`);
       if ('event' in expectation && wire !== undefined) {
         const rules = conductOf(wire, this.#case).rules ?? [];
-        const known = [...rules.map(({ name }, index) => name ?? `rule ${index + 1}`), ...EVENT_WORDS];
+        const known = [...rules.map(({ name }, index) => name ?? `rule ${index + 1}`), ...FRAME_FATES];
         if (!known.includes(expectation.event))
           this.#say([...path, 'event'], unknown('rule or deed', expectation.event, known));
       }
