@@ -18,7 +18,7 @@ import type { AcceptOptions, ConnectOptions } from './connection.ts';
 import type { DeviceCounters } from './device-counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from './device-options.ts';
 import type { Link } from './links/link.ts';
-import type { ModifyAttributes, RegMrOptions } from './verbs.ts';
+import type { ModifyAttributes, RegMrOptions } from './verbs/index.ts';
 
 /** What a link says of itself, wherever it runs. */
 export type LinkFacts = Pick<Link, 'name' | 'medium' | 'mtu' | 'addresses' | 'sourcePort' | 'maxUnacked'>;

@@ -7,7 +7,7 @@ import { RoceError } from '../packets/errors.ts';
 import { Access } from '../transport/memory.ts';
 import { QpState } from '../transport/qp-state.ts';
 import type { PathTraits } from './device-options.ts';
-import { Qp } from './verbs.ts';
+import { Qp } from './verbs/index.ts';
 
 /** What the two sides have told each other. */
 export interface Agreement {

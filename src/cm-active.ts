@@ -27,7 +27,7 @@ import {
 import type { Connection, ConnectOptions } from './connection.ts';
 import type { Device } from './device.ts';
 import type { PathTraits } from './device-options.ts';
-import type { Qp } from './verbs.ts';
+import type { Qp } from './verbs/index.ts';
 
 /** What becomes of a conversation whose two sides agree. */
 export type Connected = (id: CmId, qp: Qp, remote: IpAddress, privateData: Uint8Array) => Connection;

@@ -7,7 +7,7 @@ import { RoceError } from '../packets/errors.ts';
 import type { CmId } from '../transport/cm/index.ts';
 import type { Connection, ConnectionRequest, ConnectOptions } from './connection.ts';
 import type { PathTraits } from './device-options.ts';
-import type { Qp } from './verbs.ts';
+import type { Qp } from './verbs/index.ts';
 
 /** Whoever called `connect` or `accept`. */
 export interface Settle {

@@ -21,7 +21,7 @@ import {
   type Listener,
 } from './connection.ts';
 import type { Device } from './device.ts';
-import type { Qp } from './verbs.ts';
+import type { Qp } from './verbs/index.ts';
 
 export class CmService implements RdmaCm {
   readonly #device: Device;

@@ -7,7 +7,7 @@ import type { RdmaConnection, RdmaConnectionRequest, RdmaListener } from './api.
 import { AsyncQueue } from './async-queue.ts';
 import type { CmService } from './cm-service.ts';
 import type { PathTraits } from './device-options.ts';
-import type { Qp } from './verbs.ts';
+import type { Qp } from './verbs/index.ts';
 
 /**
  * The tunables of a connection that both sides have. Absent ones take the defaults in brackets.

@@ -5,7 +5,7 @@
  */
 
 import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
-import { invariant, RoceError } from '../packets/errors.ts';
+import { RoceError } from '../packets/errors.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
 import { icrcMatches } from '../packets/icrc.ts';
@@ -14,9 +14,8 @@ import { Op, SERVICE_MASK, Service } from '../packets/opcode.ts';
 import { NO_VLAN, vlanOfFrame } from '../packets/vlan.ts';
 import { ConnectionManager } from '../transport/cm/index.ts';
 import { PortCounters } from '../transport/counters.ts';
-import { Access, KeyTable, type MemoryRegion } from '../transport/memory.ts';
+import type { MemoryRegion } from '../transport/memory.ts';
 import type { QpAttributes } from '../transport/qp-attributes.ts';
-import { QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import type { RdmaDevice } from './api.ts';
 import { CmService } from './cm-service.ts';
@@ -27,14 +26,14 @@ import {
   type DeviceLimits,
   type DeviceOptions,
   type PathTraits,
-  qpCapabilities,
   type VlanOptions,
 } from './device-options.ts';
 import { Gsi } from './gsi.ts';
 import type { Host, Machine } from './machine.ts';
 import { Paths } from './paths.ts';
+import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
-import { Cq, type CqMaker, makeCq, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
+import { type Cq, type CqMaker, makeCq, type Pd, type Qp } from './verbs/index.ts';
 
 /** IP, UDP, BTH, the longest extended headers and ICRC, as rdma_rxe budgets them (ref:wire#1). */
 const MAX_HEADER_BYTES = 80;
@@ -60,11 +59,10 @@ export class Device implements Machine, RdmaDevice {
   /** Addresses, next hops and headers. */
   readonly paths: Paths;
   readonly #host: Host;
-  readonly #maxUnacked: number | undefined;
-  readonly #keys: KeyTable;
-  readonly #qps = new Map<number, Qp>();
+  readonly #resources: Resources;
+  readonly #qps: ReadonlyMap<number, Qp>;
   readonly #frame = new Frame();
-  readonly #scheduler = new Scheduler(this.#qps);
+  readonly #scheduler: Scheduler;
   /** Bound once: called for every turn a queue pair takes. */
   readonly #afterTurn = (qp: Qp): void => {
     this.#schedule(qp);
@@ -73,10 +71,6 @@ export class Device implements Machine, RdmaDevice {
   };
   #turnAt = 0;
   readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
-  readonly #notified: Cq[] = [];
-  readonly #cqs = new Set<Cq>();
-  #nextPd = 1;
-  #closed = false;
 
   constructor(options: DeviceOptions) {
     const { host, random, medium, mac, addresses, mtu } = options;
@@ -94,8 +88,10 @@ export class Device implements Machine, RdmaDevice {
     this.vlan = options.vlan;
     this.random = random;
     this.#host = host;
-    this.#maxUnacked = options.maxUnacked;
-    this.#keys = new KeyTable(random, this.limits.maxMr);
+    const { limits, portCounters } = this;
+    this.#resources = new Resources(this, { random, limits, maxUnacked: options.maxUnacked, portCounters });
+    this.#qps = this.#resources.qps;
+    this.#scheduler = new Scheduler(this.#qps);
     this.paths = new Paths(options);
     const manager = new ConnectionManager({ random, caGuid: this.guid });
     this.gsi = new Gsi(manager, {
@@ -129,70 +125,28 @@ export class Device implements Machine, RdmaDevice {
 
   /** Makes a protection domain (ibv_alloc_pd). */
   allocPd(): Pd {
-    this.#demandOpen();
-    return new Pd(this, this.#nextPd++);
+    return this.#resources.allocPd();
   }
 
   /** Makes a completion queue with room for `capacity` completions (ibv_create_cq). `make` is for who keeps them elsewhere. */
   createCq(capacity: number, make: CqMaker = makeCq): Cq {
-    this.#demandOpen();
-    if (capacity > this.limits.maxCqe)
-      throw new RoceError('ERR_ROCE_ARGUMENT', `a completion queue has at most ${this.limits.maxCqe} entries`);
-    const cq = make(capacity, this.#notified);
-    this.#cqs.add(cq);
-    return cq;
+    return this.#resources.createCq(capacity, make);
   }
 
   /** Frees a completion queue. Throws ERR_ROCE_IN_USE while queue pairs complete into it. */
   destroyCq(cq: Cq): void {
-    if (cq.users > 0) throw new RoceError('ERR_ROCE_IN_USE', `${cq.users} queue pairs still complete into this queue`);
-    this.#cqs.delete(cq);
-    cq.close();
+    this.#resources.destroyCq(cq);
   }
 
-  /** For `Pd.regMr`. */
-  regMr(pd: Pd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion {
-    this.#demandOpen();
-    const bytes = typeof memory === 'number' ? new Uint8Array(memory) : memory;
-    return this.#keys.register(pd.core, bytes, {
-      access: options.access ?? Access.LocalWrite,
-      iova: options.iova ?? this.#freshIova(),
-      remoteInvalidate: options.remoteInvalidate ?? false,
-    });
-  }
-
-  /** For `Pd.deregMr`. */
+  /** Ends a registration of any of the device's protection domains (ibv_dereg_mr). */
   deregMr(region: MemoryRegion): void {
-    this.#keys.deregister(region);
-  }
-
-  /** For `Pd.createQp`. */
-  createQp(pd: Pd, init: QpInit): Qp {
-    this.#demandOpen();
-    if (this.#qps.size >= this.limits.maxQp)
-      throw new RoceError('ERR_ROCE_LIMIT', `all ${this.limits.maxQp} queue pairs are in use`);
-    const capabilities = qpCapabilities(init, this.limits);
-    const { sendCq, recvCq } = init;
-    if (!(sendCq instanceof Cq && recvCq instanceof Cq))
-      throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq };
-    const qp = new Qp(this, pd, new QueuePair(identity, capabilities, this.portCounters));
-    if (this.#maxUnacked !== undefined) qp.core.config.maxUnacked = this.#maxUnacked;
-    this.#qps.set(qp.qpn, qp);
-    pd.core.users += 1;
-    sendCq.users += 1;
-    recvCq.users += 1;
-    return qp;
+    this.#resources.deregMr(region);
   }
 
   /** For `Qp.destroy`. */
   destroyQp(qp: Qp): void {
-    const { core } = qp;
-    if (!this.#qps.delete(qp.qpn)) return;
     this.paths.unfollow(qp);
-    core.config.pd.users -= 1;
-    core.config.sendCq.users -= 1;
-    core.config.recvCq.users -= 1;
+    this.#resources.destroyQp(qp);
   }
 
   /** For `Qp.modify`. */
@@ -217,7 +171,7 @@ export class Device implements Machine, RdmaDevice {
   /** A queue pair was given something to do: list it for sending and note its deadline. */
   touched(qp: Qp): void {
     this.#schedule(qp);
-    if (this.#notified.length > 0) this.#settle();
+    if (this.#resources.notified.length > 0) this.#settle();
     this.#host.wake();
   }
 
@@ -229,11 +183,9 @@ export class Device implements Machine, RdmaDevice {
 
   /** Ends every wait with "done"; nothing can be made afterwards. */
   close(): void {
-    this.#closed = true;
     this.cm.close();
     this.paths.close();
-    for (const cq of this.#cqs) cq.close();
-    for (const qp of [...this.#qps.values()]) qp.destroy();
+    this.#resources.close();
   }
 
   // The machine.
@@ -347,28 +299,7 @@ export class Device implements Machine, RdmaDevice {
   #settle(): void {
     this.paths.settle(this.#unreachable);
     this.cm.settle();
-    while (this.#notified.length > 0) {
-      const cq = this.#notified.shift();
-      cq?.settle();
-    }
-  }
-
-  #demandOpen(): void {
-    if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
-  }
-
-  /** ref:hostile#3: random QPN, never 0, 1 or 0xFFFFFF. */
-  #freshQpn(): number {
-    for (let tries = 0; tries < 1_000_000; tries++) {
-      const qpn = this.random.u32() >>> 8;
-      if (qpn > 1 && qpn !== 0xff_ff_ff && !this.#qps.has(qpn) && !this.cm.isHeld(qpn)) return qpn;
-    }
-    invariant(false, 'a random queue pair number is found long before every one was tried');
-  }
-
-  /** A page-aligned address in the lower half, as user space memory would have. */
-  #freshIova(): bigint {
-    return (BigInt(0x10_00 + (this.random.u32() & 0x6f_ff)) << 32n) | BigInt((this.random.u32() & ~0xfff) >>> 0);
+    this.#resources.settle();
   }
 }
 

@@ -62,5 +62,13 @@ export type { Link, LinkSink } from './links/link.ts';
 export type { Host, Machine } from './machine.ts';
 export { type OpenDevice, type OpenDeviceOptions, openDevice } from './open.ts';
 export { attachDevice, type SimulatedDeviceOptions } from './simulated-device.ts';
-export { type AddressVector, Cq, type ModifyAttributes, Pd, Qp, type QpInit, type RegMrOptions } from './verbs.ts';
+export {
+  type AddressVector,
+  Cq,
+  type ModifyAttributes,
+  Pd,
+  Qp,
+  type QpInit,
+  type RegMrOptions,
+} from './verbs/index.ts';
 export type { OpenWorkerDeviceOptions } from './worker/open-worker.ts';

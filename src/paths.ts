@@ -18,7 +18,7 @@ import type { QpPath } from '../transport/qp-config.ts';
 import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './device-options.ts';
 import { keyOf } from './neighbour-table.ts';
 import { Neighbours } from './neighbours.ts';
-import type { AddressVector, Qp } from './verbs.ts';
+import type { AddressVector, Qp } from './verbs/index.ts';
 
 const DEFAULT_HOP_LIMIT = 64;
 /** Datagram paths kept; they are rebuilt at will. */

@@ -4,7 +4,7 @@
  */
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { EventQueue } from './fabric/event-queue.ts';
-import type { Qp } from './verbs.ts';
+import type { Qp } from './verbs/index.ts';
 
 /** Turns taken from the front of the list before it is compacted. */
 const COMPACT_AFTER = 1024;

@@ -7,7 +7,7 @@ import { MemoryRegion, ProtectionDomain } from '../../transport/memory.ts';
 import type { RecvWr, SendWr, Sge } from '../../transport/work.ts';
 import type { Device } from '../device.ts';
 import { qpCapabilities } from '../device-options.ts';
-import type { AddressVector, ModifyAttributes, Pd, RegMrOptions } from '../verbs.ts';
+import type { AddressVector, ModifyAttributes, Pd, RegMrOptions } from '../verbs/index.ts';
 import type { Outbox } from './outbox.ts';
 import type { PostSink } from './post-ring.ts';
 import { ServedQp } from './served-qp.ts';

@@ -4,7 +4,7 @@
  */
 import type { CompletionQueue } from '../../transport/completion-queue.ts';
 import { type WcStatus, WorkCompletion } from '../../transport/work.ts';
-import { Cq } from '../verbs.ts';
+import { Cq } from '../verbs/index.ts';
 import { CompletionWriter, completionRingMemory } from './completion-ring.ts';
 
 export interface SharedCqWatcher {

@@ -12,7 +12,7 @@ import type { QpCapabilities, QpEvent } from '../../transport/queue-pair.ts';
 import type { RecvWr, SendWr } from '../../transport/work.ts';
 import type { LinkFacts, RdmaAcceptOptions, RdmaConnectOptions, RdmaDevice } from '../api.ts';
 import type { DeviceCounters } from '../device-counters.ts';
-import type { ModifyAttributes, RegMrOptions } from '../verbs.ts';
+import type { ModifyAttributes, RegMrOptions } from '../verbs/index.ts';
 import type { WireError } from './wire-error.ts';
 
 /** Names an object of the worker. Regions are named by their key; 0 is a region that opens nothing. */

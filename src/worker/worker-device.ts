@@ -10,7 +10,7 @@ import { Access, MemoryRegion } from '../../transport/memory.ts';
 import type { RdmaCq, RdmaDevice, RdmaQpInit } from '../api.ts';
 import { DeviceCounters } from '../device-counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from '../device-options.ts';
-import type { RegMrOptions } from '../verbs.ts';
+import type { RegMrOptions } from '../verbs/index.ts';
 import { type Channel, closedError, type Told } from './channel.ts';
 import type { PostWriter } from './post-ring.ts';
 import type { DeviceFacts, Handle, SharedMemory, SyncVerbs, WireCounters } from './wire.ts';

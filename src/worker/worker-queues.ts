@@ -14,7 +14,7 @@ import { checkSendWr } from '../../transport/send-queue.ts';
 import { type RecvWr, type SendWr, type Sge, WorkCompletion } from '../../transport/work.ts';
 import type { RdmaCq, RdmaPd, RdmaQp, RdmaQpInit } from '../api.ts';
 import { AsyncQueue } from '../async-queue.ts';
-import type { ModifyAttributes, RegMrOptions } from '../verbs.ts';
+import type { ModifyAttributes, RegMrOptions } from '../verbs/index.ts';
 import { CompletionReader } from './completion-ring.ts';
 import { QpStatus } from './qp-status.ts';
 import { type Handle, ownBytes, type WireQp, type WireSge } from './wire.ts';

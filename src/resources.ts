@@ -1,0 +1,139 @@
+/**
+ * What a device has handed out: protection domains, completion queues, keys, queue pairs. Owns the tables, the numbers and keys
+ * under which the wire finds things, and the limits. Never looks at a packet and never gives a queue pair its turn.
+ */
+import { invariant, RoceError } from '../packets/errors.ts';
+import type { PortCounters } from '../transport/counters.ts';
+import { Access, KeyTable, type MemoryRegion } from '../transport/memory.ts';
+import { QueuePair } from '../transport/queue-pair.ts';
+import type { Random } from '../transport/random.ts';
+import type { Device } from './device.ts';
+import { type DeviceLimits, qpCapabilities } from './device-options.ts';
+import { Cq, type CqMaker, Pd, Qp, type QpInit, type RegMrOptions } from './verbs/index.ts';
+
+export interface ResourceOptions {
+  readonly random: Random;
+  readonly limits: DeviceLimits;
+  /** Packets a queue pair may have sent and not seen acknowledged, where the link asks for fewer than the default. */
+  readonly maxUnacked: number | undefined;
+  readonly portCounters: PortCounters;
+}
+
+export class Resources {
+  /** By number. */
+  readonly qps = new Map<number, Qp>();
+  /** Completion queues that somebody waits for and that have something. */
+  readonly notified: Cq[] = [];
+  readonly #device: Device;
+  readonly #options: ResourceOptions;
+  readonly #keys: KeyTable;
+  readonly #cqs = new Set<Cq>();
+  #nextPd = 1;
+  #closed = false;
+
+  constructor(device: Device, options: ResourceOptions) {
+    this.#device = device;
+    this.#options = options;
+    this.#keys = new KeyTable(options.random, options.limits.maxMr);
+  }
+
+  /** For `Device.allocPd`. */
+  allocPd(): Pd {
+    this.#demandOpen();
+    return new Pd(this.#device, this, this.#nextPd++);
+  }
+
+  /** For `Device.createCq`. */
+  createCq(capacity: number, make: CqMaker): Cq {
+    this.#demandOpen();
+    const { maxCqe } = this.#options.limits;
+    if (capacity > maxCqe) throw new RoceError('ERR_ROCE_ARGUMENT', `a completion queue has at most ${maxCqe} entries`);
+    const cq = make(capacity, this.notified);
+    this.#cqs.add(cq);
+    return cq;
+  }
+
+  /** For `Device.destroyCq`. */
+  destroyCq(cq: Cq): void {
+    if (cq.users > 0) throw new RoceError('ERR_ROCE_IN_USE', `${cq.users} queue pairs still complete into this queue`);
+    this.#cqs.delete(cq);
+    cq.close();
+  }
+
+  /** For `Pd.regMr`. */
+  regMr(pd: Pd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion {
+    this.#demandOpen();
+    const bytes = typeof memory === 'number' ? new Uint8Array(memory) : memory;
+    return this.#keys.register(pd.core, bytes, {
+      access: options.access ?? Access.LocalWrite,
+      iova: options.iova ?? this.#freshIova(),
+      remoteInvalidate: options.remoteInvalidate ?? false,
+    });
+  }
+
+  /** For `Pd.deregMr`. */
+  deregMr(region: MemoryRegion): void {
+    this.#keys.deregister(region);
+  }
+
+  /** For `Pd.createQp`. */
+  createQp(pd: Pd, init: QpInit): Qp {
+    this.#demandOpen();
+    const { limits, maxUnacked, portCounters } = this.#options;
+    if (this.qps.size >= limits.maxQp)
+      throw new RoceError('ERR_ROCE_LIMIT', `all ${limits.maxQp} queue pairs are in use`);
+    const capabilities = qpCapabilities(init, limits);
+    const { sendCq, recvCq } = init;
+    if (!(sendCq instanceof Cq && recvCq instanceof Cq))
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq };
+    const qp = new Qp(this.#device, pd, new QueuePair(identity, capabilities, portCounters));
+    if (maxUnacked !== undefined) qp.core.config.maxUnacked = maxUnacked;
+    this.qps.set(qp.qpn, qp);
+    pd.core.users += 1;
+    sendCq.users += 1;
+    recvCq.users += 1;
+    return qp;
+  }
+
+  /** For `Qp.destroy`. */
+  destroyQp(qp: Qp): void {
+    const { core } = qp;
+    if (!this.qps.delete(qp.qpn)) return;
+    core.config.pd.users -= 1;
+    core.config.sendCq.users -= 1;
+    core.config.recvCq.users -= 1;
+  }
+
+  /** Passes completions on to those who wait for them. */
+  settle(): void {
+    while (this.notified.length > 0) this.notified.shift()?.settle();
+  }
+
+  /** Nothing can be made any more; every wait ends. */
+  close(): void {
+    this.#closed = true;
+    for (const cq of this.#cqs) cq.close();
+    for (const qp of [...this.qps.values()]) qp.destroy();
+  }
+
+  #demandOpen(): void {
+    if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+  }
+
+  /** ref:hostile#3: random QPN, never 0, 1 or 0xFFFFFF. */
+  #freshQpn(): number {
+    const { random } = this.#options;
+    for (let tries = 0; tries < 1_000_000; tries++) {
+      const qpn = random.u32() >>> 8;
+      if (qpn > 1 && qpn !== 0xff_ff_ff && !this.qps.has(qpn) && !this.#device.cm.isHeld(qpn)) return qpn;
+    }
+    invariant(false, 'a random queue pair number is found long before every one was tried');
+  }
+
+  /** A page-aligned address in the lower half, as user space memory would have. */
+  #freshIova(): bigint {
+    const { random } = this.#options;
+    return (BigInt(0x10_00 + (random.u32() & 0x6f_ff)) << 32n) | BigInt((random.u32() & ~0xfff) >>> 0);
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Queue pair of the verbs API. Thin: the machine is in transport/, here is what an application awaits, and the device is told
+ * when there is work.
+ */
+import { RoceError } from '../../packets/errors.ts';
+import type { QpAttributes } from '../../transport/qp-attributes.ts';
+import { QP_STATE_NAMES, type QpState } from '../../transport/qp-state.ts';
+import type { QpEvent, QueuePair } from '../../transport/queue-pair.ts';
+import type { RecvWr, SendWr } from '../../transport/work.ts';
+import type { RdmaQp, RdmaQpInit } from '../api.ts';
+import { AsyncQueue } from '../async-queue.ts';
+import type { Device } from '../device.ts';
+import type { NextHop } from '../paths.ts';
+import type { AddressVector } from './address-vector.ts';
+import type { Cq } from './cq.ts';
+import type { Pd } from './pd.ts';
+
+export interface QpInit extends RdmaQpInit {
+  readonly sendCq: Cq;
+  readonly recvCq: Cq;
+}
+
+/** What `Qp.modify` takes: queue pair attributes with an address vector instead of a finished path. */
+export interface ModifyAttributes extends Omit<QpAttributes, 'path'> {
+  readonly av?: AddressVector;
+}
+
+/** A reliable connection (ibv_qp). */
+export class Qp implements RdmaQp {
+  readonly core: QueuePair;
+  readonly pd: Pd;
+  /** Asynchronous events: communication established, send queue drained, errors. */
+  readonly events = new AsyncQueue<QpEvent>();
+  /** For the device: where packets go first, on a link that has neighbours. */
+  nextHop: NextHop | undefined = undefined;
+  /** For who keeps a copy of the state: called after every modify, the application's and the connection manager's. */
+  modified: (() => void) | undefined;
+  readonly #device: Device;
+  #destroyed = false;
+
+  /** Called by `Device.createQp`. */
+  constructor(device: Device, pd: Pd, core: QueuePair) {
+    this.#device = device;
+    this.pd = pd;
+    this.core = core;
+  }
+
+  /** Whether `destroy` was called. */
+  get destroyed(): boolean {
+    return this.#destroyed;
+  }
+
+  get qpn(): number {
+    return this.core.qpn;
+  }
+
+  get state(): QpState {
+    return this.core.state;
+  }
+
+  get stateName(): string {
+    return QP_STATE_NAMES[this.core.state];
+  }
+
+  /**
+   * Changes attributes and state (ibv_modify_qp). On Ethernet an address vector is resolved to a MAC address first, which
+   * is why this is asynchronous. Rejects with ERR_ROCE_STATE, ERR_ROCE_ARGUMENT or ERR_ROCE_ADDRESS and changes nothing.
+   */
+  async modify(attributes: ModifyAttributes): Promise<void> {
+    const { av } = attributes;
+    if (av !== undefined) await this.#device.resolve(av.destination);
+    this.modifyNow(attributes);
+  }
+
+  /** `modify` for a destination that is resolved already; throws ERR_ROCE_ADDRESS when it is not. */
+  modifyNow(attributes: ModifyAttributes): void {
+    this.#demandAlive();
+    const { av, ...rest } = attributes;
+    if (av === undefined) this.#device.modifyQp(this, rest);
+    else this.#device.modifyQp(this, { ...rest, path: this.#device.paths.pathTo(this.qpn, av, rest.destQpn) });
+    this.modified?.();
+  }
+
+  /** Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow it. */
+  postSend(wr: SendWr): void {
+    this.#demandAlive();
+    this.core.postSend(wr);
+    this.#device.touched(this);
+  }
+
+  /** Posts a receive work request (ibv_post_recv). */
+  postRecv(wr: RecvWr): void {
+    this.#demandAlive();
+    this.core.postRecv(wr);
+    this.#device.touched(this);
+  }
+
+  /** Destroys the queue pair; work outstanding vanishes without completion, as with ibv_destroy_qp. */
+  destroy(): void {
+    if (this.#destroyed) return;
+    this.#destroyed = true;
+    this.events.close();
+    this.#device.destroyQp(this);
+  }
+
+  #demandAlive(): void {
+    if (this.#destroyed) throw new RoceError('ERR_ROCE_CLOSED', 'the queue pair is destroyed');
+  }
+}
