@@ -9,6 +9,7 @@
 import { invariant } from '../../packets/errors.ts';
 import type { Random } from '../random.ts';
 import type { Connection } from './connection.ts';
+import { Deadlines } from './deadlines.ts';
 import type { CmId } from './types.ts';
 
 export class ConnectionTable {
@@ -21,9 +22,7 @@ export class ConnectionTable {
   readonly #byLocalQpn = new Map<number, Connection>();
   /** Half-open ones, oldest first. */
   readonly #pending = new Set<Connection>();
-  readonly #timed = new Set<Connection>();
-  /** Undefined: has to be looked for again. */
-  #nextDeadline: number | undefined = Number.POSITIVE_INFINITY;
+  readonly #deadlines = new Deadlines<Connection>();
 
   get size(): number {
     return this.#byId.size;
@@ -110,31 +109,17 @@ export class ConnectionTable {
 
   /** Sets the connection's deadline in ns; Infinity for none. */
   schedule(connection: Connection, deadline: number): void {
-    const old = connection.deadline;
-    connection.deadline = deadline;
-    if (deadline === Number.POSITIVE_INFINITY) this.#timed.delete(connection);
-    else this.#timed.add(connection);
-    if (this.#nextDeadline === undefined) return;
-    if (deadline <= this.#nextDeadline) this.#nextDeadline = deadline;
-    else if (old === this.#nextDeadline) this.#nextDeadline = undefined;
+    this.#deadlines.set(connection, deadline);
   }
 
   /** The earliest deadline in ns, or Infinity. */
   nextDeadline(): number {
-    if (this.#nextDeadline === undefined) {
-      let next = Number.POSITIVE_INFINITY;
-      for (const connection of this.#timed) if (connection.deadline < next) next = connection.deadline;
-      this.#nextDeadline = next;
-    }
-    return this.#nextDeadline;
+    return this.#deadlines.next();
   }
 
-  /** Connections whose deadline has come, in the order in which they were first scheduled. */
+  /** Connections whose deadline has come, earliest first. */
   due(now: number): Connection[] {
-    const due: Connection[] = [];
-    if (this.nextDeadline() > now) return due;
-    for (const connection of this.#timed) if (connection.deadline <= now) due.push(connection);
-    return due;
+    return this.#deadlines.due(now);
   }
 }
 

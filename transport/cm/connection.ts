@@ -4,6 +4,7 @@
  * Owns: the fields. Never: decisions (the handlers), indexes (connection-table.ts).
  */
 import type { IpAddress } from '../../packets/address.ts';
+import type { Timed } from './deadlines.ts';
 import type { CmState } from './states.ts';
 import type { CmId } from './types.ts';
 
@@ -15,7 +16,7 @@ export interface Listener {
   waiting: number;
 }
 
-export class Connection {
+export class Connection implements Timed {
   readonly id: CmId;
   readonly role: 'active' | 'passive';
   readonly local: IpAddress;
@@ -53,6 +54,7 @@ export class Connection {
   readonly timewaitNs: number;
   /** When handleTimeout has something to do here; Infinity: never. Set by ConnectionTable.schedule only. */
   deadline = Number.POSITIVE_INFINITY;
+  heapIndex = -1;
 
   constructor(init: ConnectionInit) {
     this.id = init.id;
