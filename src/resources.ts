@@ -5,8 +5,8 @@
 import { invariant, RoceError } from '../packets/errors.ts';
 import type { PortCounters } from '../transport/counters.ts';
 import { Access, KeyTable, type MemoryRegion } from '../transport/memory.ts';
-import { QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
+import { RcQueuePair } from '../transport/rc-queue-pair.ts';
 import type { Device } from './device.ts';
 import { type DeviceLimits, qpCapabilities } from './device-options.ts';
 import { Cq, type CqMaker, Pd, Qp, type QpInit, type RegMrOptions } from './verbs/index.ts';
@@ -87,7 +87,7 @@ export class Resources {
     if (!(sendCq instanceof Cq && recvCq instanceof Cq))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
     const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq };
-    const qp = new Qp(this.#device, pd, new QueuePair(identity, capabilities, portCounters));
+    const qp = new Qp(this.#device, pd, new RcQueuePair(identity, capabilities, portCounters));
     if (maxUnacked !== undefined) qp.core.config.maxUnacked = maxUnacked;
     this.qps.set(qp.qpn, qp);
     pd.core.users += 1;

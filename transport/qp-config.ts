@@ -5,8 +5,10 @@
 
 import type { IpAddress } from '../packets/address.ts';
 import type { HeaderTemplate } from '../packets/header-template.ts';
+import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { KeyTable, ProtectionDomain } from './memory.ts';
+import { type QpType, serviceOf } from './qp-type.ts';
 
 /** The way to the peer: the constant part of every packet, and the two addresses every packet of the peer must carry. */
 export interface QpPath {
@@ -24,6 +26,9 @@ export interface QpIdentity {
 }
 
 export class QpConfig {
+  readonly type: QpType;
+  /** Its bits are part of every opcode. */
+  readonly service: Service;
   readonly qpn: number;
   readonly pd: ProtectionDomain;
   readonly keys: KeyTable;
@@ -49,7 +54,9 @@ export class QpConfig {
   /** At least every so many packets ask for an acknowledge. */
   ackInterval = 32;
 
-  constructor(identity: QpIdentity) {
+  constructor(type: QpType, identity: QpIdentity) {
+    this.type = type;
+    this.service = serviceOf(type);
     this.qpn = identity.qpn;
     this.pd = identity.pd;
     this.keys = identity.keys;

@@ -23,7 +23,7 @@ export function writeReply(reply: Reply, config: QpConfig, writer: FrameWriter):
 
 function writeAcknowledge(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {
   invariant(config.path !== undefined, 'a queue pair that replies has a path');
-  const opcode = reply.kind === ReplyKind.Atomic ? Op.AtomicAcknowledge : Op.Acknowledge;
+  const opcode = (reply.kind === ReplyKind.Atomic ? Op.AtomicAcknowledge : Op.Acknowledge) | config.service;
   const { template } = config.path;
   const bth = writer.begin(template);
   writeBth(writer.view, bth, opcode, 0, config.migReq, 0, config.pkey, config.destQpn, 0, reply.psn & PSN_MASK);
@@ -45,7 +45,18 @@ function writeReadResponse(reply: Reply, config: QpConfig, writer: FrameWriter):
   const pad = -size & 3;
   const psn = reply.psn + reply.sent / config.mtu;
   const bth = writer.begin(template);
-  writeBth(writer.view, bth, opcode, 0, config.migReq, pad, config.pkey, config.destQpn, 0, psn & PSN_MASK);
+  writeBth(
+    writer.view,
+    bth,
+    opcode | config.service,
+    0,
+    config.migReq,
+    pad,
+    config.pkey,
+    config.destQpn,
+    0,
+    psn & PSN_MASK,
+  );
   let at = bth + BTH_BYTES;
   if (opcode !== Op.ReadResponseMiddle) {
     writeAeth(writer.view, at, reply.syndrome, reply.msn);

@@ -19,10 +19,11 @@ import type { RecvQueue } from './recv-queue.ts';
 import { ReplayMemory } from './replay.ts';
 import { ReplyKind, ReplyQueue } from './reply-queue.ts';
 import { writeReply } from './reply-writer.ts';
-import { copyBytes } from './segments.ts';
+import { continues, isPermitted, lengthFits, OpenMessage } from './request-checks.ts';
 import { extendPsn, MAX_MESSAGE_BYTES } from './send-queue.ts';
 import { consequenceOf, Verdict } from './verdict.ts';
 import type { WcStatus } from './work.ts';
+import { RemoteTarget, WriteSlot } from './write-slot.ts';
 
 /** What became of a request. */
 export const Reception = { Executed: 0, Duplicate: 1, OutOfSequence: 2, Dropped: 3, NotReady: 4, Refused: 5 } as const;
@@ -30,9 +31,6 @@ export type Reception = (typeof Reception)[keyof typeof Reception];
 
 /** While so many replies wait, requests are dropped as if the network had lost them: more than any honest peer can cause. */
 const MAX_REPLIES = 1024;
-
-const Open = { None: 0, Send: 1, Write: 2 } as const;
-type Open = (typeof Open)[keyof typeof Open];
 
 export class Responder {
   /** Next extended PSN to execute. */
@@ -48,16 +46,11 @@ export class Responder {
   /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance RSP-PSN-11). */
   #newestAck = -1;
   /** The open multi-packet message. */
-  #open: Open = Open.None;
-  #region: MemoryRegion | undefined = undefined;
-  #offset = 0;
-  /** Bytes of a WRITE, and how many of them it still brings. */
-  #length = 0;
-  #left = 0;
+  #open: OpenMessage = OpenMessage.None;
   readonly #slot = new ReceiveSlot();
-  /** Set by `#checkKey` for the packet at hand. */
-  #target: MemoryRegion | undefined = undefined;
-  #targetOffset = 0;
+  readonly #write = new WriteSlot();
+  /** What the READ or atomic at hand reaches. */
+  readonly #target = new RemoteTarget();
 
   reset(startingPsn: number): void {
     this.expected = startingPsn;
@@ -158,7 +151,7 @@ export class Responder {
 
   #judge(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
     const { flags } = frame;
-    if (!this.#inSequence(flags)) return Verdict.BadSequence;
+    if (!continues(this.#open, flags)) return Verdict.BadSequence;
     if (!isPermitted(flags, config)) return Verdict.NotPermitted;
     if ((flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) return this.#judgeAnswered(frame, config);
     return (flags & OpFlag.Write) !== 0
@@ -174,15 +167,9 @@ export class Responder {
   /** The receive of a WRITE with immediate is taken last, so that a refused WRITE consumes none (ref:conformance KEY-03). */
   #judgeWrite(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
     if (!lengthFits(frame, config.mtu)) return Verdict.BadLength;
-    const verdict = this.#checkWrite(frame, config);
+    const verdict = this.#write.check(frame, config);
     if (verdict !== Verdict.Accept || (frame.flags & OpFlag.Imm) === 0) return verdict;
     return this.#slot.take(queue) ? Verdict.Accept : Verdict.NotReady;
-  }
-
-  /** ref:conformance OPS-01..OPS-07: FIRST and ONLY when nothing is open, MIDDLE and LAST of the same kind otherwise. */
-  #inSequence(flags: number): boolean {
-    if ((flags & (OpFlag.Middle | OpFlag.Last)) === 0) return this.#open === Open.None;
-    return this.#open === ((flags & OpFlag.Write) !== 0 ? Open.Write : Open.Send);
   }
 
   #judgeAnswered(frame: Frame, config: QpConfig): Verdict {
@@ -198,35 +185,11 @@ export class Responder {
     return region?.remoteInvalidate === true ? Verdict.Accept : Verdict.BadInvalidate;
   }
 
-  /** The whole DMA length is checked with the first packet (ref:conformance KEY-12), the key again with every packet. */
-  #checkWrite(frame: Frame, config: QpConfig): Verdict {
-    const { flags, payloadLength } = frame;
-    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) {
-      const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
-      this.#length = rethDmaLength(frame.view, reth);
-      this.#left = this.#length;
-      if (this.#left > MAX_MESSAGE_BYTES) return Verdict.BadLength;
-      if (!this.#fitsWrite(flags, payloadLength)) return Verdict.BadLength;
-      const verdict = this.#checkKey(frame.view, reth, this.#left, Access.RemoteWrite, config);
-      this.#region = this.#target;
-      this.#offset = this.#targetOffset;
-      return verdict;
-    }
-    if (!this.#fitsWrite(flags, payloadLength)) return Verdict.BadLength;
-    return this.#region?.valid === true ? Verdict.Accept : Verdict.KeyRefused;
-  }
-
-  /** FIRST and MIDDLE leave something for later, LAST and ONLY leave nothing (ref:conformance LEN-04, LEN-05, OPS-06). */
-  #fitsWrite(flags: number, payloadLength: number): boolean {
-    const ends = (flags & (OpFlag.Last | OpFlag.Only)) !== 0;
-    return ends ? payloadLength === this.#left : payloadLength < this.#left;
-  }
-
   #checkRead(frame: Frame, config: QpConfig): Verdict {
     const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
     const length = rethDmaLength(frame.view, reth);
     if (length > MAX_MESSAGE_BYTES) return Verdict.BadLength;
-    return this.#checkKey(frame.view, reth, length, Access.RemoteRead, config);
+    return this.#target.openReth(frame.view, reth, length, Access.RemoteRead, config);
   }
 
   #checkAtomic(frame: Frame, config: QpConfig): Verdict {
@@ -234,19 +197,7 @@ export class Responder {
     const hi = atomicVaHi(frame.view, at);
     const lo = atomicVaLo(frame.view, at);
     if ((lo & 7) !== 0) return Verdict.BadLength;
-    this.#target = config.keys.find(atomicRkey(frame.view, at), config.pd, Access.RemoteAtomic);
-    this.#targetOffset = this.#target?.offsetOf(hi, lo, 8) ?? -1;
-    return this.#targetOffset < 0 ? Verdict.KeyRefused : Verdict.Accept;
-  }
-
-  /** A zero-length access needs no key (ref:conformance KEY-04). */
-  #checkKey(view: DataView, reth: number, length: number, access: number, config: QpConfig): Verdict {
-    this.#target = undefined;
-    this.#targetOffset = 0;
-    if (length === 0) return Verdict.Accept;
-    this.#target = config.keys.find(rethRkey(view, reth), config.pd, access);
-    this.#targetOffset = this.#target?.offsetOf(rethVaHi(view, reth), rethVaLo(view, reth), length) ?? -1;
-    return this.#targetOffset < 0 ? Verdict.KeyRefused : Verdict.Accept;
+    return this.#target.open(atomicRkey(frame.view, at), hi, lo, 8, Access.RemoteAtomic, config);
   }
 
   // Execution: nothing below can fail.
@@ -260,22 +211,13 @@ export class Responder {
 
   #executeData(frame: Frame, config: QpConfig): void {
     const { flags } = frame;
-    if ((flags & OpFlag.Write) !== 0) this.#executeWrite(frame);
+    if ((flags & OpFlag.Write) !== 0) this.#write.place(frame);
     else this.#slot.place(frame);
     this.#newestAck = this.expected;
     this.expected += 1;
     if ((flags & (OpFlag.Last | OpFlag.Only)) !== 0) this.#finish(frame, config);
-    else this.#open = (flags & OpFlag.Write) !== 0 ? Open.Write : Open.Send;
+    else this.#open = (flags & OpFlag.Write) !== 0 ? OpenMessage.Write : OpenMessage.Send;
     if (frame.ackReq !== 0) this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
-  }
-
-  #executeWrite(frame: Frame): void {
-    const { payloadLength } = frame;
-    if (this.#region !== undefined) {
-      copyBytes(this.#region.bytes, this.#offset, frame.bytes, frame.payloadOffset, payloadLength);
-    }
-    this.#offset += payloadLength;
-    this.#left -= payloadLength;
   }
 
   #executeRead(frame: Frame, config: QpConfig): void {
@@ -287,12 +229,12 @@ export class Responder {
     kept.rkey = rethRkey(frame.view, reth);
     kept.vaHi = rethVaHi(frame.view, reth);
     kept.vaLo = rethVaLo(frame.view, reth);
-    kept.region = this.#target;
-    kept.offset = this.#targetOffset;
+    kept.region = this.#target.region;
+    kept.offset = this.#target.offset;
     kept.length = length;
     const reply = this.replies.answer(ReplyKind.Read, this.expected, kept.lastPsn, this.msn, false);
-    reply.region = this.#target;
-    reply.offset = this.#targetOffset;
+    reply.region = this.#target.region;
+    reply.offset = this.#target.offset;
     reply.length = length;
     this.expected += packets;
   }
@@ -300,7 +242,7 @@ export class Responder {
   #executeAtomic(frame: Frame, config: QpConfig): void {
     this.#countMessage();
     const kept = this.#replay.remember(frame.opcode, this.expected, 1, config.maxDestRdAtomic);
-    executeAtomic(frame, (this.#target as MemoryRegion).view, this.#targetOffset, kept);
+    executeAtomic(frame, (this.#target.region as MemoryRegion).view, this.#target.offset, kept);
     const reply = this.replies.answer(ReplyKind.Atomic, this.expected, this.expected, this.msn, false);
     reply.originalHi = kept.originalHi;
     reply.originalLo = kept.originalLo;
@@ -313,14 +255,13 @@ export class Responder {
     this.#countMessage();
     if ((frame.flags & OpFlag.Invalidate) !== 0) invalidate(frame, config);
     // A plain WRITE involves no receive; with thousands of queue pairs, not looking saves a cache miss.
-    if ((frame.flags & (OpFlag.Send | OpFlag.Imm)) !== 0) this.#slot.finish(frame, this.#length, config);
+    if ((frame.flags & (OpFlag.Send | OpFlag.Imm)) !== 0) this.#slot.finish(frame, this.#write.length, config);
     this.#closeMessage();
   }
 
   #closeMessage(): void {
-    this.#open = Open.None;
-    this.#region = undefined;
-    this.#left = 0;
+    this.#open = OpenMessage.None;
+    this.#write.close();
   }
 
   #countMessage(): void {
@@ -332,23 +273,4 @@ export class Responder {
 function invalidate(frame: Frame, config: QpConfig): void {
   const region = config.keys.find(invalidatedKey(frame), config.pd, 0);
   if (region !== undefined) region.valid = false;
-}
-
-/**
- * ref:conformance LEN-01..LEN-03, LEN-08, LEN-14: FIRST and MIDDLE are full and unpadded, LAST is not empty, none exceeds
- * the MTU, and payload and pad make whole words.
- */
-function lengthFits(frame: Frame, mtu: number): boolean {
-  const { flags, payloadLength, padCount } = frame;
-  if (((payloadLength + padCount) & 3) !== 0) return false;
-  if ((flags & (OpFlag.First | OpFlag.Middle)) !== 0) return payloadLength === mtu && padCount === 0;
-  return payloadLength <= mtu && ((flags & OpFlag.Last) === 0 || payloadLength > 0);
-}
-
-/** ref:conformance OPS-08..OPS-10: what the queue pair itself does not allow draws an invalid request. */
-function isPermitted(flags: number, config: QpConfig): boolean {
-  if ((flags & OpFlag.Read) !== 0) return (config.access & Access.RemoteRead) !== 0 && config.maxDestRdAtomic > 0;
-  if ((flags & OpFlag.Atomic) !== 0) return (config.access & Access.RemoteAtomic) !== 0 && config.maxDestRdAtomic > 0;
-  if ((flags & OpFlag.Write) !== 0) return (config.access & Access.RemoteWrite) !== 0;
-  return (flags & OpFlag.Send) !== 0;
 }

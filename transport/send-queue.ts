@@ -31,6 +31,8 @@ export class SendEntry {
   rkey = 0;
   immData = 0;
   invalidateRkey = 0;
+  /** XRC: the peer's shared receive queue. */
+  remoteSrqn = 0;
   compareHi = 0;
   compareLo = 0;
   swapHi = 0;

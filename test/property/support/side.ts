@@ -7,8 +7,8 @@ import { CompletionQueue } from '../../../transport/completion-queue.ts';
 import { PortCounters } from '../../../transport/counters.ts';
 import { Access, KeyTable, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import { QpState } from '../../../transport/qp-state.ts';
-import { QueuePair } from '../../../transport/queue-pair.ts';
 import type { Random } from '../../../transport/random.ts';
+import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
 import { pathTemplate } from '../../transport/support/wire.ts';
 
 export interface LinkOptions {
@@ -30,7 +30,7 @@ const ALL_ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | 
 export class Side {
   readonly name: string;
   readonly ip: IpAddress;
-  readonly qp: QueuePair;
+  readonly qp: RcQueuePair;
   readonly keys: KeyTable;
   readonly pd = new ProtectionDomain(1);
   readonly counters = new PortCounters();
@@ -52,7 +52,7 @@ export class Side {
     this.keys = new KeyTable(random, 10_000);
     const { pd, keys, sendCq, recvCq, counters } = this;
     const capabilities = { maxSendWr: QUEUE_DEPTH, maxRecvWr: 256, maxSge: 4, maxInlineData: 32 };
-    this.qp = new QueuePair({ qpn: 0x10 + id, pd, keys, sendCq, recvCq }, capabilities, counters);
+    this.qp = new RcQueuePair({ qpn: 0x10 + id, pd, keys, sendCq, recvCq }, capabilities, counters);
   }
 
   connect(peer: Side, options: LinkOptions): void {

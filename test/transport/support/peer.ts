@@ -12,8 +12,9 @@ import { CompletionQueue } from '../../../transport/completion-queue.ts';
 import { PortCounters } from '../../../transport/counters.ts';
 import { Access, KeyTable, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import { QpState } from '../../../transport/qp-state.ts';
-import { type QpCapabilities, type QpEvent, QueuePair } from '../../../transport/queue-pair.ts';
+import type { QpCapabilities, QpEvent } from '../../../transport/queue-pair.ts';
 import type { Random } from '../../../transport/random.ts';
+import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
 import { type SendWr, WcOpcode, WcStatus, WorkCompletion } from '../../../transport/work.ts';
 import { describePacket, type Packet, pattern } from './packets.ts';
 import {
@@ -80,7 +81,7 @@ export function seededRandom(seed: number): Random {
 const sharedWriter = new FrameWriter(64, SLOT_BYTES);
 
 export class Peer {
-  readonly qp: QueuePair;
+  readonly qp: RcQueuePair;
   readonly pd = new ProtectionDomain(1);
   readonly keys = new KeyTable(seededRandom(0x5eed), 1000);
   readonly counters = new PortCounters();
@@ -101,7 +102,7 @@ export class Peer {
     this.recvCq = new CompletionQueue(options.cqSize ?? 1000, []);
     const { pd, keys, sendCq, recvCq, counters } = this;
     const capabilities = { maxSendWr: 256, maxRecvWr: 256, maxSge: 4, maxInlineData: 64, ...options.capabilities };
-    this.qp = new QueuePair({ qpn: SUBJECT_QPN, pd, keys, sendCq, recvCq }, capabilities, counters);
+    this.qp = new RcQueuePair({ qpn: SUBJECT_QPN, pd, keys, sendCq, recvCq }, capabilities, counters);
     this.connect(options);
   }
 

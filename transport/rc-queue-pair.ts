@@ -1,0 +1,218 @@
+/**
+ * RcQueuePair: one reliable connection. It passes values between requester, completer and responder, none of which sees the
+ * others, and owns the way to ERROR. Everything that is true of any service is in queue-pair.ts.
+ */
+import type { Frame } from '../packets/frame.ts';
+import type { FrameWriter } from '../packets/frame-writer.ts';
+import { OpFlag } from '../packets/opcode.ts';
+import { Attempt } from './attempt.ts';
+import { Completer, Outcome } from './completer.ts';
+import type { PortCounters } from './counters.ts';
+import type { QpAttributes } from './qp-attributes.ts';
+import type { QpIdentity } from './qp-config.ts';
+import { QpState, rightsOf } from './qp-state.ts';
+import { QpType } from './qp-type.ts';
+import { type QpCapabilities, QueuePair } from './queue-pair.ts';
+import { Requester } from './requester.ts';
+import { Reception, Responder } from './responder.ts';
+import { Verdict } from './verdict.ts';
+import { WcStatus } from './work.ts';
+
+/** Packets one call of `transmit` may write before other queue pairs get their turn. */
+const BURST = 32;
+
+export class RcQueuePair extends QueuePair {
+  readonly #requester = new Requester();
+  readonly #completer = new Completer();
+  readonly #responder = new Responder();
+  readonly #replies = this.#responder.replies;
+
+  /** `type` is RC, or one of the two XRC types, whose connections work the same way. */
+  constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, type: QpType = QpType.Rc) {
+    super(type, identity, capabilities, counters);
+  }
+
+  handleFrame(now: number, frame: Frame): void {
+    if (!this.admitsFromPeer(frame)) return;
+    if ((frame.flags & OpFlag.Response) !== 0) this.#handleResponse(now, frame);
+    else this.#handleRequest(frame);
+  }
+
+  handleReserved(frame: Frame): void {
+    if (this.admitsFromPeer(frame) && this.mayRespond())
+      this.#received(this.#responder.handleReserved(frame, this.config));
+  }
+
+  handleTimeout(now: number): boolean {
+    if (now < this.nextDeadline()) return false;
+    const silence = !this.#completer.rnrWaiting;
+    if (silence) this.counters.localAckTimeoutErr += 1;
+    this.#apply(now, this.#completer.timeout());
+    return silence;
+  }
+
+  /** Replies first, then requests. */
+  transmit(now: number, writer: FrameWriter): void {
+    let budget = BURST;
+    // Somebody waits for a request, as a rule, and nobody for a mere acknowledge: one goes ahead of it, where both fit. Where a single
+    // packet does, the acknowledge goes: requests would keep it back for ever, and the peer would run out of retries.
+    if (writer.room > 1 && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
+    for (; budget > 0 && !writer.full; budget--) {
+      if (!this.#transmitReply(writer) && !this.#transmitRequest(now, writer)) return;
+    }
+  }
+
+  get pending(): boolean {
+    return this.#replies.length > 0 || this.#mayRequest();
+  }
+
+  nextDeadline(): number {
+    // Nothing posted, nothing to time; a queue pair that only answers does not even look at its completer.
+    return this.sendQueue.length === 0 ? Number.POSITIVE_INFINITY : this.#completer.deadline;
+  }
+
+  protected begin(attributes: QpAttributes): void {
+    if (attributes.rqPsn !== undefined) this.#responder.reset(attributes.rqPsn);
+    if (attributes.sqPsn !== undefined) {
+      this.#requester.reset(attributes.sqPsn, this.sendQueue);
+      this.#completer.reset(attributes.sqPsn, this.config);
+    }
+  }
+
+  protected forget(): void {
+    this.#requester.reset(0, this.sendQueue);
+    this.#responder.reset(0);
+    this.#completer.reset(0, this.config);
+  }
+
+  /**
+   * Without a NAK. Acknowledges of what was executed are still sent, as hardware has sent them before anybody could see the
+   * completion; READs are not answered any more.
+   */
+  protected enterError(status: WcStatus): void {
+    this.current = QpState.Error;
+    this.#replies.cutAtRead();
+    this.flush(status);
+  }
+
+  protected override flush(firstStatus: WcStatus): void {
+    this.#completer.stopTimers();
+    this.#responder.abandon(WcStatus.WrFlushErr, this.config);
+    super.flush(firstStatus);
+    this.#requester.reset(this.#requester.sentPsn, this.sendQueue);
+  }
+
+  #handleRequest(frame: Frame): void {
+    if (!this.mayRespond()) return;
+    this.noteRequest();
+    this.#received(this.#responder.handle(frame, this.recvQueue, this.config));
+  }
+
+  #received(reception: Reception): void {
+    const { counters } = this;
+    switch (reception) {
+      case Reception.Duplicate:
+        counters.duplicateRequest += 1;
+        break;
+      case Reception.OutOfSequence:
+        counters.outOfSeqRequest += 1;
+        break;
+      case Reception.Dropped:
+        counters.droppedRequest += 1;
+        break;
+      case Reception.NotReady:
+        counters.sendRnrErr += 1;
+        break;
+      case Reception.Refused:
+        this.#refused();
+        break;
+      default:
+    }
+  }
+
+  /** The NAK is owed; the queue pair goes to ERROR (ref:conformance KEY-01, KEY-02). */
+  #refused(): void {
+    this.counters.refusedRequest += 1;
+    this.note(this.#responder.verdict === Verdict.KeyRefused ? 'qp-access-err' : 'qp-req-err');
+    this.current = QpState.Error;
+    this.flush(WcStatus.WrFlushErr);
+  }
+
+  #handleResponse(now: number, frame: Frame): void {
+    if (!rightsOf(this.current).request) {
+      this.counters.badState += 1;
+      return;
+    }
+    const outcome = this.#completer.handle(frame, this.sendQueue, this.#requester.sentPsn, this.config);
+    if (outcome === Outcome.Ignore) this.counters.ignoredResponse += 1;
+    else if (outcome === Outcome.Retry) this.counters.rcvdSeqErr += 1;
+    this.#apply(now, outcome);
+  }
+
+  #apply(now: number, outcome: Outcome): void {
+    const completer = this.#completer;
+    const requester = this.#requester;
+    if (outcome === Outcome.Ignore) return;
+    if (completer.ackedTo > completer.una) this.#advance(now);
+    if (outcome === Outcome.Retry) {
+      completer.wentBack();
+      requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
+    } else if (outcome === Outcome.Rnr) {
+      this.counters.rcvdRnrErr += 1;
+      completer.beginRnrWait(now);
+      requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
+    } else if (outcome === Outcome.Fatal) {
+      if (completer.status === WcStatus.RetryExcErr) this.counters.retryExceededErr += 1;
+      if (completer.status === WcStatus.RnrRetryExcErr) this.counters.retryRnrExceededErr += 1;
+      this.enterError(completer.status);
+    }
+  }
+
+  /** Everything before `ackedTo` is acknowledged: complete it, in order. */
+  #advance(now: number): void {
+    const una = this.#completer.ackedTo;
+    const queue = this.sendQueue;
+    while (queue.length > 0) {
+      const entry = queue.at(queue.head);
+      if (!entry.started || entry.lastPsn >= una) break;
+      if (entry.wantsAnswer) this.#requester.outstanding -= 1;
+      if (entry.signaled) this.completeSend(entry, WcStatus.Success);
+      entry.segments.release();
+      queue.shift();
+    }
+    this.#completer.advance(now, una, una < this.#requester.sentPsn, this.config);
+    if (this.#requester.psn < una) this.#requester.seek(queue, una, this.config.mtu);
+    if (this.current === QpState.Sqd) this.noteDrained();
+  }
+
+  #transmitReply(writer: FrameWriter): boolean {
+    const attempt = this.#responder.transmit(this.config, writer);
+    if (attempt === Attempt.Fault) this.#refused();
+    return attempt !== Attempt.Nothing;
+  }
+
+  #mayRequest(): boolean {
+    if (this.sendQueue.length === 0) return false;
+    const rights = rightsOf(this.current);
+    if (!rights.request || this.#completer.rnrWaiting) return false;
+    return this.#requester.ready(this.sendQueue, this.config, this.#completer.una, rights.start);
+  }
+
+  #transmitRequest(now: number, writer: FrameWriter): boolean {
+    if (!this.#mayRequest()) return false;
+    const requester = this.#requester;
+    const again = requester.psn < requester.sentPsn;
+    const { start } = rightsOf(this.current);
+    switch (requester.transmit(this.sendQueue, this.config, this.#completer.una, start, writer)) {
+      case Attempt.Sent:
+        if (again) this.counters.retransmittedPkts += 1;
+        this.#completer.sent(now, this.config);
+        return true;
+      case Attempt.Fault:
+        this.enterError(requester.fault);
+        return false;
+      default:
+        return false;
+    }
+  }
+}

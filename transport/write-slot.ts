@@ -1,0 +1,77 @@
+/**
+ * Where the peer reaches into our memory: the target that a key opens, and the WRITE in progress, of which it knows how much has
+ * come and how much is still to come. Beside receive-slot.ts, which does the same for SENDs. Any connected service uses both.
+ */
+import type { Frame } from '../packets/frame.ts';
+import { OpFlag, RETH_AT } from '../packets/opcode.ts';
+import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
+import { Access, type MemoryRegion } from './memory.ts';
+import type { QpConfig } from './qp-config.ts';
+import { copyBytes } from './segments.ts';
+import { MAX_MESSAGE_BYTES } from './send-queue.ts';
+import { Verdict } from './verdict.ts';
+
+/** What a remote key has opened. */
+export class RemoteTarget {
+  /** Undefined after a zero-length access, which needs no key (ref:conformance KEY-04), or a refused one. */
+  region: MemoryRegion | undefined = undefined;
+  offset = 0;
+
+  /** Opens `length` bytes at virtual address hi:lo for `access`, or says why not. */
+  open(rkey: number, hi: number, lo: number, length: number, access: number, config: QpConfig): Verdict {
+    this.region = undefined;
+    this.offset = 0;
+    if (length === 0) return Verdict.Accept;
+    this.region = config.keys.find(rkey, config.pd, access);
+    this.offset = this.region?.offsetOf(hi, lo, length) ?? -1;
+    return this.offset < 0 ? Verdict.KeyRefused : Verdict.Accept;
+  }
+
+  /** Opens what the RETH at `reth` names. */
+  openReth(view: DataView, reth: number, length: number, access: number, config: QpConfig): Verdict {
+    return this.open(rethRkey(view, reth), rethVaHi(view, reth), rethVaLo(view, reth), length, access, config);
+  }
+}
+
+export class WriteSlot extends RemoteTarget {
+  /** Bytes of the WRITE, and how many of them it still brings. */
+  length = 0;
+  #left = 0;
+
+  /** The whole DMA length is checked with the first packet (ref:conformance KEY-12), the key again with every packet. */
+  check(frame: Frame, config: QpConfig): Verdict {
+    const { flags, payloadLength } = frame;
+    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) {
+      const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
+      this.length = rethDmaLength(frame.view, reth);
+      this.#left = this.length;
+      if (this.#left > MAX_MESSAGE_BYTES) return Verdict.BadLength;
+      if (!this.#fits(flags, payloadLength)) return Verdict.BadLength;
+      return this.openReth(frame.view, reth, this.#left, Access.RemoteWrite, config);
+    }
+    if (!this.#fits(flags, payloadLength)) return Verdict.BadLength;
+    return this.region?.valid === true ? Verdict.Accept : Verdict.KeyRefused;
+  }
+
+  /** Places the payload behind what is there. */
+  place(frame: Frame): void {
+    const { payloadLength } = frame;
+    if (this.region !== undefined) {
+      copyBytes(this.region.bytes, this.offset, frame.bytes, frame.payloadOffset, payloadLength);
+    }
+    this.offset += payloadLength;
+    this.#left -= payloadLength;
+  }
+
+  /** The WRITE is done or given up. */
+  close(): void {
+    this.region = undefined;
+    this.#left = 0;
+  }
+
+  /** FIRST and MIDDLE leave something for later, LAST and ONLY leave nothing (ref:conformance LEN-04, LEN-05, OPS-06). */
+  #fits(flags: number, payloadLength: number): boolean {
+    const ends = (flags & (OpFlag.Last | OpFlag.Only)) !== 0;
+    return ends ? payloadLength === this.#left : payloadLength < this.#left;
+  }
+}
