@@ -9,6 +9,7 @@ import { RoceError } from '../packets/errors.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
 import { icrcMatches } from '../packets/icrc.ts';
+import { IP_PROTOCOL_TCP } from '../packets/ipv4.ts';
 import { GSI_QPN } from '../packets/mad.ts';
 import { Op, SERVICE_MASK, Service } from '../packets/opcode.ts';
 import { NO_VLAN, vlanOfFrame } from '../packets/vlan.ts';
@@ -33,6 +34,8 @@ import type { Host, Machine } from './machine.ts';
 import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
+import { tcpOf } from './tcp/device-host.ts';
+import type { TcpStack } from './tcp/stack.ts';
 import { type Cq, type CqMaker, makeCq, type Pd, type Qp } from './verbs/index.ts';
 
 /** IP, UDP, BTH, the longest extended headers and ICRC, as rdma_rxe budgets them (ref:wire#1). */
@@ -58,6 +61,8 @@ export class Device implements Machine, RdmaDevice {
   readonly gsi: Gsi;
   /** Addresses, next hops and headers. */
   readonly paths: Paths;
+  /** TCP of this host; absent on the IP medium, where the kernel's own is the one to use. */
+  readonly tcp: TcpStack | undefined;
   readonly #host: Host;
   readonly #resources: Resources;
   readonly #qps: ReadonlyMap<number, Qp>;
@@ -93,6 +98,7 @@ export class Device implements Machine, RdmaDevice {
     this.#qps = this.#resources.qps;
     this.#scheduler = new Scheduler(this.#qps);
     this.paths = new Paths(options);
+    this.tcp = tcpOf(this, host);
     const manager = new ConnectionManager({ random, caGuid: this.guid });
     this.gsi = new Gsi(manager, {
       templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
@@ -185,6 +191,7 @@ export class Device implements Machine, RdmaDevice {
   close(): void {
     this.cm.close();
     this.paths.close();
+    this.tcp?.close();
     this.#resources.close();
   }
 
@@ -204,13 +211,14 @@ export class Device implements Machine, RdmaDevice {
     const { neighbours } = this.paths;
     neighbours?.poll(now, writer);
     const managerOwes = this.gsi.transmit(now, writer);
+    const tcpOwes = this.tcp?.transmit(now, writer) ?? false;
     const before = writer.count;
     this.#turnAt = now;
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
     this.#settle();
     // Once more: what was sent may have raised a question about its next hop.
-    return (neighbours?.poll(now, writer) ?? false) || managerOwes || queued;
+    return (neighbours?.poll(now, writer) ?? false) || managerOwes || tcpOwes || queued;
   }
 
   nextDeadline(): number {
@@ -218,6 +226,7 @@ export class Device implements Machine, RdmaDevice {
       this.#scheduler.nextDeadline(),
       this.cm.nextDeadline(),
       this.paths.neighbours?.nextDeadline() ?? Infinity,
+      this.tcp?.nextDeadline() ?? Infinity,
     );
   }
 
@@ -225,6 +234,7 @@ export class Device implements Machine, RdmaDevice {
     const now = this.now();
     this.paths.neighbours?.handleTimeouts(now);
     this.cm.handleTimeouts(now);
+    this.tcp?.handleTimeouts(now);
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
       if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
       this.#schedule(qp);
@@ -252,7 +262,8 @@ export class Device implements Machine, RdmaDevice {
       this.#deliverReserved(frame);
     } else {
       counters[dropCauseOf(status)] += 1;
-      if (status === FrameStatus.NotIp || status === FrameStatus.NotUdp) {
+      if (status === FrameStatus.NotUdp && frame.protocol === IP_PROTOCOL_TCP) this.tcp?.handleFrame(now, frame);
+      else if (status === FrameStatus.NotIp || status === FrameStatus.NotUdp) {
         this.paths.neighbours?.handleFrame(now, frame, status);
       }
     }
