@@ -4,6 +4,7 @@
  * pair's own way is in bring-up.ts.
  */
 import type { IpAddress } from '../packets/address.ts';
+import { CmAprStatus } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import type { CmEvent, CmId, ConnectionManager, DisconnectCause } from '../transport/cm/index.ts';
 import type { RdmaCm } from './api.ts';
@@ -140,6 +141,15 @@ export class CmService implements RdmaCm {
       case 'timewait-exit':
         this.#conversations.release(event.id);
         return;
+      case 'alternate-path-request':
+        this.#manager.answerAlternatePath(this.#device.now(), event.id, CmAprStatus.Unsupported);
+        return;
+      case 'alternate-path-response':
+      case 'alternate-path-unanswered':
+      case 'resolve-request':
+      case 'resolve-request-expired':
+      case 'resolved':
+      case 'unresolved':
       case 'mra':
         return;
       default:

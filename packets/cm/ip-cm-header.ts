@@ -18,8 +18,14 @@ export const IP_CM_HEADER_BYTES = 36;
 /** What REQ's private data leaves to an RDMA CM application. */
 export const IP_CM_REQ_PRIVATE_DATA_BYTES = 92 - IP_CM_HEADER_BYTES;
 
-/** RDMA CM port spaces, as service ids for port 0. */
-export const RdmaPortSpace = { Tcp: 0x0106_0000n, Udp: 0x0111_0000n } as const;
+/** What SIDR_REQ's private data leaves to an RDMA CM application. */
+export const IP_CM_SIDR_REQ_PRIVATE_DATA_BYTES = 216 - IP_CM_HEADER_BYTES;
+
+/**
+ * RDMA CM port spaces, as service ids for port 0 (rdma:rdma_cma.h). Connections use Tcp (nearly every tool) or Ib
+ * (rdma:rdma_xserver.c with XRC); datagram services Udp (udaddy, mckey, perftest over UD), IpoIb (udaddy -P ipoib) or Ib.
+ */
+export const RdmaPortSpace = { IpoIb: 0x0002_0000n, Tcp: 0x0106_0000n, Udp: 0x0111_0000n, Ib: 0x013f_0000n } as const;
 
 /** Service id of a port, 0..65535, in one of `RdmaPortSpace`. Throws RoceError ERR_ROCE_ARGUMENT for what is no port. */
 export function rdmaServiceId(portSpace: bigint, port: number): bigint {
@@ -29,9 +35,19 @@ export function rdmaServiceId(portSpace: bigint, port: number): bigint {
   return portSpace + BigInt(port);
 }
 
-/** True for service ids that RDMA CM uses, whose requests begin with an IP CM header. */
+/** True for service ids that RDMA CM uses, whose requests begin with an IP CM header. RDMA_PS_IPOIB is not among them. */
 export function isRdmaServiceId(serviceId: bigint): boolean {
   return serviceId >> 24n === 0x01n;
+}
+
+/**
+ * Whether requests for a service id begin with an IP CM header: 'always', 'never', or 'if-there'. The last is RDMA_PS_IB, whose
+ * requests have none when they come from a socket address of family AF_IB (rdma:cma.c#cma_user_data_offset).
+ */
+export function ipCmHeaderRule(serviceId: bigint): 'always' | 'if-there' | 'never' {
+  const space = serviceId & ~0xff_ffn;
+  if (space === RdmaPortSpace.Ib) return 'if-there';
+  return isRdmaServiceId(serviceId) || space === RdmaPortSpace.IpoIb ? 'always' : 'never';
 }
 
 export interface IpCmHeader {

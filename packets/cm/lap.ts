@@ -47,6 +47,12 @@ export const CmAprStatus = {
   InvalidSl: 13,
 } as const;
 
+/** Name of a status, or its number when it has none. */
+export function cmAprStatusName(status: number): string {
+  for (const [name, value] of Object.entries(CmAprStatus)) if (value === status) return name;
+  return `status ${status}`;
+}
+
 export interface CmLap {
   readonly localCommId: number;
   readonly remoteCommId: number;

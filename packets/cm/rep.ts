@@ -17,6 +17,7 @@
  */
 import { MAD_HEADER_BYTES } from '../mad.ts';
 import { readArea, readU24, writeArea, writeU24 } from './fields.ts';
+import type { CmTransportService } from './req.ts';
 
 /** Room for private data in REP, in bytes. */
 export const CM_REP_PRIVATE_DATA_BYTES = 196;
@@ -43,6 +44,11 @@ export interface CmRep {
   readonly localCaGuid: bigint;
   /** All 196 bytes when read; up to 196 when written. */
   readonly privateData: Uint8Array;
+}
+
+/** The queue pair that answers: an XRC target's number stands in the end-to-end context (rdma:cm_msgs.h#cm_rep_get_qpn). */
+export function cmRepQpn(rep: CmRep, service: CmTransportService): number {
+  return service === 'xrc' ? rep.localEecn : rep.localQpn;
 }
 
 /** Reads the REP in the MAD that starts at `offset`. */

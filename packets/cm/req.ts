@@ -19,7 +19,7 @@
  */
 import { MAD_HEADER_BYTES } from '../mad.ts';
 import { readArea, readU24, writeArea, writeU24 } from './fields.ts';
-import { CM_PATH_BYTES, type CmPath, readCmPath, writeCmPath } from './path.ts';
+import { CM_PATH_BYTES, type CmPath, NO_PATH, readCmPath, writeCmPath } from './path.ts';
 
 /** Room for private data in REQ, in bytes; an RDMA CM application gets 56 of them. */
 export const CM_REQ_PRIVATE_DATA_BYTES = 92;
@@ -28,6 +28,9 @@ export const CM_REQ_PRIVATE_DATA_BYTES = 92;
 export const CmTransport = { Rc: 0, Uc: 1, Rd: 2, Extended: 3 } as const;
 /** Values of the extended transport type, when the service type is `CmTransport.Extended`. */
 export const CmExtendedTransport = { Xrc: 1 } as const;
+
+/** What a connection carries, as REQ can say it. Reliable datagrams (`CmTransport.Rd`) are nobody's any more. */
+export type CmTransportService = 'rc' | 'uc' | 'xrc';
 
 export interface CmReq {
   readonly localCommId: number;
@@ -62,6 +65,33 @@ export interface CmReq {
   readonly sapSupported: 0 | 1;
   /** All 92 bytes when read; up to 92 when written. */
   readonly privateData: Uint8Array;
+}
+
+/** The service a REQ asks for; undefined for one that has no name here (rdma:cm_msgs.h#cm_req_get_qp_type). */
+export function cmReqService(
+  req: Pick<CmReq, 'transportServiceType' | 'extendedTransportType'>,
+): CmTransportService | undefined {
+  if (req.transportServiceType === CmTransport.Rc) return 'rc';
+  if (req.transportServiceType === CmTransport.Uc) return 'uc';
+  const xrc =
+    req.transportServiceType === CmTransport.Extended && req.extendedTransportType === CmExtendedTransport.Xrc;
+  return xrc ? 'xrc' : undefined;
+}
+
+/** The two fields of a REQ that say which service it asks for. */
+export function cmTransportFields(
+  service: CmTransportService,
+): Pick<CmReq, 'transportServiceType' | 'extendedTransportType'> {
+  if (service === 'xrc') {
+    return { transportServiceType: CmTransport.Extended, extendedTransportType: CmExtendedTransport.Xrc };
+  }
+  return { transportServiceType: service === 'uc' ? CmTransport.Uc : CmTransport.Rc, extendedTransportType: 0 };
+}
+
+/** Whether the REQ names an alternate path. */
+export function hasAlternatePath(req: CmReq): boolean {
+  const { alternatePath } = req;
+  return alternatePath.localLid !== 0 || !alternatePath.localGid.equals(NO_PATH.localGid);
 }
 
 /** Reads the REQ in the MAD that starts at `offset`. */

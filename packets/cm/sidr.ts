@@ -31,6 +31,15 @@ export const CmSidrStatus = {
   UnsupportedVersion: 5,
 } as const;
 
+/** Name of a status, or its number when it has none. */
+export function cmSidrStatusName(status: number): string {
+  for (const [name, value] of Object.entries(CmSidrStatus)) if (value === status) return name;
+  return `status ${status}`;
+}
+
+/** Q_Key of the datagram services of RDMA CM (rdma:rdma_cm.h, RDMA_UDP_QKEY). */
+export const RDMA_UDP_QKEY = 0x0123_4567;
+
 export interface CmSidrReq {
   readonly requestId: number;
   readonly partitionKey: number;

@@ -3,7 +3,8 @@
  *
  * Owns: handling of REP, `connect` and `ready`. Never: REJ and MRA (refusal.ts), the end of a connection (teardown.ts).
  * Rules: CM-05 stale connection, CM-06 repeated REP draws RTU again, CM-07 unknown REP, CM-16 depths crossed, CM-18 ids swapped,
- * CM-20 one IP version, CM-21 repetitions, CM-23 IP CM header (ref:conformance#CM). Field values as rdma_rxe hosts send them
+ * CM-20 one IP version, CM-21 repetitions, CM-23 IP CM header (ref:conformance#CM). UC and XRC as rdma:cm_msgs.h and
+ * rdma:cm.c#cm_format_req have them. Field values as rdma_rxe hosts send them
  * (test/vectors/cm-mads.ts): permissive LIDs, rate 0, hop limit 64.
  */
 import {
@@ -12,12 +13,11 @@ import {
   CmRejReason,
   type CmRep,
   type CmReq,
-  CmTransport,
-  IP_CM_HEADER_BYTES,
-  isRdmaServiceId,
+  cmRepQpn,
+  cmTransportFields,
+  ipCmHeaderRule,
   LID_PERMISSIVE,
   NO_PATH,
-  writeIpCmHeader,
 } from '../../packets/cm/index.ts';
 import { RoceError } from '../../packets/errors.ts';
 import { GSI_PKEY } from '../../packets/mad.ts';
@@ -25,22 +25,32 @@ import { Connection } from './connection.ts';
 import { type CmCore, NO_BYTES } from './core.ts';
 import { checkConnect, isDataQpn } from './parameters.ts';
 import { tearDownStale } from './passive.ts';
+import { behindIpCmHeader } from './private-data.ts';
 import { cmAction } from './states.ts';
-import { type CmId, CmInputStatus, type ConnectParameters, codeToNs, type MadOrigin } from './types.ts';
+import {
+  type CmId,
+  CmInputStatus,
+  type ConnectParameters,
+  codeToNs,
+  DEFAULT_CM_RESPONSE_TIMEOUT,
+  DEFAULT_CM_RETRIES,
+  type MadOrigin,
+} from './types.ts';
 
 /** Sends REQ, repeated until something comes back. */
 export function connect(core: CmCore, now: number, parameters: ConnectParameters): CmId {
   checkConnect(parameters);
-  const id = core.table.unusedId(core.random);
+  const id = core.unusedId();
   if (id === undefined) throw new RoceError('ERR_ROCE_LIMIT', 'no communication id is free');
   const connection = new Connection({
     id,
     role: 'active',
+    service: parameters.service ?? 'rc',
     local: parameters.local,
     remote: parameters.remote,
     transactionId: core.transactionOf(id),
-    maxRetries: parameters.maxCmRetries ?? DEFAULT_RETRIES,
-    responseTimeoutNs: codeToNs(parameters.cmResponseTimeout ?? DEFAULT_TIMEOUT),
+    maxRetries: parameters.maxCmRetries ?? DEFAULT_CM_RETRIES,
+    responseTimeoutNs: codeToNs(parameters.cmResponseTimeout ?? DEFAULT_CM_RESPONSE_TIMEOUT),
     timewaitNs: core.timewaitNs(parameters.ackTimeout),
   });
   connection.localQpn = parameters.qpn;
@@ -98,20 +108,21 @@ function firstRep(
   origin: MadOrigin,
 ): CmInputStatus {
   if (core.table.byPeerId(rep.localCaGuid, rep.localCommId) !== undefined) return CmInputStatus.Duplicate;
-  const stale = core.table.byPeerQpn(rep.localCaGuid, rep.localQpn);
+  const remoteQpn = cmRepQpn(rep, connection.service);
+  const stale = core.table.byPeerQpn(rep.localCaGuid, remoteQpn);
   if (stale !== undefined) {
     refuseRep(core, mad, rep, origin, CmRejReason.StaleConnection);
     tearDownStale(core, now, stale, origin);
     return CmInputStatus.Stale;
   }
-  if (!isDataQpn(rep.localQpn)) {
+  if (!isDataQpn(remoteQpn)) {
     refuseRep(core, mad, rep, origin, CmRejReason.Unsupported);
     return CmInputStatus.Refused;
   }
   core.stopRepeating(connection);
   connection.remoteCommId = rep.localCommId;
   connection.remoteCaGuid = rep.localCaGuid;
-  connection.remoteQpn = rep.localQpn;
+  connection.remoteQpn = remoteQpn;
   connection.initiatorDepth = Math.min(connection.initiatorDepth, rep.responderResources);
   connection.responderResources = Math.min(connection.responderResources, rep.initiatorDepth);
   connection.state = 'rep-rcvd';
@@ -120,6 +131,7 @@ function firstRep(
     type: 'connect-response',
     id: connection.id,
     rep,
+    remoteQpn,
     privateData: rep.privateData,
     initiatorDepth: connection.initiatorDepth,
     responderResources: connection.responderResources,
@@ -143,7 +155,10 @@ function refuseRep(core: CmCore, mad: CmMad, rep: CmRep, origin: MadOrigin, reas
 }
 
 function requestOf(core: CmCore, id: CmId, parameters: ConnectParameters): CmReq {
-  const timeout = parameters.cmResponseTimeout ?? DEFAULT_TIMEOUT;
+  const timeout = parameters.cmResponseTimeout ?? DEFAULT_CM_RESPONSE_TIMEOUT;
+  const { service = 'rc' } = parameters;
+  // An XRC initiator answers nothing and receives nothing: the target has these numbers (rdma:cm.c#cm_format_req).
+  const answering = service === 'xrc' ? 0 : 1;
   return {
     localCommId: id,
     vendorId: 0,
@@ -151,23 +166,22 @@ function requestOf(core: CmCore, id: CmId, parameters: ConnectParameters): CmReq
     localCaGuid: core.caGuid,
     localQkey: 0,
     localQpn: parameters.qpn,
-    responderResources: parameters.responderResources,
+    responderResources: answering * parameters.responderResources,
     localEecn: 0,
     initiatorDepth: parameters.initiatorDepth,
     remoteEecn: 0,
     remoteCmResponseTimeout: timeout,
-    transportServiceType: CmTransport.Rc,
+    ...cmTransportFields(service),
     endToEndFlowControl: parameters.flowControl === true ? 1 : 0,
     startingPsn: parameters.startingPsn,
     localCmResponseTimeout: timeout,
-    retryCount: parameters.retryCount,
+    retryCount: answering * parameters.retryCount,
     partitionKey: parameters.partitionKey ?? GSI_PKEY,
     pathMtu: parameters.mtu,
     rdcExists: 0,
-    rnrRetryCount: parameters.rnrRetryCount,
-    maxCmRetries: parameters.maxCmRetries ?? DEFAULT_RETRIES,
-    srq: parameters.srq === true ? 1 : 0,
-    extendedTransportType: 0,
+    rnrRetryCount: answering * parameters.rnrRetryCount,
+    maxCmRetries: parameters.maxCmRetries ?? DEFAULT_CM_RETRIES,
+    srq: answering === 1 && parameters.srq === true ? 1 : 0,
     primaryPath: {
       localLid: LID_PERMISSIVE,
       remoteLid: LID_PERMISSIVE,
@@ -187,21 +201,10 @@ function requestOf(core: CmCore, id: CmId, parameters: ConnectParameters): CmReq
   };
 }
 
-function privateDataOf(parameters: ConnectParameters): Uint8Array {
-  const data = parameters.privateData ?? NO_BYTES;
-  if (!isRdmaServiceId(parameters.serviceId)) return data;
-  const bytes = new Uint8Array(IP_CM_HEADER_BYTES + data.length);
-  writeIpCmHeader(new DataView(bytes.buffer), 0, {
-    sourcePort: parameters.localPort,
-    source: parameters.local,
-    destination: parameters.remote,
-  });
-  bytes.set(data, IP_CM_HEADER_BYTES);
-  return bytes;
+function privateDataOf({ serviceId, localPort, local, remote, privateData = NO_BYTES }: ConnectParameters): Uint8Array {
+  if (ipCmHeaderRule(serviceId) === 'never') return privateData;
+  return behindIpCmHeader({ sourcePort: localPort, source: local, destination: remote }, privateData);
 }
 
-/** What rdma_cm uses: 4.3 s, 15 times. */
-const DEFAULT_TIMEOUT = 20;
-const DEFAULT_RETRIES = 15;
 /** 64, what Linux sends. */
 const DEFAULT_HOP_LIMIT = 64;

@@ -1,5 +1,6 @@
 /**
- * The connection manager: sets up and ends RC connections by messages between queue pairs 1. Sans I/O.
+ * The connection manager: sets up and ends connections (RC, UC, XRC) and finds datagram services, by messages between queue
+ * pairs 1. Sans I/O.
  *
  * Order of use, as with every machine of this project: inputs (`handleMad`, `handleTimeout`, `notifyTraffic`, the application's calls),
  * then the outputs, polled until empty: `pollTransmit`, `pollEvent`, and `pollTimeout` for the next deadline.
@@ -7,25 +8,31 @@
  *
  *   passive   listen -> connect-request -> accept -> established -> disconnected -> timewait-exit
  *   active    connect -> connect-response -> ready -> established -> disconnected -> timewait-exit
+ *   datagram services: listenSidr -> resolve-request -> answerSidr, and resolve -> resolved
  *
  * Owns: the order of checks on a MAD and the public face. Never: a queue pair; the application moves it when events say so.
  * The peer's mistakes are statuses with counters; the caller's are RoceErrors: ERR_ROCE_ARGUMENT, _ADDRESS, _STATE, _IN_USE, _LIMIT.
  * Rules: ref:conformance#CM, ref:hostile SEC-14. Wire facts: ref:wire#10, packets/cm.
  */
-import { type CmMad, CmRejReason, parseCmMad } from '../../packets/cm/index.ts';
+import { type CmMad, CmRejReason, type CmTransportService, parseCmMad } from '../../packets/cm/index.ts';
 import { invariant, RoceError } from '../../packets/errors.ts';
 import { GSI_QPN } from '../../packets/mad.ts';
 import { connect, handleRep, ready } from './active.ts';
+import { answerAlternatePath, handleApr, handleLap, loadAlternatePath } from './alternate-path.ts';
 import type { Connection } from './connection.ts';
 import { CmCore, NO_BYTES } from './core.ts';
 import { destroy, expire } from './expiry.ts';
 import { checkRange } from './parameters.ts';
 import { accept, handleReq, handleRtu, notifyTraffic } from './passive.ts';
 import { handleMra, handleRej, reject, sendMra } from './refusal.ts';
+import { SidrActive } from './sidr-active.ts';
+import { SidrPassive } from './sidr-passive.ts';
+import type { ResolveParameters, SidrAnswer } from './sidr-types.ts';
 import type { CmState } from './states.ts';
 import { disconnect, handleDrep, handleDreq } from './teardown.ts';
 import {
   type AcceptParameters,
+  type AlternatePath,
   type CmEvent,
   type CmId,
   CmInputStatus,
@@ -33,26 +40,38 @@ import {
   type ConnectParameters,
   type MadOrigin,
   type OutgoingMad,
+  type WhenFull,
 } from './types.ts';
-import { handleLap, handleSidrReq } from './unserved.ts';
+
+export interface ListenOptions {
+  /** [drop] */
+  readonly whenFull?: WhenFull;
+  /** Services of which requests are taken; others are refused with reason 9 [all]. */
+  readonly services?: readonly CmTransportService[];
+}
 
 export class ConnectionManager {
   readonly #core: CmCore;
+  readonly #sidrActive: SidrActive;
+  readonly #sidrPassive: SidrPassive;
   #now = Number.NEGATIVE_INFINITY;
 
   constructor(options: CmOptions) {
     checkRange('maxPending', options.maxPending ?? 1, 1, 2 ** 24);
     checkRange('maxTransmits', options.maxTransmits ?? 1, 1, 2 ** 24);
-    this.#core = new CmCore(options);
+    this.#core = new CmCore(options, (id) => this.#sidrActive.has(id) || this.#sidrPassive.has(id));
+    this.#sidrActive = new SidrActive(this.#core);
+    this.#sidrPassive = new SidrPassive(this.#core);
   }
 
   /** Takes requests for this service id, `backlog` of them at a time while the application thinks. Throws when it is taken. */
-  listen(serviceId: bigint, backlog: number): void {
+  listen(serviceId: bigint, backlog: number, options: ListenOptions = {}): void {
     checkRange('backlog', backlog, 1, 2 ** 24);
     if (this.#core.listeners.has(serviceId)) {
       throw new RoceError('ERR_ROCE_IN_USE', `service id 0x${serviceId.toString(16)} has a listener`);
     }
-    this.#core.listeners.set(serviceId, { serviceId, backlog, waiting: 0 });
+    const { whenFull = 'drop', services = ALL_SERVICES } = options;
+    this.#core.listeners.set(serviceId, { serviceId, backlog, whenFull, services, waiting: 0 });
   }
 
   /** Takes no more requests; those already reported can still be accepted or rejected. */
@@ -96,6 +115,52 @@ export class ConnectionManager {
     sendMra(this.#core, now, id, serviceTimeout, deferred);
   }
 
+  /** Sends LAP: the peer shall use this path when the first fails. What follows is `alternate-path-response` or `-unanswered`. */
+  loadAlternatePath(now: number, id: CmId, path: AlternatePath, privateData: Uint8Array = NO_BYTES): void {
+    this.#advance(now);
+    loadAlternatePath(this.#core, now, id, path, privateData);
+  }
+
+  /** Sends APR for an `alternate-path-request`: a `CmAprStatus`, up to 72 bytes of information, up to 148 of private data. */
+  answerAlternatePath(
+    now: number,
+    id: CmId,
+    status: number,
+    info: Uint8Array = NO_BYTES,
+    privateData: Uint8Array = NO_BYTES,
+  ): void {
+    this.#advance(now);
+    answerAlternatePath(this.#core, id, status, info, privateData);
+  }
+
+  /** Offers a datagram service: takes lookups for this service id, `backlog` at a time. Throws when it is offered already. */
+  listenSidr(serviceId: bigint, backlog: number, whenFull: WhenFull = 'drop'): void {
+    checkRange('backlog', backlog, 1, 2 ** 24);
+    this.#sidrPassive.listen(serviceId, backlog, whenFull);
+  }
+
+  /** Takes no more lookups; those already reported can still be answered. */
+  unlistenSidr(serviceId: bigint): void {
+    this.#sidrPassive.unlisten(serviceId);
+  }
+
+  /** Sends SIDR_REP for a `resolve-request`; the answer is repeated when the peer asks again. */
+  answerSidr(now: number, id: CmId, answer: SidrAnswer): void {
+    this.#advance(now);
+    this.#sidrPassive.answer(now, id, answer);
+  }
+
+  /** Asks for the queue pair of a datagram service: SIDR_REQ. What follows is `resolved` or `unresolved`. */
+  resolve(now: number, parameters: ResolveParameters): CmId {
+    this.#advance(now);
+    return this.#sidrActive.resolve(now, parameters);
+  }
+
+  /** Lets go of a `resolve`; no more events. Unknown ids are fine. */
+  cancelResolve(id: CmId): void {
+    this.#sidrActive.cancel(id);
+  }
+
   /** Sends DREQ. What follows is `disconnected` and `timewait-exit`. Does nothing when the connection is ending already. */
   disconnect(now: number, id: CmId, privateData: Uint8Array = NO_BYTES): void {
     this.#advance(now);
@@ -127,11 +192,14 @@ export class ConnectionManager {
   handleTimeout(now: number): void {
     this.#advance(now);
     for (const connection of this.#core.table.due(now)) expire(this.#core, now, connection);
+    this.#sidrActive.handleTimeout(now);
+    this.#sidrPassive.handleTimeout(now);
   }
 
   /** When handleTimeout has something to do, in ns; Infinity: never. */
   pollTimeout(): number {
-    return this.#core.table.nextDeadline();
+    const { table } = this.#core;
+    return Math.min(table.nextDeadline(), this.#sidrActive.nextDeadline(), this.#sidrPassive.nextDeadline());
   }
 
   /** The next MAD to send. */
@@ -149,9 +217,9 @@ export class ConnectionManager {
     return this.#core.table.byId(id)?.state;
   }
 
-  /** Connections of any state, TIMEWAIT and remembered refusals included. */
+  /** Connections of any state and lookups of datagram services; TIMEWAIT, remembered refusals and answers included. */
   get size(): number {
-    return this.#core.table.size;
+    return this.#core.table.size + this.#sidrActive.size + this.#sidrPassive.size;
   }
 
   /** Half-open connections of the passive side, at most `maxPending`. */
@@ -195,13 +263,15 @@ export class ConnectionManager {
       case 'MRA':
         return handleMra(core, now, message.body, origin);
       case 'SIDR_REQ':
-        return handleSidrReq(core, mad, message.body, origin);
+        return this.#sidrPassive.handleReq(now, mad, message.body, origin);
+      case 'SIDR_REP':
+        return this.#sidrActive.handleRep(message.body, origin);
       case 'LAP':
         return handleLap(core, mad, message.body, origin);
-      case 'SIDR_REP':
-      case 'APR':
-        // We never ask for either.
-        return CmInputStatus.UnknownId;
+      case 'APR': {
+        const connection = this.#find(message.body.remoteCommId, message.body.localCommId, origin);
+        return typeof connection === 'number' ? connection : handleApr(core, message.body, connection);
+      }
     }
   }
 
@@ -214,3 +284,5 @@ export class ConnectionManager {
     return connection;
   }
 }
+
+const ALL_SERVICES: readonly CmTransportService[] = ['rc', 'uc', 'xrc'];

@@ -33,10 +33,10 @@ export class ConnectionTable {
   }
 
   /** An id that nothing here has; `undefined` when the random source keeps giving used ones. */
-  unusedId(random: Random): CmId | undefined {
+  unusedId(random: Random, takenElsewhere: (id: CmId) => boolean = () => false): CmId | undefined {
     for (let attempt = 0; attempt < MAX_ID_ATTEMPTS; attempt++) {
       const id = random.u32() >>> 0;
-      if (id !== 0 && !this.#byId.has(id)) return id;
+      if (id !== 0 && !this.#byId.has(id) && !takenElsewhere(id)) return id;
     }
     return undefined;
   }

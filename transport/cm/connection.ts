@@ -4,21 +4,35 @@
  * Owns: the fields. Never: decisions (the handlers), indexes (connection-table.ts).
  */
 import type { IpAddress } from '../../packets/address.ts';
+import type { CmPath, CmTransportService } from '../../packets/cm/index.ts';
 import type { Timed } from './deadlines.ts';
 import type { CmState } from './states.ts';
-import type { CmId } from './types.ts';
+import type { CmId, WhenFull } from './types.ts';
 
 /** A service id somebody listens on. */
 export interface Listener {
   readonly serviceId: bigint;
   readonly backlog: number;
+  readonly whenFull: WhenFull;
+  readonly services: readonly CmTransportService[];
   /** Requests that the application has not answered yet. */
   waiting: number;
+}
+
+/** Who waits for whom about an alternate path. */
+export type LapState = 'idle' | 'lap-sent' | 'mra-lap-rcvd' | 'lap-rcvd' | 'mra-lap-sent';
+
+export interface SeenLap {
+  readonly transactionId: bigint;
+  readonly path: CmPath;
+  /** MRA or APR. */
+  answer: Uint8Array | undefined;
 }
 
 export class Connection implements Timed {
   readonly id: CmId;
   readonly role: 'active' | 'passive';
+  readonly service: CmTransportService;
   readonly local: IpAddress;
   readonly remote: IpAddress;
   state: CmState;
@@ -39,6 +53,8 @@ export class Connection implements Timed {
   initiatorDepth = 0;
   responderResources = 0;
 
+  /** Passive side: the request named an alternate path. */
+  alternatePathOffered = false;
   /** Passive side: what counts against its backlog until the application has decided. */
   listener: Listener | undefined = undefined;
 
@@ -52,6 +68,10 @@ export class Connection implements Timed {
   /** Sent again when the peer repeats what it answered: MRA, RTU or REJ. */
   answer: Uint8Array | undefined = undefined;
   readonly timewaitNs: number;
+  /** Changing the alternate path, while established (rdma:ib_cm.h, ib_cm_lap_state). */
+  lap: LapState = 'idle';
+  /** The LAP that was reported last, and what it was answered: a repetition gets the same. */
+  lapSeen: SeenLap | undefined = undefined;
   /** When handleTimeout has something to do here; Infinity: never. Set by ConnectionTable.schedule only. */
   deadline = Number.POSITIVE_INFINITY;
   heapIndex = -1;
@@ -59,6 +79,7 @@ export class Connection implements Timed {
   constructor(init: ConnectionInit) {
     this.id = init.id;
     this.role = init.role;
+    this.service = init.service;
     this.local = init.local;
     this.remote = init.remote;
     this.state = init.role === 'active' ? 'req-sent' : 'req-rcvd';
@@ -74,6 +95,7 @@ export class Connection implements Timed {
 export interface ConnectionInit {
   readonly id: CmId;
   readonly role: 'active' | 'passive';
+  readonly service: CmTransportService;
   readonly local: IpAddress;
   readonly remote: IpAddress;
   readonly transactionId: bigint;

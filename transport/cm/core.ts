@@ -42,16 +42,25 @@ export class CmCore {
   readonly #transactionHigh: bigint;
   readonly #counters = new Float64Array(Object.keys(CmInputStatus).length);
 
-  constructor(options: CmOptions) {
+  readonly #takenElsewhere: (id: CmId) => boolean;
+
+  /** `takenElsewhere`: ids that something other than a connection has. */
+  constructor(options: CmOptions, takenElsewhere: (id: CmId) => boolean) {
+    this.#takenElsewhere = takenElsewhere;
     this.random = options.random;
     this.caGuid = options.caGuid;
-    this.maxPending = options.maxPending ?? 128;
+    this.maxPending = options.maxPending ?? 1024;
     this.targetAckDelay = options.targetAckDelay ?? 15;
     this.requestLifetimeNs = options.requestLifetimeNs ?? 60_000_000_000;
     this.#maxTransmits = options.maxTransmits ?? 1024;
     this.#maxResponseTimeout = options.maxResponseTimeout ?? 20;
     this.#maxServiceTimeout = options.maxServiceTimeout ?? 24;
     this.#transactionHigh = BigInt(this.random.u32() >>> 0) << 32n;
+  }
+
+  /** An id that nothing has; undefined when the random source keeps giving used ones. */
+  unusedId(): CmId | undefined {
+    return this.table.unusedId(this.random, this.#takenElsewhere);
   }
 
   count(status: CmInputStatus): CmInputStatus {
@@ -71,6 +80,11 @@ export class CmCore {
   /** A transaction of our own: one per connection and side is enough, as ids are not reused (rdma:cm.c#cm_form_tid). */
   transactionOf(id: CmId): bigint {
     return this.#transactionHigh | BigInt(id);
+  }
+
+  /** One more, for what may happen several times in a connection's life. */
+  freshTransaction(): bigint {
+    return this.#transactionHigh | BigInt(this.random.u32() >>> 0);
   }
 
   /** Code of a response timeout in ns, as far as we go along with it. */

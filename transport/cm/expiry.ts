@@ -5,6 +5,7 @@
  * Source for `destroy`: rdma:cm.c#cm_destroy_id.
  */
 import { CmRejReason } from '../../packets/cm/index.ts';
+import { lapUnanswered } from './alternate-path.ts';
 import type { Connection } from './connection.ts';
 import { type CmCore, NO_BYTES } from './core.ts';
 import { reject, sendLastRej } from './refusal.ts';
@@ -43,10 +44,12 @@ export function expire(core: CmCore, now: number, connection: Connection): void 
     case 'rejected':
       core.forget(connection);
       break;
+    case 'established':
+      lapUnanswered(core, connection);
+      break;
     case 'rep-rcvd':
     case 'mra-rep-sent':
-    case 'established':
-      // These wait for the application or for the peer, without a deadline.
+      // These wait for the application, without a deadline.
       core.stopRepeating(connection);
       break;
   }

@@ -12,16 +12,15 @@ import {
   CmRejReason,
   type CmReq,
   type CmRtu,
-  CmTransport,
-  IP_CM_HEADER_BYTES,
-  type IpCmHeader,
-  isRdmaServiceId,
-  readIpCmHeader,
+  type CmTransportService,
+  cmReqService,
+  hasAlternatePath,
 } from '../../packets/cm/index.ts';
 import { Connection, type Listener } from './connection.ts';
 import type { CmCore } from './core.ts';
 import { NO_BYTES } from './core.ts';
-import { checkDepths, checkRange, isDataQpn, MAX_PSN } from './parameters.ts';
+import { checkAccept, isDataQpn } from './parameters.ts';
+import { type SplitPrivateData, splitPrivateData } from './private-data.ts';
 import { cmAction } from './states.ts';
 import { startDisconnect } from './teardown.ts';
 import { type AcceptParameters, CmInputStatus, type EstablishCause, type MadOrigin } from './types.ts';
@@ -29,7 +28,8 @@ import { type AcceptParameters, CmInputStatus, type EstablishCause, type MadOrig
 /** A REQ: repetition, stale, refused, or a new half-open connection. */
 export function handleReq(core: CmCore, now: number, mad: CmMad, req: CmReq, origin: MadOrigin): CmInputStatus {
   const known = core.table.byPeerId(req.localCaGuid, req.localCommId);
-  if (known !== undefined) return repeatedReq(core, mad, req, known, origin);
+  if (known !== undefined && !isNextAttempt(known, req, origin)) return repeatedReq(core, mad, req, known, origin);
+  if (known !== undefined) core.forget(known);
 
   const stale = core.table.byPeerQpn(req.localCaGuid, req.localQpn);
   if (stale !== undefined) {
@@ -42,17 +42,19 @@ export function handleReq(core: CmCore, now: number, mad: CmMad, req: CmReq, ori
     refuseReq(core, mad, req, origin, CmRejReason.InvalidServiceId);
     return CmInputStatus.NoListener;
   }
-  const fault = faultOf(req, origin);
-  if (fault !== undefined) {
-    refuseReq(core, mad, req, origin, fault.reason, fault.info);
+  const checked = check(req, listener, origin);
+  if ('reason' in checked) {
+    refuseReq(core, mad, req, origin, checked.reason, checked.info);
     return CmInputStatus.Refused;
   }
-  // Too many of them are dropped in silence: the peer repeats, and a flood gets nothing back.
-  if (listener.waiting >= listener.backlog) return CmInputStatus.BacklogFull;
-  if (!makeRoom(core)) return CmInputStatus.TableFull;
-  const id = core.table.unusedId(core.random);
+  // Dropped in silence the peer repeats, and a flood gets nothing back: what rdma_cm does (rdma:cm.c#cm_destroy_id, ENOMEM).
+  if (listener.waiting >= listener.backlog) {
+    if (listener.whenFull === 'reject') refuseReq(core, mad, req, origin, CmRejReason.NoResources);
+    return CmInputStatus.BacklogFull;
+  }
+  const id = makeRoom(core) ? core.unusedId() : undefined;
   if (id === undefined) return CmInputStatus.TableFull;
-  open(core, now, id, mad, req, listener, origin);
+  open(core, now, id, mad, req, listener, origin, checked);
   return CmInputStatus.Ok;
 }
 
@@ -72,29 +74,28 @@ export function handleRtu(core: CmCore, rtu: CmRtu, connection: Connection): CmI
 /** The application takes the request: REP, repeated until RTU or data comes. */
 export function accept(core: CmCore, now: number, id: number, parameters: AcceptParameters): void {
   const connection = core.expect(id, 'accept', 'req-rcvd', 'mra-req-sent');
-  checkRange('qpn', parameters.qpn, 2, 0xff_ff_fe);
-  checkRange('startingPsn', parameters.startingPsn, 0, MAX_PSN);
-  checkRange('rnrRetryCount', parameters.rnrRetryCount, 0, 7);
-  checkDepths(parameters);
+  checkAccept(parameters);
   const initiatorDepth = Math.min(parameters.initiatorDepth, connection.initiatorDepth);
   const responderResources = Math.min(parameters.responderResources, connection.responderResources);
+  // An XRC target receives into shared queues and starts nothing (rdma:cm.c#cm_format_rep).
+  const target = connection.service === 'xrc';
   core.sendRepeatedly(now, connection, connection.transactionId, {
     kind: 'REP',
     body: {
       localCommId: connection.id,
       remoteCommId: connection.remoteCommId,
       localQkey: 0,
-      localQpn: parameters.qpn,
-      localEecn: 0,
+      localQpn: target ? 0 : parameters.qpn,
+      localEecn: target ? parameters.qpn : 0,
       startingPsn: parameters.startingPsn,
       vendorId: 0,
       responderResources,
-      initiatorDepth,
+      initiatorDepth: target ? 0 : initiatorDepth,
       targetAckDelay: core.targetAckDelay,
-      failoverAccepted: 0,
-      endToEndFlowControl: parameters.flowControl === true ? 1 : 0,
+      failoverAccepted: parameters.failoverAccepted ?? (connection.alternatePathOffered ? 1 : 0),
+      endToEndFlowControl: !target && parameters.flowControl === true ? 1 : 0,
       rnrRetryCount: parameters.rnrRetryCount,
-      srq: parameters.srq === true ? 1 : 0,
+      srq: target || parameters.srq === true ? 1 : 0,
       localCaGuid: core.caGuid,
       privateData: parameters.privateData ?? NO_BYTES,
     },
@@ -132,7 +133,13 @@ function establish(core: CmCore, connection: Connection, cause: EstablishCause, 
 
 function repeatedReq(core: CmCore, mad: CmMad, req: CmReq, connection: Connection, origin: MadOrigin): CmInputStatus {
   if (!connection.remote.equals(origin.source)) return CmInputStatus.ForeignAddress;
-  switch (cmAction('REQ', connection.state)) {
+  const action = cmAction('REQ', connection.state);
+  // No repetition, then: the peer names another queue pair while we have a connection of that name.
+  if (connection.remoteQpn !== req.localQpn && action !== 'reject-stale') {
+    refuseReq(core, mad, req, origin, CmRejReason.DuplicateLocalCommId);
+    return CmInputStatus.DuplicateCommId;
+  }
+  switch (action) {
     case 'absorb':
       return CmInputStatus.Duplicate;
     case 'answer-again':
@@ -144,6 +151,11 @@ function repeatedReq(core: CmCore, mad: CmMad, req: CmReq, connection: Connectio
     default:
       return CmInputStatus.UnexpectedState;
   }
+}
+
+/** We have refused a request of that name, and this is not the same again. */
+function isNextAttempt(refused: Connection, req: CmReq, origin: MadOrigin): boolean {
+  return refused.state === 'rejected' && refused.remoteQpn !== req.localQpn && refused.remote.equals(origin.source);
 }
 
 /** A REJ for a REQ of which nothing is kept: our id is 0 (rdma:cm.c#cm_issue_rej). */
@@ -169,9 +181,21 @@ function refuseReq(
   });
 }
 
+interface Checked extends SplitPrivateData {
+  readonly service: CmTransportService;
+}
+
+interface Fault {
+  readonly reason: number;
+  readonly info?: Uint8Array;
+}
+
 /** What in the request makes a connection impossible, if anything does. */
-function faultOf(req: CmReq, origin: MadOrigin): { reason: number; info?: Uint8Array } | undefined {
-  if (req.transportServiceType !== CmTransport.Rc) return { reason: CmRejReason.InvalidTransportType };
+function check(req: CmReq, listener: Listener, origin: MadOrigin): Checked | Fault {
+  const service = cmReqService(req);
+  if (service === undefined || !listener.services.includes(service)) {
+    return { reason: CmRejReason.InvalidTransportType };
+  }
   // CM-15. The packet was delivered to us, so its destination is ours; the path must lead to the same two addresses.
   if (!req.primaryPath.remoteGid.equals(origin.destination) || !req.primaryPath.localGid.equals(origin.source)) {
     const info = new Uint8Array(16);
@@ -180,14 +204,8 @@ function faultOf(req: CmReq, origin: MadOrigin): { reason: number; info?: Uint8A
   }
   if (req.pathMtu < 1 || req.pathMtu > 5) return { reason: CmRejReason.InvalidMtu };
   if (!isDataQpn(req.localQpn)) return { reason: CmRejReason.Unsupported };
-  if (isRdmaServiceId(req.serviceId) && ipHeaderOf(req) === undefined) return { reason: CmRejReason.ConsumerDefined };
-  return undefined;
-}
-
-function ipHeaderOf(req: CmReq): IpCmHeader | undefined {
-  if (!isRdmaServiceId(req.serviceId)) return undefined;
-  const { buffer, byteOffset, byteLength } = req.privateData;
-  return readIpCmHeader(new DataView(buffer, byteOffset, byteLength), 0);
+  const split = splitPrivateData(req.serviceId, req.privateData);
+  return split === undefined ? { reason: CmRejReason.ConsumerDefined } : { service, ...split };
 }
 
 /** True when another half-open connection fits, for which a refused one may have to go. */
@@ -207,11 +225,13 @@ function open(
   req: CmReq,
   listener: Listener,
   origin: MadOrigin,
+  { service, ipHeader, privateData }: Checked,
 ): void {
   const responseTimeoutNs = core.responseTimeoutNs(req.localCmResponseTimeout);
   const connection = new Connection({
     id,
     role: 'passive',
+    service,
     local: origin.destination,
     remote: origin.source,
     transactionId: mad.header.transactionId,
@@ -225,19 +245,20 @@ function open(
   // CM-16: what the peer may start is what we must answer, and the other way round.
   connection.initiatorDepth = req.responderResources;
   connection.responderResources = req.initiatorDepth;
+  connection.alternatePathOffered = hasAlternatePath(req);
   connection.listener = listener;
   listener.waiting++;
   core.table.add(connection);
   core.table.linkPeer(connection);
   core.table.addPending(connection);
   core.table.schedule(connection, now + core.requestLifetimeNs);
-  const ipHeader = ipHeaderOf(req);
   core.emit(connection, {
     type: 'connect-request',
     id,
     request: req,
+    service,
     ipHeader,
-    privateData: ipHeader === undefined ? req.privateData : req.privateData.subarray(IP_CM_HEADER_BYTES),
+    privateData,
     source: origin.source,
     destination: origin.destination,
   });

@@ -7,6 +7,7 @@
  * SEC-14: the address must be right as well, and a REJ without our id ends half-open attempts only.
  */
 import { CmMessageRef, type CmMra, type CmRej, CmRejReason, cmRejInfo } from '../../packets/cm/index.ts';
+import { RoceError } from '../../packets/errors.ts';
 import type { Connection } from './connection.ts';
 import { type CmCore, encodeMad, NO_BYTES } from './core.ts';
 import { checkRange } from './parameters.ts';
@@ -50,25 +51,42 @@ export function handleMra(core: CmCore, now: number, mra: CmMra, origin: MadOrig
   if (connection === undefined) return CmInputStatus.UnknownId;
   const ofReq = connection.role === 'active' && mra.messageMraed === CmMessageRef.Req;
   const ofRep = connection.role === 'passive' && mra.messageMraed === CmMessageRef.Rep;
-  if (!ofReq && !(ofRep && connection.remoteCommId === mra.localCommId)) return CmInputStatus.UnknownId;
+  const ofLap = mra.messageMraed === CmMessageRef.Other;
+  const known = connection.remoteCommId === mra.localCommId;
+  if (!ofReq && !((ofRep || ofLap) && known)) return CmInputStatus.UnknownId;
   if (!connection.remote.equals(origin.source)) return CmInputStatus.ForeignAddress;
+  if (ofLap) return postponeLap(core, now, mra, connection);
   switch (cmAction('MRA', connection.state)) {
     case 'postpone':
       connection.state = ofReq ? 'mra-req-rcvd' : 'mra-rep-rcvd';
-      connection.intervalNs = connection.responseTimeoutNs + core.serviceTimeoutNs(mra.serviceTimeout);
-      core.table.schedule(connection, now + connection.intervalNs);
-      core.emit(connection, {
-        type: 'mra',
-        id: connection.id,
-        serviceTimeout: mra.serviceTimeout,
-        privateData: mra.privateData,
-      });
+      postpone(core, now, mra, connection);
       return CmInputStatus.Ok;
     case 'absorb':
       return CmInputStatus.Duplicate;
     default:
       return CmInputStatus.UnexpectedState;
   }
+}
+
+function postponeLap(core: CmCore, now: number, mra: CmMra, connection: Connection): CmInputStatus {
+  if (connection.state !== 'established') return CmInputStatus.UnexpectedState;
+  if (connection.lap === 'mra-lap-rcvd') return CmInputStatus.Duplicate;
+  if (connection.lap !== 'lap-sent') return CmInputStatus.UnexpectedState;
+  connection.lap = 'mra-lap-rcvd';
+  postpone(core, now, mra, connection);
+  return CmInputStatus.Ok;
+}
+
+/** The next repetition waits that much longer, and so do those after it (rdma:cm.c#cm_mra_handler). */
+function postpone(core: CmCore, now: number, mra: CmMra, connection: Connection): void {
+  connection.intervalNs = connection.responseTimeoutNs + core.serviceTimeoutNs(mra.serviceTimeout);
+  core.table.schedule(connection, now + connection.intervalNs);
+  core.emit(connection, {
+    type: 'mra',
+    id: connection.id,
+    serviceTimeout: mra.serviceTimeout,
+    privateData: mra.privateData,
+  });
 }
 
 /** The application refuses a request or a response. The refusal is repeated when the peer repeats itself. */
@@ -107,27 +125,47 @@ export function reject(
 
 /**
  * Tells the peer that the answer takes up to 4.096 us * 2^serviceTimeout longer.
- * `deferred`: only when the peer repeats its message, as rdma_cm does.
+ * `deferred`: only when the peer repeats its message, as rdma_cm does. Of several MRAs a Linux peer heeds the first.
  */
 export function sendMra(core: CmCore, now: number, id: CmId, serviceTimeout: number, deferred: boolean): void {
-  const connection = core.expect(id, 'sendMra', 'req-rcvd', 'rep-rcvd');
+  const waiting = ['req-rcvd', 'mra-req-sent', 'rep-rcvd', 'mra-rep-sent', 'established'] as const;
+  const connection = core.expect(id, 'sendMra', ...waiting);
   checkRange('serviceTimeout', serviceTimeout, 0, 31);
+  if (connection.state === 'established') {
+    sendMraOfLap(core, connection, serviceTimeout, deferred);
+    return;
+  }
   const passive = connection.role === 'passive';
-  connection.answer = encodeMad(connection.transactionId, {
-    kind: 'MRA',
-    body: {
-      localCommId: id,
-      remoteCommId: connection.remoteCommId,
-      messageMraed: passive ? CmMessageRef.Req : CmMessageRef.Rep,
-      serviceTimeout,
-      privateData: NO_BYTES,
-    },
-  });
-  if (!deferred) core.answerAgain(connection);
+  const messageMraed = passive ? CmMessageRef.Req : CmMessageRef.Rep;
+  connection.answer = mraOf(connection, connection.transactionId, messageMraed, serviceTimeout);
+  if (!deferred) core.sendBytes(connection.local, connection.remote, connection.answer);
   connection.state = passive ? 'mra-req-sent' : 'mra-rep-sent';
   if (passive) {
     core.table.schedule(connection, now + core.requestLifetimeNs + core.serviceTimeoutNs(serviceTimeout));
   }
+}
+
+function sendMraOfLap(core: CmCore, connection: Connection, serviceTimeout: number, deferred: boolean): void {
+  const { lapSeen } = connection;
+  if (lapSeen === undefined || (connection.lap !== 'lap-rcvd' && connection.lap !== 'mra-lap-sent')) {
+    throw new RoceError('ERR_ROCE_STATE', `sendMra: nothing of connection ${connection.id} waits for an answer`);
+  }
+  lapSeen.answer = mraOf(connection, lapSeen.transactionId, CmMessageRef.Other, serviceTimeout);
+  if (!deferred) core.sendBytes(connection.local, connection.remote, lapSeen.answer);
+  connection.lap = 'mra-lap-sent';
+}
+
+function mraOf(connection: Connection, tid: bigint, messageMraed: number, serviceTimeout: number): Uint8Array {
+  return encodeMad(tid, {
+    kind: 'MRA',
+    body: {
+      localCommId: connection.id,
+      remoteCommId: connection.remoteCommId,
+      messageMraed,
+      serviceTimeout,
+      privateData: NO_BYTES,
+    },
+  });
 }
 
 /**

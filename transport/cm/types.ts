@@ -4,8 +4,9 @@
  * Owns: shapes only. Units are in the names or comments; a "code" is a 5-bit exponent that means 4.096 us * 2^code.
  */
 import type { IpAddress } from '../../packets/address.ts';
-import type { CmRep, CmReq, IpCmHeader } from '../../packets/cm/index.ts';
+import type { CmPath, CmRep, CmReq, CmTransportService, IpCmHeader } from '../../packets/cm/index.ts';
 import type { Random } from '../random.ts';
+import type { SidrEvent } from './sidr-types.ts';
 
 /** Names a connection for the application: its local communication id. Never 0, not reused while messages of it may live. */
 export type CmId = number;
@@ -15,7 +16,7 @@ export interface CmOptions {
   readonly random: Random;
   /** GUID of the channel adapter; peers tell restarted and running connections apart by it. */
   readonly caGuid: bigint;
-  /** Half-open connections at most, refused ones that still answer included. Default 128. */
+  /** Half-open connections at most, refused ones that still answer included, and lookups of datagram services at most. Default 1024. */
   readonly maxPending?: number;
   /** Outgoing MADs at most that wait for pollTransmit; more are dropped, as a full wire would. Default 1024. */
   readonly maxTransmits?: number;
@@ -37,6 +38,8 @@ export interface ConnectParameters {
   readonly remote: IpAddress;
   /** Source port in the IP CM header, when the service id is one of RDMA CM. */
   readonly localPort: number;
+  /** What the queue pair is [rc]. XRC: this one initiates; what only a target has is left out of the REQ, as ib_cm does. */
+  readonly service?: CmTransportService;
   readonly qpn: number;
   readonly startingPsn: number;
   /** MTU code, 1 (256) to 5 (4096). */
@@ -76,15 +79,34 @@ export interface AcceptParameters {
   readonly rnrRetryCount: number;
   readonly srq?: boolean;
   readonly flowControl?: boolean;
+  /**
+   * What became of the alternate path of the request: 0 loaded, 1 not supported, 2 refused. Default 1 when the request has
+   * one, 0 (as ib_cm sends it) when it has none.
+   */
+  readonly failoverAccepted?: 0 | 1 | 2;
   /** Up to 196 bytes. */
   readonly privateData?: Uint8Array;
 }
 
+/** An alternate path as this side sees it. */
+export interface AlternatePath {
+  readonly local: IpAddress;
+  readonly remote: IpAddress;
+  readonly flowLabel: number;
+  readonly trafficClass: number;
+  readonly hopLimit: number;
+  /** Code: local acknowledge timeout on this path. */
+  readonly ackTimeout: number;
+}
+
 export type CmEvent =
+  | SidrEvent
+  | AlternatePathEvent
   | {
       readonly type: 'connect-request';
       readonly id: CmId;
       readonly request: CmReq;
+      readonly service: CmTransportService;
       /** Present when the service id is one of RDMA CM. What it says is the peer's claim; `source` is where the packet came from. */
       readonly ipHeader: IpCmHeader | undefined;
       /** Behind the IP CM header, if there is one. */
@@ -96,6 +118,8 @@ export type CmEvent =
       readonly type: 'connect-response';
       readonly id: CmId;
       readonly rep: CmRep;
+      /** The peer's queue pair, wherever the REP has it. */
+      readonly remoteQpn: number;
       readonly privateData: Uint8Array;
       /** What this side may have outstanding: its own wish, cut to the peer's resources. */
       readonly initiatorDepth: number;
@@ -126,6 +150,25 @@ export type CmEvent =
     }
   /** TIMEWAIT is over: the id is gone, and the queue pair number may be used again. */
   | { readonly type: 'timewait-exit'; readonly id: CmId };
+
+/** The first asks to be answered by `answerAlternatePath`; the others end what `loadAlternatePath` began. */
+export type AlternatePathEvent =
+  | {
+      readonly type: 'alternate-path-request';
+      readonly id: CmId;
+      /** As the peer sees it: its "local" is our remote. */
+      readonly path: CmPath;
+      readonly privateData: Uint8Array;
+    }
+  | {
+      readonly type: 'alternate-path-response';
+      readonly id: CmId;
+      /** A `CmAprStatus`. */
+      readonly status: number;
+      readonly info: Uint8Array;
+      readonly privateData: Uint8Array;
+    }
+  | { readonly type: 'alternate-path-unanswered'; readonly id: CmId };
 
 /** RTU arrived; data arrived before it; or our own `ready` on the active side. */
 export type EstablishCause = 'rtu' | 'traffic' | 'ready';
@@ -176,8 +219,8 @@ export const CmInputStatus = {
   Refused: 15,
   TableFull: 16,
   BacklogFull: 17,
-  /** Known, but not served here: SIDR and alternate paths. */
-  Unsupported: 18,
+  /** Names a connection that exists, but another queue pair than it has. */
+  DuplicateCommId: 18,
 } as const;
 export type CmInputStatus = (typeof CmInputStatus)[keyof typeof CmInputStatus];
 
@@ -185,6 +228,13 @@ export type CmInputStatus = (typeof CmInputStatus)[keyof typeof CmInputStatus];
 export function cmInputStatusName(status: CmInputStatus): string {
   return STATUS_NAMES[status] ?? `status ${status}`;
 }
+
+/** What happens to a request that finds its listener's backlog full: nothing, so that the peer tries again (ib_cm), or a refusal. */
+export type WhenFull = 'drop' | 'reject';
+
+/** What rdma_cm uses: 4.3 s, 15 times. */
+export const DEFAULT_CM_RESPONSE_TIMEOUT = 20;
+export const DEFAULT_CM_RETRIES = 15;
 
 /** 4.096 us * 2^code, in ns. */
 export function codeToNs(code: number): number {

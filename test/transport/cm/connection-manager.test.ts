@@ -81,6 +81,9 @@ describe('the transmit queue', () => {
   });
 });
 
+const DATAGRAMS = 0x1000_0000_0000_0001n;
+const ALTERNATE = { local: US, remote: PEER, flowLabel: 1, trafficClass: 0, hopLimit: 64, ackTimeout: 14 };
+
 /** Ids that a hostile peer may know or guess. */
 const ids = fc.constantFrom(0, PEER_ID, PEER_ID + 1, 0x3333);
 const origin = fc.record({
@@ -117,7 +120,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('bytes' as const), bytes: fc.uint8Array({ maxLength: 300 }) }) },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('application' as const), choice: fc.nat(9) }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('application' as const), choice: fc.nat(14) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('wait' as const), ns: fc.integer({ min: 0, max: 8 * T }) }) },
 );
 
@@ -126,7 +129,8 @@ function aimed(message: CmMessage, localCommId: number, likeReal: boolean, reaso
   if (!likeReal) return message;
   if (message.kind === 'REQ')
     return { kind: 'REQ', body: reqBody({ localCommId, localQpn: 0x20 + (localCommId & 3) }) };
-  const body = { ...message.body, localCommId, localCaGuid: PEER_GUID, reason, remoteQpn: ACCEPT.qpn };
+  const more = { serviceId: DATAGRAMS, requestId: localCommId, messageMraed: localCommId & 3 };
+  const body = { ...message.body, ...more, localCommId, localCaGuid: PEER_GUID, reason, remoteQpn: ACCEPT.qpn };
   return { ...message, body } as CmMessage;
 }
 
@@ -144,6 +148,11 @@ function act(s: Script, known: number[], choice: number): void {
     () => void s.cm.notifyTraffic(s.now, ACCEPT.qpn),
     () => s.cm.accept(s.now, id, ACCEPT),
     () => s.cm.ready(s.now, id),
+    () => known.push(s.cm.resolve(s.now, { ...CONNECT, serviceId: DATAGRAMS })),
+    () => s.cm.answerSidr(s.now, id, { qpn: 77, qkey: 1 }),
+    () => s.cm.answerSidr(s.now, id, { status: 2 }),
+    () => s.cm.loadAlternatePath(s.now, id, ALTERNATE),
+    () => s.cm.answerAlternatePath(s.now, id, 0),
   ];
   try {
     calls[choice]?.();
@@ -159,6 +168,7 @@ describe('against anything a peer can send', () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const s = new Script({ maxPending: 3, requestLifetimeNs: 20 * T, caGuid: OUR_GUID });
         s.cm.listen(SERVICE, 2);
+        s.cm.listenSidr(DATAGRAMS, 2);
         const known: number[] = [];
         for (const one of steps) {
           if (one.do === 'bytes') s.receiveBytes(one.bytes);
@@ -174,6 +184,7 @@ describe('against anything a peer can send', () => {
           expect(s.sent().length).toBeLessThanOrEqual(40);
         }
         for (const id of known) s.cm.destroy(s.now, id);
+        for (const id of known) s.cm.cancelResolve(id);
         s.advance(200_000_000_000);
         expect(s.cm.size).toBe(0);
         expect(s.cm.pendingCount).toBe(0);

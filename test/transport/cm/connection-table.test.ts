@@ -8,6 +8,7 @@ const connection = (id: number) =>
   new Connection({
     id,
     role: 'passive',
+    service: 'rc',
     local: US,
     remote: PEER,
     transactionId: 1n,

@@ -132,7 +132,9 @@ describe('misuse', () => {
   it('of accept leaves the request as it was', () => {
     const s = new Script();
     const id = s.requested();
-    expect(() => s.cm.accept(s.now, id, { ...ACCEPT, privateData: new Uint8Array(197) })).toThrow('196 bytes, not 197');
+    expect(() => s.cm.accept(s.now, id, { ...ACCEPT, privateData: new Uint8Array(197) })).toThrow(
+      'REP has room for 196 bytes of private data, not 197',
+    );
     expect(() => s.cm.accept(s.now, id, { ...ACCEPT, qpn: 0 })).toThrow('qpn must be');
     expect(s.cm.state(id)).toBe('req-rcvd');
     s.cm.accept(s.now, id, { ...ACCEPT, privateData: new Uint8Array(196) });

@@ -63,6 +63,31 @@ describe('a listening connection manager', () => {
     expect(s.eventTypes()).toEqual(['established']);
   });
 
+  it('refuses a request that gives a known id to another queue pair with reason 30, and keeps what it has', () => {
+    const states: readonly (readonly [string, (s: Script) => number])[] = [
+      ['req-rcvd', (s) => s.requested()],
+      ['rep-sent', (s) => s.accepted()],
+      ['established', (s) => s.established()],
+    ];
+    for (const [state, prepare] of states) {
+      const s = new Script();
+      const id = prepare(s);
+      expect(s.receive(req({ localQpn: 0x99 }))).toBe('DuplicateCommId');
+      expect(s.sentOne('REJ').body).toMatchObject({ localCommId: 0, remoteCommId: PEER_ID, reason: 30 });
+      expect(s.receive(req({ localQpn: 0x99 }), 1n, { source: STRANGER })).toBe('ForeignAddress');
+      expect([s.sentKinds(), s.eventTypes(), s.cm.state(id)]).toEqual([[], [], state]);
+    }
+  });
+
+  it('takes a request that comes with the id of a refused one and another queue pair for the next attempt', () => {
+    const s = new Script();
+    s.cm.reject(s.now, s.requested());
+    expect(s.sentKinds()).toEqual(['REJ 28']);
+    expect(s.receive(req({ localQpn: 0x99 }))).toBe('Ok');
+    expect(s.event('connect-request').request.localQpn).toBe(0x99);
+    expect([s.cm.size, s.cm.pendingCount]).toEqual([1, 1]);
+  });
+
   it('answers a repeated request with the same MRA (CM-03)', () => {
     const s = new Script();
     const id = s.requested();
@@ -86,6 +111,17 @@ describe('a listening connection manager', () => {
     s.sent();
     expect(s.receive(s.rep(id))).toBe('Duplicate');
     expect(s.sentKinds()).toEqual([]);
+  });
+
+  it('can say again how long it takes, a deferred MRA at once included', () => {
+    const s = new Script();
+    const id = s.requested();
+    s.cm.sendMra(s.now, id, 24, true);
+    s.cm.sendMra(s.now, id, 18);
+    expect(s.sentOne('MRA').body.serviceTimeout).toBe(18);
+    expect(s.receive(req())).toBe('Duplicate');
+    expect(s.sentOne('MRA').body.serviceTimeout).toBe(18);
+    expect(s.cm.state(id)).toBe('mra-req-sent');
   });
 
   it('sends a deferred MRA only when the request is repeated, as rdma_cm does', () => {
@@ -192,12 +228,13 @@ describe('a listening connection manager', () => {
     expect(s.cm.size).toBe(0);
   });
 
-  it('rejects what is not RC with 9, no MTU with 26, a management queue pair with 5, no IP CM header with 28', () => {
+  it('rejects datagrams and services without a name with 9, no MTU with 26, a management queue pair with 5, no IP CM header with 28', () => {
     const s = new Script();
     s.cm.listen(SERVICE, 8);
     const cases: readonly (readonly [Partial<CmReq>, string])[] = [
-      [{ transportServiceType: 1 }, 'REJ 9'],
-      [{ transportServiceType: 3, extendedTransportType: 1 }, 'REJ 9'],
+      [{ transportServiceType: 2 }, 'REJ 9'],
+      [{ transportServiceType: 3, extendedTransportType: 0 }, 'REJ 9'],
+      [{ transportServiceType: 3, extendedTransportType: 2 }, 'REJ 9'],
       [{ pathMtu: 0 }, 'REJ 26'],
       [{ pathMtu: 6 }, 'REJ 26'],
       [{ localQpn: 1 }, 'REJ 5'],
@@ -263,6 +300,17 @@ describe('the half-open table (CM-26, SEC-14)', () => {
     expect(s.receive(req({ localCommId: 200, localQpn: 200 }))).toBe('Ok');
     expect(s.receive(req({ localCommId: 201, localQpn: 201 }))).toBe('Ok');
     expect(s.receive(req({ localCommId: 202, localQpn: 202 }))).toBe('BacklogFull');
+  });
+
+  it('says reason 3 when the backlog is full and the listener wants its callers to know', () => {
+    const s = new Script();
+    s.cm.listen(SERVICE, 1, { whenFull: 'reject' });
+    expect(s.receive(req({ localCommId: 1, localQpn: 11 }))).toBe('Ok');
+    expect(s.receive(req({ localCommId: 2, localQpn: 12 }), 0x99n)).toBe('BacklogFull');
+    const rej = s.sentOne('REJ');
+    expect(rej.transactionId).toBe(0x99n);
+    expect(rej.body).toMatchObject({ localCommId: 0, remoteCommId: 2, messageRejected: 0, reason: 3 });
+    expect(s.cm.size).toBe(1);
   });
 
   it('stays within maxPending under a flood, expires old entries, and serves the next caller', () => {

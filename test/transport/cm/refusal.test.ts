@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CmRejReason, cmRejReasonName } from '../../../packets/cm/index.ts';
 import { codeToNs } from '../../../transport/cm/index.ts';
 import { NONE, OUR_GUID, PEER_GUID, PEER_ID, PEER_TID, reqBody, Script, STRANGER, T } from './harness.ts';
 
@@ -78,6 +79,17 @@ describe('being rejected', () => {
     expect(event.privateData[0]).toBe(9);
     expect(s.cm.size).toBe(0);
     expect(s.cm.pollTimeout()).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it.each(Object.entries(CmRejReason))('for reason %s is reported as reason %i', (name, reason) => {
+    const s = new Script();
+    const id = s.connecting();
+    const info = Uint8Array.of(0xa1, 0xa2);
+    expect(s.receive(s.rej(id, { localCommId: 0, messageRejected: 0, reason, infoLength: 2, info }))).toBe('Ok');
+    const event = s.event('rejected');
+    expect([cmRejReasonName(event.reason), [...event.info]]).toEqual([name, [0xa1, 0xa2]]);
+    // Old packets of a stale connection may be about; of all others nothing is left.
+    expect(s.cm.state(id)).toBe(reason === CmRejReason.StaleConnection ? 'timewait' : undefined);
   });
 
   it('does not believe the information length', () => {
