@@ -26,6 +26,16 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./rping/main.ts')).rpingCommand(),
   },
   {
+    name: 'rstream',
+    description: 'streams over RDMA both ways, timed; speaks to rstream of rdmacm-utils',
+    load: async () => (await import('./rsockets/main.ts')).rstreamCommand(),
+  },
+  {
+    name: 'riostream',
+    description: 'RDMA writes into mapped buffers both ways, timed; speaks to riostream of rdmacm-utils',
+    load: async () => (await import('./rsockets/main.ts')).riostreamCommand(),
+  },
+  {
     name: 'dump',
     description: 'print the frames of a capture file (pcap or pcapng) or of a wire, RoCEv2 in full',
     load: async () => (await import('./dump/index.ts')).dumpCommand(),

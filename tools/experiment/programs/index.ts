@@ -4,6 +4,7 @@ import { badReader } from './bad-reader.ts';
 import { deafServer } from './deaf-server.ts';
 import { lateReceiver } from './late-receiver.ts';
 import type { Program } from './program.ts';
+import { rsocketPrograms } from './rsockets.ts';
 import { rdmaClient, rdmaServer, rping, ucmatose } from './stock.ts';
 import { twoSends } from './two-sends.ts';
 
@@ -19,6 +20,7 @@ export const PROGRAMS: readonly Program[] = [
   twoSends,
   deafServer,
   lateReceiver,
+  ...rsocketPrograms,
 ];
 
 export function findProgram(wanted: string): Program | undefined {

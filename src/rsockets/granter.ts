@@ -1,0 +1,53 @@
+/**
+ * Tells the peer of credits and of buffers that are free again, as soon as enough are and a control message may leave
+ * (rdma:rsocket.c#rs_update_credits, #rs_send_credits). Owns the place in the peer's list that is written next.
+ */
+import type { Endpoint } from './endpoint.ts';
+import { type ConnData, RsOp, rsMessage, SGE_BYTES, writeSge } from './protocol.ts';
+import type { ReceiveWindow } from './receive-window.ts';
+import type { SendWindow } from './send-window.ts';
+
+export class Granter {
+  readonly #endpoint: Endpoint;
+  readonly #send: SendWindow;
+  readonly #receive: ReceiveWindow;
+  readonly #peer: ConnData;
+  /** The peer's first entry it has filled itself, from what we said when we connected. */
+  #entry = 1;
+
+  constructor(endpoint: Endpoint, send: SendWindow, receive: ReceiveWindow, peer: ConnData) {
+    this.#endpoint = endpoint;
+    this.#send = send;
+    this.#receive = receive;
+    this.#peer = peer;
+  }
+
+  give(): void {
+    const { messageSend } = this.#endpoint.settings;
+    while (this.#receive.owes && this.#send.controlsFree(messageSend ? 2 : 1)) {
+      const { credits, halfAt } = this.#receive.grant();
+      const message = rsMessage(RsOp.Sgl, credits);
+      this.#send.controls++;
+      if (halfAt < 0) this.#endpoint.postMessage(message);
+      else {
+        if (messageSend) this.#send.controls++;
+        this.#postHalf(message, halfAt);
+      }
+    }
+  }
+
+  #postHalf(message: number, halfAt: number): void {
+    const { receiveRegion, settings } = this.#endpoint;
+    const { targetSgl, bigEndian } = this.#peer;
+    const bytes = new Uint8Array(SGE_BYTES);
+    const half = {
+      addr: receiveRegion.iova + BigInt(halfAt),
+      key: receiveRegion.rkey,
+      length: settings.receiveBuffer / 2,
+    };
+    writeSge(new DataView(bytes.buffer), 0, half, !bigEndian);
+    const entry = { addr: targetSgl.addr + BigInt(this.#entry * SGE_BYTES), key: targetSgl.key };
+    this.#entry = (this.#entry + 1) % targetSgl.length;
+    this.#endpoint.postWriteMessage(message, this.#endpoint.controlSource(bytes), entry);
+  }
+}

@@ -1,0 +1,9 @@
+/**
+ * rsockets: streams of bytes over RDMA, as rsocket(7) of librdmacm speaks them. Works with every `RdmaDevice`, in a browser
+ * too.
+ */
+export type { RSocketConnectOptions } from './connect.ts';
+export type { IoMapping } from './iomaps.ts';
+export { RListener, type RListenOptions } from './listener.ts';
+export type { RSocketOptions, RSocketSettings } from './options.ts';
+export { RSocket, type ShutdownHow } from './rsocket.ts';

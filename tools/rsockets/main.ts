@@ -1,0 +1,27 @@
+/** `roce rstream`, `roce riostream`, `roce rcopy`: the command lines of the tools of rsockets, plus the options that open a device. */
+import type { Command } from 'commander';
+import { addLinkOptions, exitWith, type LinkFlags, withDevice } from '../options.ts';
+import type { RpingOutput } from '../rping/session.ts';
+import { riostreamOptions, riostreamRun } from './riostream.ts';
+import { rstreamOptions, rstreamRun, type ToolRun } from './rstream.ts';
+import type { StreamFlags } from './stream-flags.ts';
+
+export function rstreamCommand(): Command {
+  return onLink<StreamFlags>(rstreamOptions(), rstreamRun);
+}
+
+export function riostreamCommand(): Command {
+  return onLink<StreamFlags>(riostreamOptions(), riostreamRun);
+}
+
+function onLink<Flags>(command: Command, toolRun: (flags: Flags, words: readonly string[]) => ToolRun): Command {
+  return addLinkOptions(command).action(async () => {
+    const run = toolRun(command.opts<never>(), command.args);
+    exitWith(await withDevice(command.opts<LinkFlags>(), (device, signal) => run(device, terminal, signal)));
+  });
+}
+
+const terminal: RpingOutput = {
+  line: (text) => process.stdout.write(`${text}\n`),
+  complaint: (text) => process.stderr.write(`${text}\n`),
+};
