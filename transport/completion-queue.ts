@@ -1,38 +1,51 @@
 /**
  * Completion queue: where finished work waits for the application. Bounded; entries are reused. An overflow loses nothing
- * silently: the queue is marked overrun, as verbs do with an asynchronous CQ error.
+ * silently: the queue is marked overrun for good, which verbs tell as an asynchronous CQ error, and keeps what had fitted.
+ * Resizing and arming: ibv_resize_cq(3), ibv_req_notify_cq(3).
  */
 import { RoceError } from '../packets/errors.ts';
 import { Pool, Ring } from './ring.ts';
 import { type WcStatus, WorkCompletion } from './work.ts';
 
-const NOT_ARMED = 0;
-const ARMED_SOLICITED = 1;
-const ARMED_ANY = 2;
+/** What a completion queue is armed for, and what has come of it: one-shot, each by itself. */
+export const Notification = { None: 0, Solicited: 1, Any: 2 } as const;
+const BOTH = Notification.Solicited | Notification.Any;
 
 const ENTRIES = new Pool(() => new WorkCompletion());
 
 export class CompletionQueue {
-  readonly capacity: number;
   /** Set when a completion found no room; the queue then takes no more, and its queue pairs are to be torn down. */
   overrun = false;
   /** Queue pairs that complete into this queue. */
   users = 0;
   readonly #ring: Ring<WorkCompletion>;
   readonly #notified: CompletionQueue[];
-  #armed = NOT_ARMED;
+  /** Bit sets of `Notification`: asked for, and come since the last look. */
+  #armed: number = Notification.None;
+  #fired: number = Notification.None;
 
-  /** `notified` is the list this queue adds itself to when it was armed and a completion arrives. */
+  /** `notified` is the list this queue adds itself to when it was armed and a completion arrives, and when it overruns. */
   constructor(capacity: number, notified: CompletionQueue[]) {
-    if (!Number.isInteger(capacity) || capacity < 1)
-      throw new RoceError('ERR_ROCE_ARGUMENT', 'a completion queue has room for at least one entry');
-    this.capacity = capacity;
+    checkCapacity(capacity);
     this.#ring = new Ring(capacity, ENTRIES);
     this.#notified = notified;
   }
 
+  /** Completions there is room for. */
+  get capacity(): number {
+    return this.#ring.capacity;
+  }
+
   get length(): number {
     return this.#ring.length;
+  }
+
+  /** Changes the room (ibv_resize_cq). Throws ERR_ROCE_ARGUMENT for less than the queue holds, or less than one. */
+  resize(capacity: number): void {
+    checkCapacity(capacity);
+    if (capacity < this.length)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `the completion queue holds ${this.length} entries, not ${capacity}`);
+    this.#ring.resize(capacity);
   }
 
   /** Moves the oldest completion into `into`; false when there is none. */
@@ -51,9 +64,19 @@ export class CompletionQueue {
     return true;
   }
 
-  /** One-shot request to be notified of the next completion, or of the next solicited or failed one (ibv_req_notify_cq). */
+  /**
+   * One-shot request to be notified of the next completion, or of the next solicited or failed one (ibv_req_notify_cq).
+   * Neither weakens the other.
+   */
   arm(solicitedOnly: boolean): void {
-    this.#armed = solicitedOnly ? Math.max(this.#armed, ARMED_SOLICITED) : ARMED_ANY;
+    this.#armed |= solicitedOnly ? Notification.Solicited : Notification.Any;
+  }
+
+  /** The notifications, a bit set of `Notification`, that have come since the last call. */
+  takeNotifications(): number {
+    const fired = this.#fired;
+    this.#fired = Notification.None;
+    return fired;
   }
 
   /**
@@ -62,7 +85,7 @@ export class CompletionQueue {
    */
   push(qpn: number, wrId: number, status: WcStatus, opcode: number, byteLen: number): WorkCompletion | undefined {
     if (this.overrun || this.#ring.full) {
-      this.overrun = true;
+      this.#overflow();
       return undefined;
     }
     const wc = this.#ring.push();
@@ -72,9 +95,22 @@ export class CompletionQueue {
 
   /** The entry is complete: notifies whoever armed the queue for it. */
   pushed(wc: WorkCompletion): void {
-    if (this.#armed === NOT_ARMED) return;
-    if (this.#armed === ARMED_SOLICITED && !wc.solicited && wc.status === 0) return;
-    this.#armed = NOT_ARMED;
+    if (this.#armed === Notification.None) return;
+    const fired = this.#armed & (wc.solicited || wc.status !== 0 ? BOTH : Notification.Any);
+    if (fired === Notification.None) return;
+    this.#armed &= ~fired;
+    this.#fired |= fired;
     this.#notified.push(this);
   }
+
+  #overflow(): void {
+    if (this.overrun) return;
+    this.overrun = true;
+    this.#notified.push(this);
+  }
+}
+
+function checkCapacity(capacity: number): void {
+  if (!Number.isInteger(capacity) || capacity < 1)
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'a completion queue has room for at least one entry');
 }

@@ -9,6 +9,7 @@ import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { KeyTable, ProtectionDomain } from './memory.ts';
 import { type QpType, serviceOf } from './qp-type.ts';
+import type { SharedReceiveQueue } from './srq.ts';
 
 /** The way to the peer: the constant part of every packet, and the two addresses every packet of the peer must carry. */
 export interface QpPath {
@@ -23,6 +24,8 @@ export interface QpIdentity {
   readonly keys: KeyTable;
   readonly sendCq: CompletionQueue;
   readonly recvCq: CompletionQueue;
+  /** Where receives come from; absent: from a queue of its own. */
+  readonly srq?: SharedReceiveQueue;
 }
 
 export class QpConfig {

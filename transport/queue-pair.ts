@@ -27,7 +27,7 @@ export interface QpCapabilities {
 }
 
 /** Asynchronous events of a queue pair, names after ibv_event_type. */
-export type QpEvent = 'comm-est' | 'sq-drained' | 'qp-req-err' | 'qp-access-err';
+export type QpEvent = 'comm-est' | 'sq-drained' | 'qp-req-err' | 'qp-access-err' | 'qp-fatal' | 'last-wqe-reached';
 
 /** What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its CM. */
 export type QpSignal = QpEvent | 'first-request';
@@ -47,13 +47,15 @@ export abstract class QueuePair {
   /** Absent until the first event: most queue pairs never have one. */
   #events: QpSignal[] | undefined = undefined;
   #established = false;
+  /** In ERROR, with a shared receive queue: no receive of this queue pair will complete any more, and that was told. */
+  #lastWqeReached = false;
 
   constructor(type: QpType, identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
     this.qpn = identity.qpn;
     this.config = new QpConfig(type, identity);
     this.counters = counters;
     this.sendQueue = new SendQueue(capabilities.maxSendWr, capabilities);
-    this.recvQueue = new RecvQueue(capabilities.maxRecvWr, capabilities.maxSge);
+    this.recvQueue = identity.srq ?? new RecvQueue(capabilities.maxRecvWr, capabilities.maxSge, identity.pd);
   }
 
   get type(): QpType {
@@ -69,9 +71,9 @@ export abstract class QueuePair {
     return this.sendQueue.length;
   }
 
-  /** Receive work requests posted and not yet taken by a message. */
+  /** Receive work requests posted here and not yet taken by a message; those of a shared receive queue are nobody's yet. */
   get receivesPosted(): number {
-    return this.recvQueue.length;
+    return this.recvQueue.shared ? 0 : this.recvQueue.length;
   }
 
   // What the application asks for.
@@ -99,7 +101,10 @@ export abstract class QueuePair {
     if (rights.flush) this.flush(WcStatus.WrFlushErr);
   }
 
+  /** Posts a receive work request. Throws ERR_ROCE_ARGUMENT where receives come from a shared queue. */
   postRecv(wr: RecvWr): void {
+    if (this.recvQueue.shared)
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'receives of this queue pair are posted to its shared receive queue');
     const rights = rightsOf(this.current);
     if (!rights.postRecv)
       throw new RoceError('ERR_ROCE_STATE', `cannot post a receive in state ${QP_STATE_NAMES[this.current]}`);
@@ -108,6 +113,13 @@ export abstract class QueuePair {
   }
 
   // What the device asks for.
+
+  /** Something failed that is not this queue pair's doing, a completion queue for one: to ERROR, without a word to the peer. */
+  fail(): void {
+    if (this.current === QpState.Error || this.current === QpState.Reset) return;
+    this.note('qp-fatal');
+    this.enterError(WcStatus.WrFlushErr);
+  }
 
   /** Takes a packet that parsed well and whose ICRC is right. */
   abstract handleFrame(now: number, frame: Frame): void;
@@ -193,7 +205,11 @@ export abstract class QueuePair {
   /** Completes all that is posted: the oldest send with `firstStatus`, the rest as flushed. */
   protected flush(firstStatus: WcStatus): void {
     this.flushSends(firstStatus);
-    this.#flushReceives();
+    if (!this.recvQueue.shared) this.#flushReceives();
+    else if (!this.#lastWqeReached) {
+      this.#lastWqeReached = true;
+      this.note('last-wqe-reached');
+    }
   }
 
   protected flushSends(firstStatus: WcStatus): void {
@@ -228,10 +244,11 @@ export abstract class QueuePair {
 
   #reset(): void {
     this.sendQueue.clear();
-    this.recvQueue.clear();
+    if (!this.recvQueue.shared) this.recvQueue.clear();
     this.forget();
     this.#events = undefined;
     this.#established = false;
+    this.#lastWqeReached = false;
     this.config.path = undefined;
   }
 

@@ -126,6 +126,9 @@ export class RcQueuePair extends QueuePair {
       case Reception.Refused:
         this.#refused();
         break;
+      case Reception.Overrun:
+        this.fail();
+        break;
       default:
     }
   }
@@ -154,6 +157,7 @@ export class RcQueuePair extends QueuePair {
     const requester = this.#requester;
     if (outcome === Outcome.Ignore) return;
     if (completer.ackedTo > completer.una) this.#advance(now);
+    if (this.current === QpState.Error) return;
     if (outcome === Outcome.Retry) {
       completer.wentBack();
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
@@ -179,6 +183,10 @@ export class RcQueuePair extends QueuePair {
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
       entry.segments.release();
       queue.shift();
+    }
+    if (this.config.sendCq.overrun) {
+      this.fail();
+      return;
     }
     this.#completer.advance(now, una, una < this.#requester.sentPsn, this.config);
     if (this.#requester.psn < una) this.#requester.seek(queue, una, this.config.mtu);

@@ -1,11 +1,14 @@
 /**
  * The receive a responder has taken for the message in progress: which buffer, how much of it is filled, and how it completes.
- * At most one is held at a time; where it was taken from (a receive queue, later a shared one) does not matter here.
+ * At most one is held at a time. The queue it was taken from, the queue pair's own or a shared one, says whose memory it
+ * names and, with XRC, where it completes.
  */
 import type { Frame } from '../packets/frame.ts';
 import { iethRkey } from '../packets/ieth.ts';
 import { immDt } from '../packets/imm-dt.ts';
 import { IETH_AT, IMM_AT, OpFlag } from '../packets/opcode.ts';
+import type { CompletionQueue } from './completion-queue.ts';
+import type { ProtectionDomain } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
 import { RecvEntry, type RecvQueue } from './recv-queue.ts';
 import { Verdict } from './verdict.ts';
@@ -16,6 +19,14 @@ export class ReceiveSlot {
   #placed = 0;
   #entry = new RecvEntry();
   #held = false;
+  #pd: ProtectionDomain | undefined = undefined;
+  /** Of the queue it was taken from, where that has one. */
+  #cq: CompletionQueue | undefined = undefined;
+
+  /** Whether a message has taken a receive and not finished. */
+  get held(): boolean {
+    return this.#held;
+  }
 
   /** Takes the oldest buffer of `queue`; false when there is none. */
   take(queue: RecvQueue): boolean {
@@ -24,14 +35,17 @@ export class ReceiveSlot {
     this.#entry = taken;
     this.#held = true;
     this.#placed = 0;
+    this.#pd = queue.pd;
+    this.#cq = queue.cq;
     return true;
   }
 
   /** Whether `length` more bytes may be placed. */
-  check(length: number, config: QpConfig): Verdict {
+  check(length: number): Verdict {
     const { segments } = this.#entry;
     if (length > segments.length - this.#placed) return Verdict.BufferTooSmall;
-    return length > 0 && !segments.accessible(config.pd, true) ? Verdict.BufferFault : Verdict.Accept;
+    if (length === 0) return Verdict.Accept;
+    return this.#pd !== undefined && segments.accessible(this.#pd, true) ? Verdict.Accept : Verdict.BufferFault;
   }
 
   /** Places the payload of a SEND behind what is there. */
@@ -42,28 +56,31 @@ export class ReceiveSlot {
 
   /**
    * The last packet of a SEND, or of a WRITE with immediate that wrote `written` bytes elsewhere: completes the buffer with
-   * what that packet carries.
+   * what that packet carries. False when the completion found no room.
    */
-  finish(frame: Frame, written: number, config: QpConfig): void {
+  finish(frame: Frame, written: number, config: QpConfig): boolean {
     const { flags } = frame;
     this.#held = false;
     const write = (flags & OpFlag.Write) !== 0;
     const opcode = write ? WcOpcode.RecvRdmaWithImm : WcOpcode.Recv;
     const byteLen = write ? written : this.#placed;
-    const wc = config.recvCq.push(config.qpn, this.#entry.wrId, WcStatus.Success, opcode, byteLen);
-    if (wc === undefined) return;
+    const cq = this.#cq ?? config.recvCq;
+    const wc = cq.push(config.qpn, this.#entry.wrId, WcStatus.Success, opcode, byteLen);
+    if (wc === undefined) return false;
     wc.solicited = frame.solicited !== 0;
     if ((flags & OpFlag.Imm) !== 0) wc.immData = immDt(frame.view, frame.bthOffset + (IMM_AT[frame.opcode] as number));
     if ((flags & OpFlag.Invalidate) !== 0) wc.invalidatedRkey = invalidatedKey(frame);
-    config.recvCq.pushed(wc);
+    cq.pushed(wc);
+    return true;
   }
 
   /** The message will not be finished: the buffer, if one is held, completes with `status`. */
   abandon(status: WcStatus, config: QpConfig): void {
     if (!this.#held) return;
     this.#held = false;
-    const wc = config.recvCq.push(config.qpn, this.#entry.wrId, status, WcOpcode.Recv, this.#placed);
-    if (wc !== undefined) config.recvCq.pushed(wc);
+    const cq = this.#cq ?? config.recvCq;
+    const wc = cq.push(config.qpn, this.#entry.wrId, status, WcOpcode.Recv, this.#placed);
+    if (wc !== undefined) cq.pushed(wc);
   }
 
   /** Forgets the buffer without a completion. */

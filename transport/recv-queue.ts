@@ -1,8 +1,11 @@
 /**
  * The receive queue: buffers waiting for the peer's SENDs, taken strictly in order. The responder takes a buffer out and
- * owns it until its completion, so that a shared receive queue can stand in for this class.
+ * owns it until its completion, so that a shared receive queue (srq.ts) can stand in for this class. A queue says in which
+ * protection domain its buffers lie and where they complete, for both may be others than the queue pair's.
  */
 import { RoceError } from '../packets/errors.ts';
+import type { CompletionQueue } from './completion-queue.ts';
+import type { ProtectionDomain } from './memory.ts';
 import { Pool, Ring } from './ring.ts';
 import { checkSges, SegmentList } from './segments.ts';
 import type { RecvWr } from './work.ts';
@@ -15,39 +18,50 @@ export class RecvEntry {
 const ENTRIES = new Pool(() => new RecvEntry());
 
 export class RecvQueue {
-  readonly #ring: Ring<RecvEntry>;
-  readonly #maxSge: number;
+  /** The domain that the memory of the buffers belongs to. */
+  readonly pd: ProtectionDomain;
+  /** Where buffers complete that were taken out; undefined when that is the queue pair's affair. */
+  readonly cq: CompletionQueue | undefined;
+  readonly maxSge: number;
+  protected readonly ring: Ring<RecvEntry>;
 
-  constructor(capacity: number, maxSge: number) {
-    this.#ring = new Ring(capacity, ENTRIES);
-    this.#maxSge = maxSge;
+  constructor(capacity: number, maxSge: number, pd: ProtectionDomain, cq?: CompletionQueue) {
+    this.ring = new Ring(capacity, ENTRIES);
+    this.maxSge = maxSge;
+    this.pd = pd;
+    this.cq = cq;
   }
 
   get length(): number {
-    return this.#ring.length;
+    return this.ring.length;
+  }
+
+  /** Whether queue pairs share it. */
+  get shared(): boolean {
+    return false;
   }
 
   /** Copies a work request into the queue; throws before anything is changed. */
   post(wr: RecvWr): void {
-    checkSges(wr.sges, this.#maxSge);
-    if (this.#ring.full) {
-      throw new RoceError('ERR_ROCE_QUEUE_FULL', `all ${this.#ring.capacity} receive work requests are outstanding`);
+    checkSges(wr.sges, this.maxSge);
+    if (this.ring.full) {
+      throw new RoceError('ERR_ROCE_QUEUE_FULL', `all ${this.ring.capacity} receive work requests are outstanding`);
     }
-    const entry = this.#ring.push();
+    const entry = this.ring.push();
     entry.wrId = wr.wrId;
     entry.segments.assign(wr.sges ?? []);
   }
 
   /** The oldest buffer in exchange for a spent entry, or undefined when no receive is posted. */
   take(spent: RecvEntry): RecvEntry | undefined {
-    if (this.#ring.length === 0) return undefined;
+    if (this.ring.length === 0) return undefined;
     spent.segments.release();
-    return this.#ring.exchange(spent);
+    return this.ring.exchange(spent);
   }
 
   /** Forgets all buffers, and the memory they named. */
   clear(): void {
-    const ring = this.#ring;
+    const { ring } = this;
     for (let position = ring.head; position < ring.tail; position++) ring.at(position).segments.release();
     ring.clear();
   }

@@ -26,7 +26,16 @@ import type { WcStatus } from './work.ts';
 import { RemoteTarget, WriteSlot } from './write-slot.ts';
 
 /** What became of a request. */
-export const Reception = { Executed: 0, Duplicate: 1, OutOfSequence: 2, Dropped: 3, NotReady: 4, Refused: 5 } as const;
+export const Reception = {
+  Executed: 0,
+  Duplicate: 1,
+  OutOfSequence: 2,
+  Dropped: 3,
+  NotReady: 4,
+  Refused: 5,
+  /** Executed, but its completion found no room: nothing is owed. */
+  Overrun: 6,
+} as const;
 export type Reception = (typeof Reception)[keyof typeof Reception];
 
 /** While so many replies wait, requests are dropped as if the network had lost them: more than any honest peer can cause. */
@@ -72,8 +81,7 @@ export class Responder {
     this.#nakked = false;
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, config);
-    this.#execute(frame, config);
-    return Reception.Executed;
+    return this.#execute(frame, config) ? Reception.Executed : Reception.Overrun;
   }
 
   /** A reserved opcode of our service: refused at the expected PSN, else treated as any packet out of order. */
@@ -179,7 +187,7 @@ export class Responder {
   }
 
   #checkSend(frame: Frame, config: QpConfig): Verdict {
-    const verdict = this.#slot.check(frame.payloadLength, config);
+    const verdict = this.#slot.check(frame.payloadLength);
     if (verdict !== Verdict.Accept || (frame.flags & OpFlag.Invalidate) === 0) return verdict;
     const region = config.keys.find(invalidatedKey(frame), config.pd, 0);
     return region?.remoteInvalidate === true ? Verdict.Accept : Verdict.BadInvalidate;
@@ -200,24 +208,27 @@ export class Responder {
     return this.#target.open(atomicRkey(frame.view, at), hi, lo, 8, Access.RemoteAtomic, config);
   }
 
-  // Execution: nothing below can fail.
+  // Execution: nothing below can fail, but a completion may find no room: then the answer is false, and nothing is owed.
 
-  #execute(frame: Frame, config: QpConfig): void {
+  #execute(frame: Frame, config: QpConfig): boolean {
     const { flags } = frame;
+    if ((flags & (OpFlag.Read | OpFlag.Atomic)) === 0) return this.#executeData(frame, config);
     if ((flags & OpFlag.Read) !== 0) this.#executeRead(frame, config);
-    else if ((flags & OpFlag.Atomic) !== 0) this.#executeAtomic(frame, config);
-    else this.#executeData(frame, config);
+    else this.#executeAtomic(frame, config);
+    return true;
   }
 
-  #executeData(frame: Frame, config: QpConfig): void {
+  #executeData(frame: Frame, config: QpConfig): boolean {
     const { flags } = frame;
     if ((flags & OpFlag.Write) !== 0) this.#write.place(frame);
     else this.#slot.place(frame);
     this.#newestAck = this.expected;
     this.expected += 1;
-    if ((flags & (OpFlag.Last | OpFlag.Only)) !== 0) this.#finish(frame, config);
-    else this.#open = (flags & OpFlag.Write) !== 0 ? OpenMessage.Write : OpenMessage.Send;
+    if ((flags & (OpFlag.Last | OpFlag.Only)) === 0)
+      this.#open = (flags & OpFlag.Write) !== 0 ? OpenMessage.Write : OpenMessage.Send;
+    else if (!this.#finish(frame, config)) return false;
     if (frame.ackReq !== 0) this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
+    return true;
   }
 
   #executeRead(frame: Frame, config: QpConfig): void {
@@ -251,12 +262,14 @@ export class Responder {
   }
 
   /** The last packet of a SEND or WRITE has been placed. */
-  #finish(frame: Frame, config: QpConfig): void {
+  #finish(frame: Frame, config: QpConfig): boolean {
     this.#countMessage();
     if ((frame.flags & OpFlag.Invalidate) !== 0) invalidate(frame, config);
     // A plain WRITE involves no receive; with thousands of queue pairs, not looking saves a cache miss.
-    if ((frame.flags & (OpFlag.Send | OpFlag.Imm)) !== 0) this.#slot.finish(frame, this.#write.length, config);
+    const receives = (frame.flags & (OpFlag.Send | OpFlag.Imm)) !== 0;
+    const fitted = !receives || this.#slot.finish(frame, this.#write.length, config);
     this.#closeMessage();
+    return fitted;
   }
 
   #closeMessage(): void {

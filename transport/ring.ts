@@ -35,14 +35,19 @@ export class Ring<T> {
   head = 0;
   /** Position after the newest entry. */
   tail = 0;
-  readonly capacity: number;
   readonly #pool: Pool<T>;
+  #capacity: number;
   #slots: (T | undefined)[] = [];
   #mask = -1;
 
   constructor(capacity: number, pool: Pool<T>) {
-    this.capacity = capacity;
+    this.#capacity = capacity;
     this.#pool = pool;
+  }
+
+  /** Entries there is room for. */
+  get capacity(): number {
+    return this.#capacity;
   }
 
   get length(): number {
@@ -50,7 +55,13 @@ export class Ring<T> {
   }
 
   get full(): boolean {
-    return this.tail - this.head >= this.capacity;
+    return this.tail - this.head >= this.#capacity;
+  }
+
+  /** Makes room for so many entries; those that are in it stay, so there must not be more. */
+  resize(capacity: number): void {
+    invariant(capacity >= this.length, 'a ring keeps what it holds when it is resized');
+    this.#capacity = capacity;
   }
 
   /** The entry at `position`, which must lie in [head, tail). */

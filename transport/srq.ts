@@ -1,0 +1,122 @@
+/**
+ * Shared receive queue: one queue of buffers from which many queue pairs take, each the oldest there is. It tells once when
+ * it runs low, and can be resized. It never knows who takes; what a queue pair has taken is that queue pair's (receive-slot.ts).
+ * Rules: ibv_create_srq(3), ibv_modify_srq(3); rxe:rxe_srq.c#rxe_srq_chk_attr, rxe:rxe_resp.c#get_srq_wqe.
+ */
+import { RoceError } from '../packets/errors.ts';
+import type { CompletionQueue } from './completion-queue.ts';
+import type { ProtectionDomain } from './memory.ts';
+import { type RecvEntry, RecvQueue } from './recv-queue.ts';
+import type { RecvWr } from './work.ts';
+import type { XrcDomain } from './xrc-domain.ts';
+
+/** Asynchronous events of a shared receive queue, names after ibv_event_type. */
+export type SrqEvent = 'srq-limit-reached' | 'srq-err';
+
+/** What may be changed later (ibv_srq_attr). */
+export interface SrqAttributes {
+  /** Receives there is room for. */
+  readonly maxWr?: number;
+  /** Tells when fewer receives than this are left, once; 0 for never. At most `maxWr`. */
+  readonly limit?: number;
+}
+
+export interface SrqIdentity {
+  /** 24 bits; what XRC packets name. */
+  readonly srqn: number;
+  readonly pd: ProtectionDomain;
+  readonly maxWr: number;
+  readonly maxSge: number;
+  /** For XRC: whose target queue pairs may take, and where their receives complete. */
+  readonly xrc?: { readonly domain: XrcDomain; readonly cq: CompletionQueue };
+}
+
+export class SharedReceiveQueue extends RecvQueue {
+  readonly srqn: number;
+  readonly domain: XrcDomain | undefined;
+  /** Queue pairs that take from this queue. */
+  users = 0;
+  /** Set when buffers taken could not be completed any more: nothing is posted or taken from then on. */
+  failed = false;
+  readonly #notified: SharedReceiveQueue[];
+  #limit = 0;
+  #events: SrqEvent[] | undefined = undefined;
+
+  /** `notified` is the list this queue adds itself to when it has an event. */
+  constructor({ srqn, pd, maxWr, maxSge, xrc }: SrqIdentity, notified: SharedReceiveQueue[]) {
+    super(maxWr, maxSge, pd, xrc?.cq);
+    this.srqn = srqn;
+    this.domain = xrc?.domain;
+    this.#notified = notified;
+  }
+
+  override get shared(): boolean {
+    return true;
+  }
+
+  /** Receives there is room for. */
+  get maxWr(): number {
+    return this.ring.capacity;
+  }
+
+  /** The limit the queue is armed with; 0 when it is not, or not any more. */
+  get limit(): number {
+    return this.#limit;
+  }
+
+  /**
+   * Changes room and limit; a limit arms the queue. `most` is the most receives the device allows. Throws ERR_ROCE_ARGUMENT and
+   * changes nothing for less room than receives posted or than the limit, and ERR_ROCE_STATE after an error.
+   */
+  modify({ maxWr = this.maxWr, limit = this.#limit }: SrqAttributes, most: number): void {
+    this.#demandAlive();
+    if (!Number.isInteger(maxWr) || maxWr < 1 || maxWr > most)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `maxWr is a whole number from 1 to ${most}`);
+    if (!Number.isInteger(limit) || limit < 0 || limit > maxWr)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `limit is a whole number from 0 to maxWr, which is ${maxWr}`);
+    if (maxWr < this.length)
+      throw new RoceError(
+        'ERR_ROCE_ARGUMENT',
+        `${this.length} receives are posted; there is no room for ${maxWr} only`,
+      );
+    this.ring.resize(maxWr);
+    this.#limit = limit;
+  }
+
+  override post(wr: RecvWr): void {
+    this.#demandAlive();
+    super.post(wr);
+  }
+
+  /** As a receive queue; below the limit the queue disarms itself and tells (IBV_EVENT_SRQ_LIMIT_REACHED). */
+  override take(spent: RecvEntry): RecvEntry | undefined {
+    if (this.failed) return undefined;
+    const taken = super.take(spent);
+    if (taken !== undefined && this.ring.length < this.#limit) {
+      this.#limit = 0;
+      this.#note('srq-limit-reached');
+    }
+    return taken;
+  }
+
+  /** The completion queue of an XRC shared receive queue has overrun. */
+  fail(): void {
+    if (this.failed) return;
+    this.failed = true;
+    this.#note('srq-err');
+  }
+
+  pollEvent(): SrqEvent | undefined {
+    return this.#events?.shift();
+  }
+
+  #note(event: SrqEvent): void {
+    this.#events ??= [];
+    this.#events.push(event);
+    this.#notified.push(this);
+  }
+
+  #demandAlive(): void {
+    if (this.failed) throw new RoceError('ERR_ROCE_STATE', 'the shared receive queue is in error');
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * XRC domain: which shared receive queues the XRC target queue pairs of one domain may take from, by the number that XRC
+ * packets carry. Rules: ibv_open_xrcd(3), ibv_create_srq_ex(3).
+ */
+import { RoceError } from '../packets/errors.ts';
+import type { SharedReceiveQueue } from './srq.ts';
+
+export class XrcDomain {
+  readonly #srqs = new Map<number, SharedReceiveQueue>();
+  /** Target queue pairs that belong to this domain. */
+  targets = 0;
+
+  add(srq: SharedReceiveQueue): void {
+    this.#srqs.set(srq.srqn, srq);
+  }
+
+  remove(srq: SharedReceiveQueue): void {
+    this.#srqs.delete(srq.srqn);
+  }
+
+  /** The queue that a packet names, or undefined when this domain has none of that number. */
+  find(srqn: number): SharedReceiveQueue | undefined {
+    return this.#srqs.get(srqn);
+  }
+
+  /** For whoever closes it. Throws ERR_ROCE_IN_USE while something belongs to it. */
+  demandUnused(): void {
+    const { size } = this.#srqs;
+    if (size + this.targets > 0)
+      throw new RoceError('ERR_ROCE_IN_USE', `${size} queues and ${this.targets} queue pairs use this XRC domain`);
+  }
+}
