@@ -36,6 +36,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./rsockets/main.ts')).riostreamCommand(),
   },
   {
+    name: 'rcopy',
+    description: 'copies a file over RDMA, client or server; speaks to rcopy of rdmacm-utils',
+    load: async () => (await import('./rsockets/main.ts')).rcopyCommand(),
+  },
+  {
     name: 'dump',
     description: 'print the frames of a capture file (pcap or pcapng) or of a wire, RoCEv2 in full',
     load: async () => (await import('./dump/index.ts')).dumpCommand(),

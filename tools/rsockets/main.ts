@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { addLinkOptions, exitWith, type LinkFlags, withDevice } from '../options.ts';
 import type { RpingOutput } from '../rping/session.ts';
+import { type RcopyFlags, rcopyOptions, rcopyRun } from './rcopy.ts';
 import { riostreamOptions, riostreamRun } from './riostream.ts';
 import { rstreamOptions, rstreamRun, type ToolRun } from './rstream.ts';
 import type { StreamFlags } from './stream-flags.ts';
@@ -14,9 +15,14 @@ export function riostreamCommand(): Command {
   return onLink<StreamFlags>(riostreamOptions(), riostreamRun);
 }
 
-function onLink<Flags>(command: Command, toolRun: (flags: Flags, words: readonly string[]) => ToolRun): Command {
+export function rcopyCommand(): Command {
+  const command = rcopyOptions();
+  return onLink<RcopyFlags>(command, (flags) => rcopyRun(command, flags, command.args));
+}
+
+function onLink<Flags>(command: Command, toolRun: (flags: Flags) => ToolRun): Command {
   return addLinkOptions(command).action(async () => {
-    const run = toolRun(command.opts<never>(), command.args);
+    const run = toolRun(command.opts<never>());
     exitWith(await withDevice(command.opts<LinkFlags>(), (device, signal) => run(device, terminal, signal)));
   });
 }

@@ -9,6 +9,7 @@ import { CountingBytes, type TransferTest } from './report.ts';
 import { ENDED, SYNC_BYTES, type ToolRun } from './rstream.ts';
 import { addStreamOptions, type StreamFlags, type StreamOptions, streamOptions } from './stream-flags.ts';
 import { runStreamTool, type StreamContext, type StreamTest, type StreamTool } from './stream-session.ts';
+import { receiveExactly } from './whole.ts';
 
 export function riostreamOptions(command = new Command('riostream')): Command {
   return addStreamOptions(command.description(RIOSTREAM_SUMMARY), { keepalive: false });
@@ -45,7 +46,7 @@ class Riostream implements StreamTool {
         mapping = socket.iomap(size, 0n);
         bytes()[size - 1] = NOBODY;
         if (isClient) await socket.send(new Uint8Array(SYNC_BYTES));
-        if (!(await receiveSync(socket))) return ENDED;
+        if ((await receiveExactly(socket, SYNC_BYTES)) === undefined) return ENDED;
         if (!isClient) await socket.send(new Uint8Array(SYNC_BYTES));
         return undefined;
       },
@@ -98,16 +99,6 @@ class Riostream implements StreamTool {
     const wrong = this.#options.verify ? this.#incoming.verify(bytes.subarray(0, -1)) : -1;
     return wrong < 0 ? undefined : `data verification failed byte ${wrong}`;
   }
-}
-
-async function receiveSync(socket: RSocket): Promise<boolean> {
-  const bytes = new Uint8Array(SYNC_BYTES);
-  for (let at = 0; at < SYNC_BYTES; ) {
-    const received = await socket.recv(bytes.subarray(at));
-    if (received === 0) return false;
-    at += received;
-  }
-  return true;
 }
 
 function nextTurn(): Promise<void> {

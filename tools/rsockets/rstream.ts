@@ -9,6 +9,7 @@ import type { RpingOutput } from '../rping/session.ts';
 import { CountingBytes, type TransferTest } from './report.ts';
 import { addStreamOptions, type StreamFlags, type StreamOptions, streamOptions } from './stream-flags.ts';
 import { runStreamTool, type StreamContext, type StreamTest, type StreamTool } from './stream-session.ts';
+import { fillFrom } from './whole.ts';
 
 /** A run of a tool on a device; resolves with its exit code. */
 export type ToolRun = (device: RdmaDevice, output: RpingOutput, signal: AbortSignal) => Promise<number>;
@@ -80,11 +81,7 @@ class Rstream implements StreamTool {
   }
 
   async #receive(socket: RSocket, bytes: Uint8Array): Promise<string | undefined> {
-    for (let at = 0; at < bytes.length; ) {
-      const received = await socket.recv(bytes.subarray(at));
-      if (received === 0) return ENDED;
-      at += received;
-    }
+    if (!(await fillFrom(socket, bytes))) return ENDED;
     const wrong = this.#options.verify ? this.#incoming.verify(bytes) : -1;
     return wrong < 0 ? undefined : `data verification failed byte ${wrong}`;
   }

@@ -1,4 +1,5 @@
-/** Programs with the names and options of those in rdmacm-utils that speak rsocket: rstream, riostream. */
+/** Programs with the names and options of those in rdmacm-utils that speak rsocket: rstream, riostream, rcopy. */
+import { RCOPY_SUMMARY, type RcopyFlags, rcopyOptions, rcopyRun } from '../../rsockets/rcopy.ts';
 import { RIOSTREAM_SUMMARY, riostreamOptions, riostreamRun } from '../../rsockets/riostream.ts';
 import { RSTREAM_SUMMARY, rstreamOptions, rstreamRun } from '../../rsockets/rstream.ts';
 import type { StreamFlags } from '../../rsockets/stream-flags.ts';
@@ -16,5 +17,11 @@ export const rsocketPrograms: readonly Program[] = [
     summary: RIOSTREAM_SUMMARY,
     options: riostreamOptions,
     run: ({ device, output, signal }, flags) => riostreamRun(flags)(device, output, signal),
+  }),
+  program<RcopyFlags>({
+    name: 'rcopy',
+    summary: RCOPY_SUMMARY,
+    options: rcopyOptions,
+    run: ({ device, output, signal }, flags, command) => rcopyRun(command, flags, command.args)(device, output, signal),
   }),
 ];
