@@ -6,6 +6,7 @@
  * nothing but time: what a worker-placed object tells is what it was last told.
  */
 import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
+import type { CmTransportService } from '../packets/cm/index.ts';
 import type { RoceError } from '../packets/errors.ts';
 import type { Medium } from '../packets/frame.ts';
 import type { DisconnectCause } from '../transport/cm/index.ts';
@@ -14,7 +15,7 @@ import type { MemoryRegion } from '../transport/memory.ts';
 import type { QpState } from '../transport/qp-state.ts';
 import type { QpCapabilities, QpEvent } from '../transport/queue-pair.ts';
 import type { RecvWr, SendWr, WorkCompletion } from '../transport/work.ts';
-import type { AcceptOptions, ConnectOptions } from './connection.ts';
+import type { AcceptOptions, ConnectOptions, ListenOptions } from './connection.ts';
 import type { DeviceCounters } from './device-counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from './device-options.ts';
 import type { Link } from './links/link.ts';
@@ -131,8 +132,8 @@ export interface RdmaCm {
   counters(): Readonly<Record<string, number>>;
   /** Resolves when the queue pair is in RTS. Rejects with ConnectionRejected, ERR_ROCE_TIMEOUT or ERR_ROCE_ADDRESS. */
   connect(options: RdmaConnectOptions): Promise<RdmaConnection>;
-  /** Takes connection requests for a port of RDMA_PS_TCP. Throws ERR_ROCE_IN_USE when somebody listens there. */
-  listen(port: number, backlog?: number): RdmaListener;
+  /** Takes connection requests for a port; a number alone is the backlog. Throws ERR_ROCE_IN_USE when somebody listens there. */
+  listen(port: number, options?: ListenOptions | number): RdmaListener;
 }
 
 export type RdmaConnectOptions = Omit<ConnectOptions, 'qp'> & { readonly qp: RdmaQp };
@@ -152,12 +153,16 @@ export interface RdmaConnectionRequest {
   readonly localAddress: IpAddress;
   readonly remotePort: number;
   readonly privateData: Uint8Array;
+  /** What the peer's queue pair is; ours has to be the same, or an XRC target. */
+  readonly service: CmTransportService;
   /** READs and atomics the peer wants to have outstanding. */
   readonly initiatorDepth: number;
   /** READs and atomics the peer can answer at a time. */
   readonly responderResources: number;
   /** Brings the queue pair to RTS and says yes; rejects with ERR_ROCE_ADDRESS, or ERR_ROCE_STATE when it was answered before. */
   accept(options: RdmaAcceptOptions): Promise<RdmaConnection>;
+  /** Tells the peer that the answer takes up to 4.096 us * 2^serviceTimeout longer [24: 69 s]. */
+  delay(serviceTimeout?: number): void;
   /** @param reason one of `CmRejReason` [ConsumerDefined] */
   reject(privateData?: Uint8Array, reason?: number): void;
 }

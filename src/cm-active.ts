@@ -8,20 +8,29 @@
  * spread over equal-cost paths (rdma_cm hashes its ports for it: rdma:cma.c#cma_get_roce_udp_flow_label).
  */
 import type { IpAddress } from '../packets/address.ts';
-import { CmRejReason, RdmaPortSpace, rdmaServiceId } from '../packets/cm/index.ts';
+import { CmRejReason, type CmTransportService } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
 import { PSN_MASK } from '../packets/psn.ts';
-import type { CmEvent, CmId, ConnectionManager } from '../transport/cm/index.ts';
-import { bringToInit, bringToRts } from './bring-up.ts';
+import {
+  type CmEvent,
+  type CmId,
+  type ConnectionManager,
+  type ConnectParameters,
+  checkConnect,
+} from '../transport/cm/index.ts';
+import { bringToInit, bringToRts, demandConnectable } from './bring-up.ts';
 import type { Connecting, Conversations } from './cm-conversations.ts';
 import {
   addressOf,
+  checkTunables,
   DEFAULT_ACK_TIMEOUT,
   DEFAULT_DEPTH,
   DEFAULT_RETRY,
   DEFAULT_RNR_TIMER,
+  ephemeralPort,
   mtuCode,
+  serviceIdOf,
   withPortOf,
 } from './cm-numbers.ts';
 import type { Connection, ConnectOptions } from './connection.ts';
@@ -34,10 +43,13 @@ export type Connected = (id: CmId, qp: Qp, remote: IpAddress, privateData: Uint8
 
 /** What we say of ourselves. */
 interface Offer {
+  readonly service: CmTransportService;
   readonly local: IpAddress;
   readonly remote: IpAddress;
   readonly rqPsn: number;
   readonly mtu: number;
+  /** The label of the REQ; the headers carry it where `traits` has it. */
+  readonly flowLabel: number;
   readonly traits: PathTraits;
 }
 
@@ -54,45 +66,46 @@ export class ActiveSide {
     this.#connected = connected;
   }
 
-  /** For `CmService.connect`. */
+  /** For `CmService.connect`. Whatever can be refused is refused before the queue pair moves and before anything is sent. */
   async connect(options: ConnectOptions): Promise<Connection> {
-    const remote = addressOf(options.address);
-    const mtu = options.mtu ?? this.#device.activeMtu;
-    if (mtu > this.#device.activeMtu) {
-      throw new RoceError(
-        'ERR_ROCE_ARGUMENT',
-        `path MTU ${mtu} exceeds the ${this.#device.activeMtu} bytes this link carries`,
-      );
+    this.#conversations.demandOpen();
+    const { qp } = options;
+    const offer = this.#offer(options);
+    const request = this.#request(options, offer);
+    checkTunables(options);
+    checkConnect(request);
+    this.#conversations.claim(qp);
+    try {
+      await this.#device.resolve(offer.remote);
+      this.#conversations.demandOpen();
+      demandConnectable(this.#device, qp, 'active');
+    } catch (error) {
+      this.#conversations.unclaim(qp);
+      throw error;
     }
-    const chosen = this.#device.paths.traits(options);
-    this.#conversations.demandOpen();
-    await this.#device.resolve(remote);
-    this.#conversations.demandOpen();
-    const local = addressOf(options.source) ?? this.#device.paths.sourceFor(remote);
-    const rqPsn = this.#device.random.u32() & PSN_MASK;
-    bringToInit(options.qp, options.responderResources ?? DEFAULT_DEPTH);
+    bringToInit(qp, request.responderResources);
     return new Promise((resolve, reject) => {
+      const { local, remote, rqPsn, mtu, traits } = offer;
       const promise = { resolve, reject };
-      const flowLabel = chosen.flowLabel ?? (this.#device.random.u32() % MAX_FLOW_LABEL) + 1;
-      const traits = withPortOf(flowLabel, chosen);
-      const id = this.#request(options, { local, remote, rqPsn, mtu, traits: { ...traits, flowLabel } });
-      this.#conversations.set(id, { kind: 'connecting', options, remote, local, rqPsn, traits, promise });
+      const id = this.#manager.connect(this.#device.now(), request);
+      this.#conversations.set(id, { kind: 'connecting', options, mtu, remote, local, rqPsn, traits, promise });
       this.#device.cmTouched();
     });
   }
 
   /** REP has arrived: the queue pair goes to RTS, then RTU leaves. What the peer got wrong refuses the connection. */
   handleResponse(event: Extract<CmEvent, { type: 'connect-response' }>, conversation: Connecting): void {
-    const { options, remote, local, rqPsn, traits, promise } = conversation;
+    const { options, mtu, remote, local, rqPsn, traits, promise } = conversation;
     const { qp } = options;
+    this.#conversations.unclaim(qp);
     try {
       bringToRts(qp, {
         local,
         remote,
-        destQpn: event.rep.localQpn,
+        destQpn: event.remoteQpn,
         rqPsn,
         sqPsn: event.rep.startingPsn,
-        mtu: options.mtu ?? this.#device.activeMtu,
+        mtu,
         initiatorDepth: event.initiatorDepth,
         responderResources: event.responderResources,
         minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
@@ -112,27 +125,48 @@ export class ActiveSide {
     promise.resolve(this.#connected(event.id, qp, remote, event.privateData));
   }
 
-  #request(options: ConnectOptions, { local, remote, rqPsn, mtu, traits }: Offer): CmId {
-    const { trafficClass, hopLimit, flowLabel } = traits;
-    return this.#manager.connect(this.#device.now(), {
-      serviceId: rdmaServiceId(RdmaPortSpace.Tcp, options.port),
+  #offer(options: ConnectOptions): Offer {
+    const { activeMtu, paths, random } = this.#device;
+    const service = demandConnectable(this.#device, options.qp, 'active');
+    const mtu = options.mtu ?? activeMtu;
+    if (mtu > activeMtu) {
+      throw new RoceError('ERR_ROCE_ARGUMENT', `path MTU ${mtu} exceeds the ${activeMtu} bytes this link carries`);
+    }
+    const remote = addressOf(options.address);
+    const local = addressOf(options.source) ?? paths.sourceFor(remote);
+    if (!paths.isOurs(local)) throw new RoceError('ERR_ROCE_ADDRESS', `${local} is not an address of this device`);
+    const chosen = paths.traits(options);
+    const rqPsn = random.u32() & PSN_MASK;
+    const flowLabel = chosen.flowLabel ?? (random.u32() % MAX_FLOW_LABEL) + 1;
+    return { service, local, remote, rqPsn, mtu, flowLabel, traits: withPortOf(flowLabel, chosen) };
+  }
+
+  #request(options: ConnectOptions, offer: Offer): ConnectParameters {
+    const { service, local, remote, rqPsn, mtu, flowLabel, traits } = offer;
+    const { trafficClass, hopLimit } = traits;
+    const { random } = this.#device;
+    // Nothing is read from or retried by an unreliable connection.
+    const reliable = service === 'uc' ? 0 : 1;
+    return {
+      serviceId: serviceIdOf(options.portSpace ?? 'tcp', options.port),
+      service,
       local,
       remote,
-      localPort: options.localPort ?? 0xc0_00 | (this.#device.random.u32() & 0x3f_ff),
+      localPort: options.localPort ?? ephemeralPort(random),
       qpn: options.qp.qpn,
       startingPsn: rqPsn,
       mtu: mtuCode(mtu),
-      initiatorDepth: options.initiatorDepth ?? DEFAULT_DEPTH,
-      responderResources: options.responderResources ?? DEFAULT_DEPTH,
-      retryCount: options.retryCount ?? DEFAULT_RETRY,
-      rnrRetryCount: options.rnrRetryCount ?? DEFAULT_RETRY,
+      initiatorDepth: reliable * (options.initiatorDepth ?? DEFAULT_DEPTH),
+      responderResources: reliable * (options.responderResources ?? DEFAULT_DEPTH),
+      retryCount: reliable * (options.retryCount ?? DEFAULT_RETRY),
+      rnrRetryCount: reliable * (options.rnrRetryCount ?? DEFAULT_RETRY),
       ackTimeout: options.ackTimeout ?? DEFAULT_ACK_TIMEOUT,
+      flowLabel,
       ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
       ...(options.cmResponseTimeout === undefined ? {} : { cmResponseTimeout: options.cmResponseTimeout }),
       ...(options.maxCmRetries === undefined ? {} : { maxCmRetries: options.maxCmRetries }),
       ...(trafficClass === undefined ? {} : { trafficClass }),
       ...(hopLimit === undefined ? {} : { hopLimit }),
-      ...(flowLabel === undefined ? {} : { flowLabel }),
-    });
+    };
   }
 }

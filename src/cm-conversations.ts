@@ -18,6 +18,7 @@ export interface Settle {
 export interface Connecting {
   readonly kind: 'connecting';
   readonly options: ConnectOptions;
+  readonly mtu: number;
   readonly remote: IpAddress;
   readonly local: IpAddress;
   readonly rqPsn: number;
@@ -43,6 +44,8 @@ export class Conversations {
   /** Queue pair numbers whose old packets may still be on their way (TIMEWAIT). */
   readonly #held = new Map<CmId, number>();
   readonly #heldQpns = new Set<number>();
+  /** Queue pairs on their way to a connection. */
+  readonly #claimed = new Set<Qp>();
   #closed = false;
 
   get(id: CmId): Conversation | undefined {
@@ -60,6 +63,17 @@ export class Conversations {
   /** @throws RoceError ERR_ROCE_CLOSED */
   demandOpen(): void {
     if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+  }
+
+  /** Keeps a queue pair for one attempt. @throws RoceError ERR_ROCE_IN_USE */
+  claim(qp: Qp): void {
+    if (this.#claimed.has(qp)) throw new RoceError('ERR_ROCE_IN_USE', 'the queue pair is being connected already');
+    this.#claimed.add(qp);
+  }
+
+  /** The attempt is over, well or badly. */
+  unclaim(qp: Qp): void {
+    this.#claimed.delete(qp);
   }
 
   isUnanswered(request: ConnectionRequest): boolean {
@@ -98,5 +112,6 @@ export class Conversations {
       if (conversation.kind === 'connected') conversation.connection.end('timeout');
     }
     this.#table.clear();
+    this.#claimed.clear();
   }
 }

@@ -5,24 +5,41 @@
  * What our packets carry follows the path in the REQ where nobody here has chosen: traffic class and flow label are the
  * peer's, the hop limit is our own (rdma:cm.c#cm_format_paths_from_req, and cm_req_handler, which replaces the hop limit).
  */
-import { CmRejReason, RdmaPortSpace, rdmaServiceId } from '../packets/cm/index.ts';
+import type { IpAddress } from '../packets/address.ts';
+import { CmRejReason, hasAlternatePath } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import { PSN_MASK } from '../packets/psn.ts';
-import type { CmEvent, ConnectionManager } from '../transport/cm/index.ts';
-import { bringToInit, bringToRts } from './bring-up.ts';
+import { type AcceptParameters, type CmEvent, type ConnectionManager, checkAccept } from '../transport/cm/index.ts';
+import { type Agreement, bringToInit, bringToRts, demandConnectable } from './bring-up.ts';
 import type { Conversations, Settle } from './cm-conversations.ts';
 import {
+  checkTunables,
   DEFAULT_ACK_TIMEOUT,
+  DEFAULT_BACKLOG,
   DEFAULT_DEPTH,
   DEFAULT_RETRY,
   DEFAULT_RNR_TIMER,
   mtuOfCode,
+  serviceIdOf,
   withPortOf,
 } from './cm-numbers.ts';
 import type { CmService } from './cm-service.ts';
-import { type AcceptOptions, type Connection, ConnectionRequest, Listener } from './connection.ts';
+import {
+  type AcceptOptions,
+  type Connection,
+  ConnectionRequest,
+  DEFAULT_PATIENCE,
+  Listener,
+  type ListenOptions,
+} from './connection.ts';
 import type { Device } from './device.ts';
-import type { PathTraits } from './device-options.ts';
+import type { Qp } from './verbs/index.ts';
+
+/** An accept that nothing speaks against. */
+interface Granted {
+  readonly parameters: AcceptParameters;
+  readonly agreed: Agreement;
+}
 
 export class PassiveSide {
   readonly #service: CmService;
@@ -39,10 +56,14 @@ export class PassiveSide {
   }
 
   /** For `CmService.listen`. */
-  listen(port: number, backlog: number): Listener {
-    const serviceId = rdmaServiceId(RdmaPortSpace.Tcp, port);
+  listen(port: number, options: ListenOptions): Listener {
+    const serviceId = serviceIdOf(options.portSpace ?? 'tcp', port);
     if (this.#listeners.has(serviceId)) throw new RoceError('ERR_ROCE_IN_USE', `port ${port} is listened on already`);
-    this.#manager.listen(serviceId, backlog);
+    const { backlog = DEFAULT_BACKLOG, whenFull, services } = options;
+    this.#manager.listen(serviceId, backlog, {
+      ...(whenFull === undefined ? {} : { whenFull }),
+      ...(services === undefined ? {} : { services }),
+    });
     const listener = new Listener(port, () => {
       this.#manager.unlisten(serviceId);
       this.#listeners.delete(serviceId);
@@ -53,14 +74,22 @@ export class PassiveSide {
 
   /** REQ has arrived, and somebody may want it. */
   handleRequest(event: Extract<CmEvent, { type: 'connect-request' }>): void {
-    const { id, request, source, destination, ipHeader } = event;
+    const { id, request, service, source, destination, ipHeader } = event;
     const listener = this.#listeners.get(request.serviceId);
+    const now = this.#device.now();
     if (listener === undefined || mtuOfCode(request.pathMtu) > this.#device.activeMtu) {
       const reason = listener === undefined ? CmRejReason.InvalidServiceId : CmRejReason.InvalidMtu;
-      this.#manager.reject(this.#device.now(), id, reason);
+      this.#manager.reject(now, id, reason);
       return;
     }
+    if (hasAlternatePath(request) && !this.#device.paths.isOurs(request.alternatePath.remoteGid)) {
+      this.#manager.reject(now, id, CmRejReason.InvalidAltGid, NO_BYTES, gidBytes(destination));
+      return;
+    }
+    // As rdma_cm does: who has to ask again is told to be patient (rdma:cma.c#cma_ib_req_handler, CMA_CM_MRA_SETTING).
+    this.#manager.sendMra(now, id, DEFAULT_PATIENCE, true);
     const pending = new ConnectionRequest(this.#service, id, request, {
+      service,
       remoteAddress: source,
       localAddress: destination,
       remotePort: ipHeader?.sourcePort ?? 0,
@@ -70,18 +99,30 @@ export class PassiveSide {
     listener.requests.push(pending);
   }
 
-  /** For `CmService.accept`. */
+  /** For `CmService.accept`. Whatever can be refused is refused before the queue pair moves. */
   async accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection> {
     this.#conversations.demandUnanswered(request);
-    const chosen = this.#device.paths.traits(options);
+    const { qp } = options;
+    const granted = this.#grant(request, options);
+    this.#conversations.claim(qp);
     try {
       await this.#device.resolve(request.remoteAddress);
+      this.#conversations.demandUnanswered(request);
+      demandConnectable(this.#device, qp, 'passive');
     } catch (error) {
-      if (this.#conversations.isUnanswered(request)) this.reject(request, CmRejReason.NoResources);
+      this.#conversations.unclaim(qp);
+      const nowhere = error instanceof RoceError && error.code === 'ERR_ROCE_ADDRESS';
+      if (nowhere && this.#conversations.isUnanswered(request)) this.reject(request, CmRejReason.NoResources);
       throw error;
     }
+    return new Promise((resolve, reject) => this.#accept(request, qp, granted, { resolve, reject }));
+  }
+
+  /** For `ConnectionRequest.delay`. */
+  delay(request: ConnectionRequest, serviceTimeout: number): void {
     this.#conversations.demandUnanswered(request);
-    return new Promise((resolve, reject) => this.#accept(request, options, chosen, { resolve, reject }));
+    this.#manager.sendMra(this.#device.now(), request.id, serviceTimeout);
+    this.#device.cmTouched();
   }
 
   /** For `CmService.reject`. */
@@ -96,39 +137,64 @@ export class PassiveSide {
     for (const listener of [...this.#listeners.values()]) listener.close();
   }
 
-  #accept(request: ConnectionRequest, options: AcceptOptions, chosen: PathTraits, promise: Settle): void {
-    const { qp } = options;
-    const { req } = request;
-    const { trafficClass, flowLabel } = req.primaryPath;
-    const initiatorDepth = Math.min(options.initiatorDepth ?? DEFAULT_DEPTH, request.responderResources);
-    const responderResources = Math.min(options.responderResources ?? DEFAULT_DEPTH, request.initiatorDepth);
-    const rqPsn = this.#device.random.u32() & PSN_MASK;
-    bringToInit(qp, responderResources);
-    bringToRts(qp, {
+  /** What the two sides have then agreed on. Throws for what cannot be, and changes nothing. */
+  #grant(request: ConnectionRequest, options: AcceptOptions): Granted {
+    const { req, service } = request;
+    const own = demandConnectable(this.#device, options.qp, 'passive');
+    if (own !== service)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `the peer asks for a connection of type ${service}, not ${own}`);
+    checkTunables(options);
+    const chosen = this.#device.paths.traits(options);
+    const { trafficClass, flowLabel, localAckTimeout } = req.primaryPath;
+    const reliable = service === 'uc' ? 0 : 1;
+    const initiatorDepth = Math.min(reliable * (options.initiatorDepth ?? DEFAULT_DEPTH), request.responderResources);
+    const responderResources = Math.min(
+      reliable * (options.responderResources ?? DEFAULT_DEPTH),
+      request.initiatorDepth,
+    );
+    const startingPsn = this.#device.random.u32() & PSN_MASK;
+    const parameters: AcceptParameters = {
+      qpn: options.qp.qpn,
+      startingPsn,
+      initiatorDepth,
+      responderResources,
+      rnrRetryCount: reliable * (options.rnrRetryCount ?? DEFAULT_RETRY),
+      ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
+    };
+    checkAccept(parameters);
+    const agreed: Agreement = {
       local: request.localAddress,
       remote: request.remoteAddress,
       destQpn: req.localQpn,
-      rqPsn,
+      rqPsn: startingPsn,
       sqPsn: req.startingPsn,
       mtu: mtuOfCode(req.pathMtu),
       initiatorDepth,
       responderResources,
       minRnrTimer: options.minRnrTimer ?? DEFAULT_RNR_TIMER,
-      ackTimeout: options.ackTimeout ?? (req.primaryPath.localAckTimeout || DEFAULT_ACK_TIMEOUT),
+      ackTimeout: options.ackTimeout ?? (localAckTimeout || DEFAULT_ACK_TIMEOUT),
       retryCount: req.retryCount,
       rnrRetryCount: req.rnrRetryCount,
       traits: withPortOf(chosen.flowLabel ?? flowLabel, { trafficClass, ...chosen }),
-    });
-    this.#manager.accept(this.#device.now(), request.id, {
-      qpn: qp.qpn,
-      startingPsn: rqPsn,
-      initiatorDepth,
-      responderResources,
-      rnrRetryCount: options.rnrRetryCount ?? DEFAULT_RETRY,
-      ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
-    });
+    };
+    return { parameters, agreed };
+  }
+
+  #accept(request: ConnectionRequest, qp: Qp, { parameters, agreed }: Granted, promise: Settle): void {
+    this.#conversations.unclaim(qp);
+    bringToInit(qp, agreed.responderResources);
+    bringToRts(qp, agreed);
+    this.#manager.accept(this.#device.now(), request.id, parameters);
     this.#conversations.set(request.id, { kind: 'accepting', qp, request, promise });
     this.#conversations.hold(request.id, qp.qpn);
     this.#device.cmTouched();
   }
 }
+
+function gidBytes(address: IpAddress): Uint8Array {
+  const bytes = new Uint8Array(16);
+  address.writeGid(new DataView(bytes.buffer), 0);
+  return bytes;
+}
+
+const NO_BYTES = new Uint8Array(0);

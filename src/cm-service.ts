@@ -11,7 +11,6 @@ import type { RdmaCm } from './api.ts';
 import { bringToError } from './bring-up.ts';
 import { ActiveSide } from './cm-active.ts';
 import { type Conversation, Conversations } from './cm-conversations.ts';
-import { DEFAULT_BACKLOG } from './cm-numbers.ts';
 import { PassiveSide } from './cm-passive.ts';
 import {
   type AcceptOptions,
@@ -20,6 +19,7 @@ import {
   type ConnectionRequest,
   type ConnectOptions,
   type Listener,
+  type ListenOptions,
 } from './connection.ts';
 import type { Device } from './device.ts';
 import type { Qp } from './verbs/index.ts';
@@ -48,15 +48,20 @@ export class CmService implements RdmaCm {
     return this.#active.connect(options);
   }
 
-  /** Takes connection requests for a port of RDMA_PS_TCP. Throws ERR_ROCE_IN_USE when somebody listens there. */
-  listen(port: number, backlog = DEFAULT_BACKLOG): Listener {
+  /** Takes connection requests for a port; a number alone is the backlog. Throws ERR_ROCE_IN_USE when somebody listens there. */
+  listen(port: number, options: ListenOptions | number = {}): Listener {
     this.#conversations.demandOpen();
-    return this.#passive.listen(port, backlog);
+    return this.#passive.listen(port, typeof options === 'number' ? { backlog: options } : options);
   }
 
   /** For `ConnectionRequest.accept`. The way back to the peer may not be known yet: nobody else can be asked for it. */
   accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection> {
     return this.#passive.accept(request, options);
+  }
+
+  /** For `ConnectionRequest.delay`. */
+  delay(request: ConnectionRequest, serviceTimeout: number): void {
+    this.#passive.delay(request, serviceTimeout);
   }
 
   /** For `ConnectionRequest.reject`. */
@@ -128,7 +133,7 @@ export class CmService implements RdmaCm {
         }
         return;
       case 'rejected':
-        this.#fail(event.id, conversation, new ConnectionRejected(event.reason, event.privateData), 'rej');
+        this.#fail(event.id, conversation, new ConnectionRejected(event.reason, event.privateData, event.info), 'rej');
         return;
       case 'unreachable': {
         const error = new RoceError('ERR_ROCE_TIMEOUT', `the peer sent no ${event.waitingFor} in time`);
@@ -172,7 +177,9 @@ export class CmService implements RdmaCm {
     this.#conversations.delete(id);
     if (conversation.kind === 'requested') return;
     this.#conversations.release(id);
-    bringToError(conversation.kind === 'connecting' ? conversation.options.qp : conversation.qp);
+    const qp = conversation.kind === 'connecting' ? conversation.options.qp : conversation.qp;
+    this.#conversations.unclaim(qp);
+    bringToError(qp);
     conversation.promise.reject(error);
   }
 

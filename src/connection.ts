@@ -1,6 +1,6 @@
 /** What connecting and listening hand to an application: requests, connections, and why one was refused. */
 import type { IpAddress } from '../packets/address.ts';
-import { CmRejReason, type CmReq, cmRejReasonName } from '../packets/cm/index.ts';
+import { CmRejReason, type CmReq, type CmTransportService, cmRejReasonName } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import type { CmId, DisconnectCause } from '../transport/cm/index.ts';
 import type { RdmaConnection, RdmaConnectionRequest, RdmaListener } from './api.ts';
@@ -30,13 +30,27 @@ export interface ConnectionTunables extends PathTraits {
   readonly privateData?: Uint8Array;
 }
 
+/** How a port is listened on. */
+export interface ListenOptions {
+  /** Requests that may wait for the application at a time [1024]. */
+  readonly backlog?: number;
+  /** RDMA_PS_TCP, or RDMA_PS_IB as XRC programs use [tcp]. */
+  readonly portSpace?: 'tcp' | 'ib';
+  /** What becomes of a request that finds the backlog full: dropped, so that the peer repeats it, or refused with reason 3 [drop]. */
+  readonly whenFull?: 'drop' | 'reject';
+  /** Services of which requests are taken; others are refused with reason 9 [all]. */
+  readonly services?: readonly CmTransportService[];
+}
+
 export interface ConnectOptions extends ConnectionTunables {
   readonly address: IpAddress | string;
   /** One of the device's addresses [the one on the peer's subnet]. */
   readonly source?: IpAddress | string;
-  /** Port of RDMA_PS_TCP, 0..65535. */
+  /** Port of the peer in the port space, 0..65535. */
   readonly port: number;
-  /** In RESET or INIT. */
+  /** RDMA_PS_TCP, or RDMA_PS_IB as XRC programs use [tcp]. */
+  readonly portSpace?: 'tcp' | 'ib';
+  /** RC, UC or XRC_SEND, in RESET or INIT: its type is that of the connection. */
   readonly qp: Qp;
   readonly localPort?: number;
   /** Path MTU, at most the device's [the device's]. */
@@ -51,7 +65,7 @@ export interface ConnectOptions extends ConnectionTunables {
 }
 
 export interface AcceptOptions extends ConnectionTunables {
-  /** In RESET or INIT. */
+  /** RC, UC or XRC_RECV as the request's `service` says, in RESET or INIT. */
   readonly qp: Qp;
 }
 
@@ -59,16 +73,20 @@ export interface AcceptOptions extends ConnectionTunables {
 export class ConnectionRejected extends RoceError {
   /** One of `CmRejReason`. */
   readonly reason: number;
+  /** Additional information of the reason: for InvalidGid the address that would be right, for Timeout the peer's GUID. */
+  readonly info: Uint8Array;
   readonly privateData: Uint8Array;
 
-  constructor(reason: number, privateData: Uint8Array) {
+  constructor(reason: number, privateData: Uint8Array, info: Uint8Array = new Uint8Array(0)) {
     super('ERR_ROCE_REJECTED', `the peer rejected the connection: ${cmRejReasonName(reason)} (${reason})`);
     this.reason = reason;
+    this.info = info;
     this.privateData = privateData;
   }
 }
 
 interface RequestFacts {
+  readonly service: CmTransportService;
   readonly remoteAddress: IpAddress;
   readonly localAddress: IpAddress;
   readonly remotePort: number;
@@ -79,6 +97,7 @@ interface RequestFacts {
 export class ConnectionRequest implements RdmaConnectionRequest {
   readonly id: CmId;
   readonly req: CmReq;
+  readonly service: CmTransportService;
   readonly remoteAddress: IpAddress;
   readonly localAddress: IpAddress;
   readonly remotePort: number;
@@ -89,6 +108,7 @@ export class ConnectionRequest implements RdmaConnectionRequest {
     this.#service = service;
     this.id = id;
     this.req = req;
+    this.service = facts.service;
     this.remoteAddress = facts.remoteAddress;
     this.localAddress = facts.localAddress;
     this.remotePort = facts.remotePort;
@@ -107,10 +127,19 @@ export class ConnectionRequest implements RdmaConnectionRequest {
 
   /**
    * Brings the queue pair to RTS and says yes; resolves when the peer is ready too. Rejects with ERR_ROCE_ADDRESS (and
-   * refuses the request) when the way back cannot be found, with ERR_ROCE_STATE when the request was answered before.
+   * refuses the request) when the way back cannot be found, with ERR_ROCE_STATE when the request was answered before; with
+   * ERR_ROCE_ARGUMENT for values out of range or a queue pair that does not fit, and then nothing has changed.
    */
   accept(options: AcceptOptions): Promise<Connection> {
     return this.#service.accept(this, options);
+  }
+
+  /**
+   * Tells the peer at once that the answer takes up to 4.096 us * 2^serviceTimeout longer (MRA). A peer that repeats itself is
+   * told so without being asked, with the default. Linux peers heed the first they get.
+   */
+  delay(serviceTimeout = DEFAULT_PATIENCE): void {
+    this.#service.delay(this, serviceTimeout);
   }
 
   reject(privateData?: Uint8Array, reason: number = CmRejReason.ConsumerDefined): void {
@@ -179,3 +208,6 @@ export class Listener<Request extends RdmaConnectionRequest = ConnectionRequest>
     this.requests.close();
   }
 }
+
+/** Code: 69 s, as rdma_cm. */
+export const DEFAULT_PATIENCE = 24;

@@ -4,7 +4,7 @@
  */
 import { CmRejReason } from '../../packets/cm/index.ts';
 import { RoceError } from '../../packets/errors.ts';
-import type { Connection, ConnectionRequest, Listener } from '../connection.ts';
+import type { Connection, ConnectionRequest, Listener, ListenOptions } from '../connection.ts';
 import type { Device } from '../device.ts';
 import type { Outbox } from './outbox.ts';
 import type { QueueServer } from './queue-server.ts';
@@ -54,6 +54,10 @@ export class CmServer {
     return this.#connected(await request.accept({ ...options, qp }));
   }
 
+  delay(handle: Handle, serviceTimeout: number): void {
+    this.#request(handle).delay(serviceTimeout);
+  }
+
   reject(handle: Handle, privateData: Uint8Array | undefined, reason: number | undefined): void {
     this.#request(handle).reject(privateData, reason);
   }
@@ -73,8 +77,8 @@ export class CmServer {
     }
   }
 
-  listen(port: number, backlog: number | undefined): Handle {
-    const listener = this.#device.cm.listen(port, backlog);
+  listen(port: number, options: ListenOptions | number): Handle {
+    const listener = this.#device.cm.listen(port, options);
     const handle = ++this.#handles;
     this.#listeners.set(handle, listener);
     void this.#tellRequests(handle, listener);
@@ -112,7 +116,8 @@ export class CmServer {
 
   async #tellRequests(handle: Handle, listener: Listener): Promise<void> {
     for await (const request of listener) {
-      const { remoteAddress, localAddress, remotePort, privateData, initiatorDepth, responderResources } = request;
+      const { service, remoteAddress, localAddress, remotePort, privateData, initiatorDepth, responderResources } =
+        request;
       const name = ++this.#handles;
       this.#requests.set(name, request);
       this.#outbox.post({
@@ -120,6 +125,7 @@ export class CmServer {
         listener: handle,
         request: {
           request: name,
+          service,
           remoteAddress,
           localAddress,
           remotePort,

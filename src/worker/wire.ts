@@ -6,11 +6,13 @@
  * leaves them: an address arrives as its words and is revived here, an error as its parts (`wire-error.ts`).
  */
 import { IpAddress } from '../../packets/address.ts';
+import type { CmTransportService } from '../../packets/cm/index.ts';
 import type { DisconnectCause } from '../../transport/cm/index.ts';
 import type { PortCounters } from '../../transport/counters.ts';
 import type { QpCapabilities, QpEvent } from '../../transport/queue-pair.ts';
 import type { RecvWr, SendWr } from '../../transport/work.ts';
 import type { LinkFacts, RdmaAcceptOptions, RdmaConnectOptions, RdmaDevice } from '../api.ts';
+import type { ListenOptions } from '../connection.ts';
 import type { DeviceCounters } from '../device-counters.ts';
 import type { ModifyAttributes, RegMrOptions } from '../verbs/index.ts';
 import type { WireError } from './wire-error.ts';
@@ -31,8 +33,9 @@ export interface SyncVerbs {
   postSend(qp: Handle, wr: WireSendWr): void;
   postRecv(qp: Handle, wr: WireRecvWr): void;
   destroyQp(qp: Handle): void;
-  listen(port: number, backlog: number | undefined): Handle;
+  listen(port: number, options: ListenOptions | number): Handle;
   unlisten(listener: Handle): void;
+  delay(request: Handle, serviceTimeout: number): void;
   reject(request: Handle, privateData: Uint8Array | undefined, reason: number | undefined): void;
   disconnect(connection: Handle, privateData: Uint8Array | undefined): void;
   counters(): WireCounters;
@@ -167,6 +170,7 @@ export interface WireConnection {
 
 export interface WireRequest {
   readonly request: Handle;
+  readonly service: CmTransportService;
   readonly remoteAddress: WireAddress;
   readonly localAddress: WireAddress;
   readonly remotePort: number;

@@ -1,5 +1,6 @@
 /** The connection manager of a device in a worker, and what it hands to the application: listeners, requests, connections. */
 import type { IpAddress } from '../../packets/address.ts';
+import type { CmTransportService } from '../../packets/cm/index.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { DisconnectCause } from '../../transport/cm/index.ts';
 import type {
@@ -10,7 +11,7 @@ import type {
   RdmaConnectOptions,
   RdmaQp,
 } from '../api.ts';
-import { Listener } from '../connection.ts';
+import { DEFAULT_PATIENCE, Listener, type ListenOptions } from '../connection.ts';
 import { type Handle, ownBytes, revive, type WireConnection, type WireRequest } from './wire.ts';
 import type { WorkerDevice } from './worker-device.ts';
 import { WorkerQp } from './worker-queues.ts';
@@ -43,9 +44,9 @@ export class WorkerCm implements RdmaCm {
     return this.#device.channel.ask('connect', (wired) => this.#connected(wired, qp), withOwnData(rest, qp.handle));
   }
 
-  listen(port: number, backlog?: number): Listener<RdmaConnectionRequest> {
+  listen(port: number, options: ListenOptions | number = {}): Listener<RdmaConnectionRequest> {
     const { channel } = this.#device;
-    const handle = channel.call('listen', port, backlog);
+    const handle = channel.call('listen', port, options);
     const listener = new Listener<RdmaConnectionRequest>(port, () => {
       if (!this.#listeners.delete(handle) || channel.gone) return;
       channel.call('unlisten', handle);
@@ -60,6 +61,11 @@ export class WorkerCm implements RdmaCm {
     const qp = this.#own(given);
     const wired = withOwnData(rest, qp.handle);
     return this.#device.channel.ask('accept', (connection) => this.#connected(connection, qp), request, wired);
+  }
+
+  /** For `WorkerConnectionRequest.delay`. */
+  delay(request: Handle, serviceTimeout: number): void {
+    this.#device.channel.call('delay', request, serviceTimeout);
   }
 
   /** For `WorkerConnectionRequest.reject`. */
@@ -118,6 +124,7 @@ export class WorkerCm implements RdmaCm {
 }
 
 class WorkerConnectionRequest implements RdmaConnectionRequest {
+  readonly service: CmTransportService;
   readonly remoteAddress: IpAddress;
   readonly localAddress: IpAddress;
   readonly remotePort: number;
@@ -130,6 +137,7 @@ class WorkerConnectionRequest implements RdmaConnectionRequest {
   constructor(cm: WorkerCm, wired: WireRequest) {
     this.#cm = cm;
     this.#handle = wired.request;
+    this.service = wired.service;
     this.remoteAddress = revive(wired.remoteAddress);
     this.localAddress = revive(wired.localAddress);
     this.remotePort = wired.remotePort;
@@ -140,6 +148,10 @@ class WorkerConnectionRequest implements RdmaConnectionRequest {
 
   accept(options: RdmaAcceptOptions): Promise<RdmaConnection> {
     return this.#cm.accept(this.#handle, options);
+  }
+
+  delay(serviceTimeout = DEFAULT_PATIENCE): void {
+    this.#cm.delay(this.#handle, serviceTimeout);
   }
 
   reject(privateData?: Uint8Array, reason?: number): void {
