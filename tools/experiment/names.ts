@@ -30,6 +30,10 @@ export function conductOf(wire: WireSpec, spec: CaseSpec): WireConduct {
 
 export function checkNames(experiment: Experiment): NameIssue[] {
   const issues: NameIssue[] = [];
+  for (const [host, { addresses, mtu = 1500 }] of Object.entries(experiment.hosts)) {
+    if (mtu < IPV6_MTU_MIN && addresses.some((address) => address.includes(':')))
+      issues.push({ path: ['hosts', host, 'mtu'], message: `IPv6 needs an MTU of ${IPV6_MTU_MIN}` });
+  }
   checkWires(experiment, issues);
   checkUnique(
     experiment.cases.map(({ name }) => name),
@@ -151,3 +155,6 @@ class CaseCheck {
 function unknown(what: string, name: string, known: Iterable<string>): string {
   return `There is no ${what} ${name}; there is ${[...known].join(', ') || 'none'}`;
 }
+
+/** RFC 8200. */
+const IPV6_MTU_MIN = 1280;

@@ -101,7 +101,7 @@ const countSchema: z.ZodType<Count> = z.union(
 const stationShape = {
   addresses: z.array(textFor(IpPrefix.parse)).min(1),
   mac: textFor(parseMac).exactOptional(),
-  mtu: z.int().min(1280).max(9216).exactOptional(),
+  mtu: z.int().min(352).max(9216).exactOptional(),
 };
 
 const hostSchema: z.ZodType<HostSpec> = z.discriminatedUnion('kind', [

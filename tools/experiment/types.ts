@@ -26,7 +26,7 @@ interface Station {
   readonly addresses: readonly string[];
   /** Default: 52:54:00:00:00:01 for the first host, and so on. */
   readonly mac?: string;
-  /** Largest IP packet, default 1500 (path MTU 1024); 4200 gives path MTU 4096. */
+  /** Largest IP packet, default 1500 (path MTU 1024); 4200 gives path MTU 4096, 352 the smallest, 256. IPv6 needs 1280. */
   readonly mtu?: number;
 }
 

@@ -71,8 +71,8 @@ for address in $addresses; do
   count=$((count + 1))
 done
 
-# The kernel reports the carrier, and adds the link-local address on it, a moment later.
-carrier() { grep -q '^fe80.* eth0$' /proc/net/if_inet6; }
+# The kernel reports the carrier, and adds the link-local address on it, a moment later. Below 1280 bytes there is no IPv6.
+carrier() { [ $mtu -lt 1280 ] && grep -q 1 /sys/class/net/eth0/carrier || grep -q '^fe80.* eth0$' /proc/net/if_inet6; }
 wait_for 500 carrier || fail 'eth0 has no carrier'
 
 rdma link add rxe0 type rxe netdev eth0 2> /run/lab/rdma || fail "rdma link add: $(cat /run/lab/rdma)"

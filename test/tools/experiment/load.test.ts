@@ -36,7 +36,12 @@ describe('a file', () => {
       'x.json: hosts.alice.addresses[0]: ',
     ],
     ['a MAC that is none', fileOf({ hosts: hosts({ ...STACK, mac: '52:54' }) }), 'x.json: hosts.alice.mac: '],
-    ['an MTU too small', fileOf({ hosts: hosts({ ...STACK, mtu: 500 }) }), 'x.json: hosts.alice.mtu: '],
+    ['an MTU too small', fileOf({ hosts: hosts({ ...STACK, mtu: 351 }) }), 'x.json: hosts.alice.mtu: '],
+    [
+      'an MTU too small for IPv6',
+      fileOf({ hosts: hosts({ ...STACK, addresses: ['fd00::1/64'], mtu: 1279 }) }),
+      'x.json: hosts.alice.mtu: IPv6 needs an MTU of 1280',
+    ],
     [
       'a host without a wire',
       fileOf({ hosts: { ...hosts(STACK), carol: STACK } }),
