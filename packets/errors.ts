@@ -15,16 +15,58 @@ export type RoceErrorCode =
   | 'ERR_ROCE_TIMEOUT' // the connection manager's peer never answered
   | 'ERR_ROCE_CLOSED' // the device, link or listener is closed
   | 'ERR_ROCE_LINK_UNAVAILABLE' // a link's package, privilege or kernel feature is missing
+  | 'ERR_ROCE_UNSUPPORTED' // a verb that this kind of object or placement does not have (verbs: EOPNOTSUPP)
   | 'ERR_ROCE_CAPTURE'; // a capture file that cannot be read
+
+/** The names of <errno.h> with which verbs and rdma_cm say what `RoceError` says with its codes. */
+export type Errno =
+  | 'EINVAL'
+  | 'ENOMEM'
+  | 'EBUSY'
+  | 'EPERM'
+  | 'EACCES'
+  | 'EADDRNOTAVAIL'
+  | 'EADDRINUSE'
+  | 'EHOSTUNREACH'
+  | 'ECONNREFUSED'
+  | 'ETIMEDOUT'
+  | 'ENODEV'
+  | 'EOPNOTSUPP'
+  | 'EIO';
+
+/** What libibverbs and librdmacm return for the same mistake, unless the call names another. */
+export const ERRNO_OF: Readonly<Record<RoceErrorCode, Errno>> = {
+  ERR_ROCE_ARGUMENT: 'EINVAL',
+  ERR_ROCE_STATE: 'EINVAL',
+  ERR_ROCE_QUEUE_FULL: 'ENOMEM',
+  ERR_ROCE_LIMIT: 'ENOMEM',
+  ERR_ROCE_IN_USE: 'EBUSY',
+  ERR_ROCE_ACCESS: 'EPERM',
+  ERR_ROCE_ADDRESS: 'EADDRNOTAVAIL',
+  ERR_ROCE_REJECTED: 'ECONNREFUSED',
+  ERR_ROCE_TIMEOUT: 'ETIMEDOUT',
+  ERR_ROCE_CLOSED: 'ENODEV',
+  ERR_ROCE_LINK_UNAVAILABLE: 'ENODEV',
+  ERR_ROCE_UNSUPPORTED: 'EOPNOTSUPP',
+  ERR_ROCE_CAPTURE: 'EIO',
+};
+
+export interface RoceErrorOptions extends ErrorOptions {
+  /** Where verbs have another name than the code's own. */
+  readonly errno?: Errno;
+}
 
 /** A caller's mistake, with a code to branch on. */
 export class RoceError extends Error {
   override readonly name = 'RoceError';
   readonly code: RoceErrorCode;
+  /** What verbs would have returned. */
+  readonly errno: Errno;
 
-  constructor(code: RoceErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: RoceErrorCode, message: string, options?: RoceErrorOptions) {
     super(message, options);
     this.code = code;
+    this.errno = options?.errno ?? ERRNO_OF[code];
   }
 }
 

@@ -9,17 +9,20 @@ import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
 import type { CmTransportService } from '../packets/cm/index.ts';
 import type { RoceError } from '../packets/errors.ts';
 import type { Medium } from '../packets/frame.ts';
+import type { AddressHandle } from '../transport/address-handle.ts';
 import type { DisconnectCause } from '../transport/cm/index.ts';
 import type { PortCounters } from '../transport/counters.ts';
 import type { MemoryRegion } from '../transport/memory.ts';
 import type { QpState } from '../transport/qp-state.ts';
+import type { QpType } from '../transport/qp-type.ts';
 import type { QpCapabilities, QpEvent } from '../transport/queue-pair.ts';
 import type { RecvWr, SendWr, WorkCompletion } from '../transport/work.ts';
 import type { AcceptOptions, ConnectOptions, ListenOptions } from './connection.ts';
+import type { ListenUdOptions, ResolveUdOptions, UdAnswer, UdDestination } from './datagram-service.ts';
 import type { DeviceCounters } from './device-counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from './device-options.ts';
 import type { Link } from './links/link.ts';
-import type { ModifyAttributes, RegMrOptions } from './verbs/index.ts';
+import type { AddressVector, ModifyAttributes, RegMrOptions } from './verbs/index.ts';
 
 /** What a link says of itself, wherever it runs. */
 export type LinkFacts = Pick<Link, 'name' | 'medium' | 'mtu' | 'addresses' | 'sourcePort' | 'maxUnacked'>;
@@ -78,13 +81,30 @@ export interface RdmaPd {
   regMr(memory: Uint8Array | number, options?: RegMrOptions): MemoryRegion;
   /** Ends a registration; its key opens nothing from now on. */
   deregMr(region: MemoryRegion): void;
-  /** Makes a queue pair of type RC in state RESET (ibv_create_qp). */
+  /** Makes a queue pair in state RESET (ibv_create_qp). */
   createQp(init: RdmaQpInit): RdmaQp;
+  /** Makes an address handle (ibv_create_ah), after finding the next hop. Rejects with ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT. */
+  createAh(av: AddressVector): Promise<RdmaAh>;
+  /**
+   * Makes an address handle to who sent a datagram (ibv_create_ah_from_wc).
+   * @param wc completion of the receive @param grh the first 40 bytes received
+   */
+  createAhFromWc(wc: Pick<WorkCompletion, 'grh'>, grh: Uint8Array): Promise<RdmaAh>;
   /** Frees the domain. Throws ERR_ROCE_IN_USE while regions or queue pairs remain. */
   dealloc(): void;
 }
 
+/** Where datagrams go (ibv_ah): named by the work requests of UD queue pairs of the same protection domain. */
+export interface RdmaAh extends AddressHandle {
+  readonly pd: RdmaPd;
+  readonly av: AddressVector;
+  /** Frees it (ibv_destroy_ah): no new work request may name it; what is posted already is still sent. */
+  destroy(): void;
+}
+
 export interface RdmaQpInit extends Partial<QpCapabilities> {
+  /** Default RC. */
+  readonly type?: QpType;
   /** Both of the queue pair's own device. */
   readonly sendCq: RdmaCq;
   readonly recvCq: RdmaCq;
@@ -103,9 +123,10 @@ export interface RdmaCq extends AsyncIterable<WorkCompletion> {
   next(): Promise<IteratorResult<WorkCompletion>>;
 }
 
-/** A reliable connection (ibv_qp). */
+/** One end of a connection, or of datagrams (ibv_qp). */
 export interface RdmaQp {
   readonly pd: RdmaPd;
+  readonly type: QpType;
   readonly qpn: number;
   readonly state: QpState;
   readonly stateName: string;
@@ -134,6 +155,38 @@ export interface RdmaCm {
   connect(options: RdmaConnectOptions): Promise<RdmaConnection>;
   /** Takes connection requests for a port; a number alone is the backlog. Throws ERR_ROCE_IN_USE when somebody listens there. */
   listen(port: number, options?: ListenOptions | number): RdmaListener;
+  /**
+   * Offers a datagram service: RDMA_PS_UDP, found by SIDR. With `qp` every request is answered with it. Throws ERR_ROCE_IN_USE when
+   * somebody offers one there.
+   */
+  listenUd(port: number, options?: RdmaListenUdOptions): RdmaUdListener;
+  /** Finds a datagram service. Rejects with ServiceRefused, ERR_ROCE_TIMEOUT or ERR_ROCE_ADDRESS. */
+  resolveUd(options: RdmaResolveUdOptions): Promise<RdmaUdDestination>;
+}
+
+export type RdmaUdAnswer = Omit<UdAnswer, 'qp'> & { readonly qp: RdmaQp };
+export type RdmaListenUdOptions = Omit<ListenUdOptions, 'qp'> & { readonly qp?: RdmaQp };
+export type RdmaResolveUdOptions = Omit<ResolveUdOptions, 'pd'> & { readonly pd: RdmaPd };
+export type RdmaUdDestination = Omit<UdDestination, 'ah'> & { readonly ah: RdmaAh };
+
+/** Takes requests for a datagram service on a port: `for await (const request of listener)`. */
+export interface RdmaUdListener extends AsyncIterable<RdmaUdRequest> {
+  readonly port: number;
+  next(): Promise<IteratorResult<RdmaUdRequest>>;
+  /** Takes no more requests and ends iteration after those that have come. */
+  close(): void;
+}
+
+/** Somebody looks for a datagram service. */
+export interface RdmaUdRequest {
+  readonly remoteAddress: IpAddress;
+  readonly localAddress: IpAddress;
+  readonly remotePort: number;
+  readonly privateData: Uint8Array;
+  /** Names a queue pair of type UD, brought to RTS if it is not there; throws ERR_ROCE_STATE when it was answered before. */
+  accept(answer: RdmaUdAnswer): void;
+  /** @param status one of `CmSidrStatus` but Success [Reject] */
+  reject(status?: number, privateData?: Uint8Array): void;
 }
 
 export type RdmaConnectOptions = Omit<ConnectOptions, 'qp'> & { readonly qp: RdmaQp };

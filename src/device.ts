@@ -36,7 +36,7 @@ import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
 import { tcpOf } from './tcp/device-host.ts';
 import type { TcpStack } from './tcp/stack.ts';
-import { type Cq, type CqMaker, makeCq, type Pd, type Qp } from './verbs/index.ts';
+import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp } from './verbs/index.ts';
 
 /** IP, UDP, BTH, the longest extended headers and ICRC, as rdma_rxe budgets them (ref:wire#1). */
 const MAX_HEADER_BYTES = 80;
@@ -179,6 +179,14 @@ export class Device implements Machine, RdmaDevice {
     this.#schedule(qp);
     if (this.#resources.notified.length > 0) this.#settle();
     this.#host.wake();
+  }
+
+  /** A datagram is about to go to this address handle: what is known of its next hop may be too old. */
+  used(ah: Ah): void {
+    const { nextHop } = ah;
+    if (nextHop === undefined) return;
+    const now = this.now();
+    if (nextHop.checkAt <= now) this.paths.check(now, nextHop);
   }
 
   /** The connection manager was given something to do. */

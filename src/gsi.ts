@@ -1,18 +1,24 @@
 /**
  * Queue pair 1, the general services interface: carries the connection manager's MADs as UD datagrams.
+ * To the wire it is a UD queue pair like any other, and shares their packet code; it has no queues, for its one user is here.
  * ref:wire#10: UD SEND ONLY between queue pairs 1, Q_Key 0x80010000, 256 bytes; everything else is counted and dropped.
  */
 import type { IpAddress } from '../packets/address.ts';
-import { BTH_BYTES, writeBth } from '../packets/bth.ts';
-import { DETH_BYTES, dethQkey, dethSourceQpn, writeDeth } from '../packets/deth.ts';
+import { dethSourceQpn } from '../packets/deth.ts';
 import { type Frame, frameDestination, frameSource } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import type { HeaderTemplate } from '../packets/header-template.ts';
 import { GSI_PKEY, GSI_QKEY, GSI_QPN } from '../packets/mad.ts';
 import { DETH_AT, Op } from '../packets/opcode.ts';
-import { PSN_MASK } from '../packets/psn.ts';
 import type { ConnectionManager } from '../transport/cm/index.ts';
 import type { OutgoingMad } from '../transport/cm/types.ts';
+import {
+  type DatagramEnd,
+  DatagramVerdict,
+  judgeDatagram,
+  NO_IMM,
+  writeDatagramHeaders,
+} from '../transport/ud-datagram.ts';
 
 /** What queue pair 1 needs of its device. */
 export interface GsiPort {
@@ -22,11 +28,13 @@ export interface GsiPort {
   doubt(destination: IpAddress): void;
 }
 
+const GSI: DatagramEnd = { qpn: GSI_QPN, pkey: GSI_PKEY, qkey: GSI_QKEY, migReq: 1 };
+
 /** MADs that may wait for their next hop; the connection manager repeats what is dropped. */
 const MAX_WAITING = 64;
 
 export class Gsi {
-  readonly counters = { received: 0, sent: 0, badOpcode: 0, badQkey: 0, droppedUnresolved: 0 };
+  readonly counters = { received: 0, sent: 0, badOpcode: 0, badPkey: 0, badQkey: 0, droppedUnresolved: 0 };
   readonly #cm: ConnectionManager;
   readonly #port: GsiPort;
   readonly #waiting: OutgoingMad[] = [];
@@ -39,21 +47,24 @@ export class Gsi {
 
   /** Takes a packet to queue pair 1 that parsed well and whose ICRC is right. */
   handleFrame(now: number, frame: Frame): void {
-    if (frame.opcode !== Op.UdSendOnly) {
-      this.counters.badOpcode += 1;
-      return;
-    }
+    if (!this.#admits(frame)) return;
     const deth = frame.bthOffset + (DETH_AT[Op.UdSendOnly] as number);
-    if (dethQkey(frame.view, deth) !== GSI_QKEY) {
-      this.counters.badQkey += 1;
-      return;
-    }
     this.counters.received += 1;
     this.#cm.handleMad(now, frame.view, frame.payloadOffset, frame.payloadLength, {
       source: frameSource(frame),
       destination: frameDestination(frame),
       sourceQpn: dethSourceQpn(frame.view, deth),
     });
+  }
+
+  #admits(frame: Frame): boolean {
+    const { counters } = this;
+    const verdict = judgeDatagram(frame, GSI);
+    if (verdict === DatagramVerdict.BadService || frame.opcode !== Op.UdSendOnly) counters.badOpcode += 1;
+    else if (verdict === DatagramVerdict.BadPkey) counters.badPkey += 1;
+    else if (verdict === DatagramVerdict.BadQkey) counters.badQkey += 1;
+    else return true;
+    return false;
   }
 
   /** Writes MADs that are due until none is or the writer is full; true in the second case. */
@@ -97,12 +108,11 @@ export class Gsi {
     const template = this.#port.templateFor(mad.source, mad.destination);
     if (template === undefined) return false;
     const bth = writer.begin(template);
-    this.#psn = (this.#psn + 1) & PSN_MASK;
-    writeBth(writer.view, bth, Op.UdSendOnly, 0, 1, 0, GSI_PKEY, mad.remoteQpn, 0, this.#psn);
-    writeDeth(writer.view, bth + BTH_BYTES, GSI_QKEY, GSI_QPN);
-    const payload = bth + BTH_BYTES + DETH_BYTES;
+    this.#psn += 1;
+    const { length } = mad.bytes;
+    const payload = writeDatagramHeaders(writer.view, bth, GSI, mad.remoteQpn, GSI_QKEY, this.#psn, length, 0, NO_IMM);
     writer.bytes.set(mad.bytes, payload);
-    writer.end(template, payload + mad.bytes.length);
+    writer.end(template, payload + length);
     this.counters.sent += 1;
     return true;
   }

@@ -3,7 +3,7 @@
  */
 export { formatMac, IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
 export { CmRejReason, cmRejReasonName } from '../packets/cm/index.ts';
-export { InvariantError, RoceError, type RoceErrorCode } from '../packets/errors.ts';
+export { type Errno, InvariantError, RoceError, type RoceErrorCode } from '../packets/errors.ts';
 export { Medium } from '../packets/frame.ts';
 export {
   Access,
@@ -11,6 +11,7 @@ export {
   QP_STATE_NAMES,
   type QpEvent,
   QpState,
+  QpType,
   type Random,
   type RecvWr,
   type SendWr,
@@ -25,6 +26,7 @@ export type {
   LinkFacts,
   OpenRdmaDevice,
   RdmaAcceptOptions,
+  RdmaAh,
   RdmaCm,
   RdmaConnection,
   RdmaConnectionRequest,
@@ -64,6 +66,7 @@ export { type OpenDevice, type OpenDeviceOptions, openDevice } from './open.ts';
 export { attachDevice, type SimulatedDeviceOptions } from './simulated-device.ts';
 export {
   type AddressVector,
+  Ah,
   Cq,
   type ModifyAttributes,
   Pd,

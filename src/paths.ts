@@ -18,7 +18,7 @@ import type { QpPath } from '../transport/qp-config.ts';
 import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './device-options.ts';
 import { keyOf } from './neighbour-table.ts';
 import { Neighbours } from './neighbours.ts';
-import type { AddressVector, Qp } from './verbs/index.ts';
+import type { AddressVector } from './verbs/index.ts';
 
 const DEFAULT_HOP_LIMIT = 64;
 /** Datagram paths kept; they are rebuilt at will. */
@@ -45,9 +45,15 @@ export interface PathsOptions {
 /** Where the packets of connected queue pairs go first, and who sends there. */
 export interface NextHop {
   readonly address: IpAddress;
-  readonly users: Set<Qp>;
+  readonly users: Set<PathUser>;
   /** When the neighbour is to be looked at, if a packet goes there. */
   checkAt: number;
+}
+
+/** Whose headers follow a neighbour: a connected queue pair's or an address handle's. */
+export interface PathUser {
+  nextHop: NextHop | undefined;
+  readonly template: HeaderTemplate | undefined;
 }
 
 export class Paths {
@@ -116,27 +122,27 @@ export class Paths {
     return { template, local: source, remote: av.destination };
   }
 
-  /** From now on the queue pair's headers follow the neighbour that its packets go to first. */
-  follow(qp: Qp, destination: IpAddress): void {
-    this.unfollow(qp);
+  /** From now on the user's headers follow the neighbour that its packets go to first. */
+  follow(user: PathUser, destination: IpAddress): void {
+    this.unfollow(user);
     const address = this.neighbours?.nextHop(destination);
     if (address === undefined) return;
     const key = keyOf(address);
     const hop = this.#nextHops.get(key) ?? { address, users: new Set(), checkAt: 0 };
     this.#nextHops.set(key, hop);
-    hop.users.add(qp);
-    qp.nextHop = hop;
+    hop.users.add(user);
+    user.nextHop = hop;
   }
 
-  unfollow(qp: Qp): void {
-    const hop = qp.nextHop;
+  unfollow(user: PathUser): void {
+    const hop = user.nextHop;
     if (hop === undefined) return;
-    qp.nextHop = undefined;
-    hop.users.delete(qp);
+    user.nextHop = undefined;
+    hop.users.delete(user);
     if (hop.users.size === 0) this.#nextHops.delete(keyOf(hop.address));
   }
 
-  /** A queue pair has sent to this next hop, and `checkAt` has come. */
+  /** Somebody has sent to this next hop, or is about to, and `checkAt` has come. */
   check(now: number, hop: NextHop): void {
     hop.checkAt = this.neighbours?.use(now, hop.address) ?? Infinity;
   }
@@ -199,7 +205,7 @@ export class Paths {
   #readdress(address: IpAddress): void {
     const mac = this.neighbours?.lookup(address);
     if (mac === undefined) return;
-    for (const qp of this.#nextHops.get(keyOf(address))?.users ?? []) qp.core.config.path?.template.setDestMac(mac);
+    for (const user of this.#nextHops.get(keyOf(address))?.users ?? []) user.template?.setDestMac(mac);
   }
 
   #answer(address: IpAddress, reachable: boolean): void {

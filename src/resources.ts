@@ -5,8 +5,12 @@
 import { invariant, RoceError } from '../packets/errors.ts';
 import type { PortCounters } from '../transport/counters.ts';
 import { Access, KeyTable, type MemoryRegion } from '../transport/memory.ts';
+import type { QpIdentity } from '../transport/qp-config.ts';
+import { QpType } from '../transport/qp-type.ts';
+import type { QpCapabilities, QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import { RcQueuePair } from '../transport/rc-queue-pair.ts';
+import { UdQueuePair } from '../transport/ud-queue-pair.ts';
 import type { Device } from './device.ts';
 import { type DeviceLimits, qpCapabilities } from './device-options.ts';
 import { Cq, type CqMaker, Pd, Qp, type QpInit, type RegMrOptions } from './verbs/index.ts';
@@ -29,6 +33,7 @@ export class Resources {
   readonly #keys: KeyTable;
   readonly #cqs = new Set<Cq>();
   #nextPd = 1;
+  #nextAh = 1;
   #closed = false;
 
   constructor(device: Device, options: ResourceOptions) {
@@ -79,7 +84,7 @@ export class Resources {
   /** For `Pd.createQp`. */
   createQp(pd: Pd, init: QpInit): Qp {
     this.#demandOpen();
-    const { limits, maxUnacked, portCounters } = this.#options;
+    const { limits, maxUnacked } = this.#options;
     if (this.qps.size >= limits.maxQp)
       throw new RoceError('ERR_ROCE_LIMIT', `all ${limits.maxQp} queue pairs are in use`);
     const capabilities = qpCapabilities(init, limits);
@@ -87,7 +92,7 @@ export class Resources {
     if (!(sendCq instanceof Cq && recvCq instanceof Cq))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
     const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq };
-    const qp = new Qp(this.#device, pd, new RcQueuePair(identity, capabilities, portCounters));
+    const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (maxUnacked !== undefined) qp.core.config.maxUnacked = maxUnacked;
     this.qps.set(qp.qpn, qp);
     pd.core.users += 1;
@@ -105,6 +110,12 @@ export class Resources {
     core.config.recvCq.users -= 1;
   }
 
+  /** Numbers address handles, so that what they send spreads over paths as what queue pairs send does. */
+  ahNumber(): number {
+    this.#demandOpen();
+    return this.#nextAh++;
+  }
+
   /** Passes completions on to those who wait for them. */
   settle(): void {
     while (this.notified.length > 0) this.notified.shift()?.settle();
@@ -115,6 +126,18 @@ export class Resources {
     this.#closed = true;
     for (const cq of this.#cqs) cq.close();
     for (const qp of [...this.qps.values()]) qp.destroy();
+  }
+
+  #makeCore(type: QpType, identity: QpIdentity, capabilities: QpCapabilities): QueuePair {
+    const { portCounters } = this.#options;
+    switch (type) {
+      case QpType.Rc:
+        return new RcQueuePair(identity, capabilities, portCounters);
+      case QpType.Ud:
+        return new UdQueuePair(identity, capabilities, portCounters, this.#device.activeMtu);
+      default:
+        throw new RoceError('ERR_ROCE_ARGUMENT', `a protection domain makes no queue pair of type ${type}`);
+    }
   }
 
   #demandOpen(): void {

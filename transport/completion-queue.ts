@@ -59,6 +59,8 @@ export class CompletionQueue {
     into.immData = wc.immData;
     into.invalidatedRkey = wc.invalidatedRkey;
     into.solicited = wc.solicited;
+    into.srcQpn = wc.srcQpn;
+    into.grh = wc.grh;
     into.qpn = wc.qpn;
     this.#ring.shift();
     return true;

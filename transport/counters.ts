@@ -33,6 +33,20 @@ export class PortCounters {
   /** Opcode of another service than the queue pair's. */
   badService = 0;
   badPkey = 0;
+  /** Datagrams whose Q_Key is not the queue pair's: verbs' qkey_viol_cntr. */
+  qkeyViolation = 0;
+  /** Messages of the unreliable services for which no receive was posted. */
+  noReceive = 0;
+  /** Messages of the unreliable services that did not fit the receive posted for them, which waits for the next one. */
+  bufferTooSmall = 0;
+  /** Requests of the unreliable services with a length that contradicts itself or the path MTU. */
+  badLength = 0;
+  /** WRITEs of the unreliable services that the queue pair or the key does not allow. */
+  accessRefused = 0;
+  /** UC messages of which a part was lost. */
+  brokenMessage = 0;
+  /** Datagrams longer than the port's MTU, which were not sent. */
+  oversizedSend = 0;
   /** Addresses other than those of the connection. */
   badAddress = 0;
 }

@@ -1,16 +1,27 @@
 /**
- * The attributes of a queue pair and what `modify` demands of them: ranges, and those each transition cannot do without.
- * Names and the required sets follow ibv_modify_qp(3) for RC.
+ * The attributes of a queue pair and what `modify` demands of them: the move must be allowed, the attributes those that
+ * qp-masks.ts names for it, and each value in its range. Names follow ibv_modify_qp(3). Nothing is changed here.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { QpPath } from './qp-config.ts';
-import { canModify, QP_STATE_NAMES, QpState } from './qp-state.ts';
+import { maskOf } from './qp-masks.ts';
+import { canModify, QP_STATE_NAMES, type QpState } from './qp-state.ts';
+import { QpType } from './qp-type.ts';
+
+/** Path migration state, values of ibv_mig_state. */
+export const MigState = { Migrated: 0, Rearm: 1, Armed: 2 } as const;
+export type MigState = (typeof MigState)[keyof typeof MigState];
+
+/** Q_Keys with this bit are for the kernel of verbs: in a work request it stands for the queue pair's own Q_Key. */
+export const PRIVILEGED_QKEY = 0x80_00_00_00;
 
 export interface QpAttributes {
   readonly state?: QpState;
-  /** Remote access allowed, a bit set of `Access`. */
+  /** Remote access allowed, a bit set of `Access`. Connected services. */
   readonly access?: number;
   readonly pkey?: number;
+  /** UD: what datagrams must carry to be taken, 31 bits; the upper half is reserved for management (EPERM). */
+  readonly qkey?: number;
   readonly path?: QpPath;
   readonly destQpn?: number;
   /** First PSN expected from the peer, 24 bits. */
@@ -31,6 +42,10 @@ export interface QpAttributes {
   readonly rnrRetry?: number;
   /** READs and atomics this side may have outstanding, 0..255. */
   readonly maxRdAtomic?: number;
+  /** The way to take when the first one fails. */
+  readonly altPath?: QpPath;
+  /** A `MigState`: rearm asks for the alternate path to be armed, migrated takes it now. */
+  readonly pathMigState?: MigState;
   /** The MigReq bit of packets sent; both values are accepted (ref:wire#4). */
   readonly migReq?: 0 | 1;
 }
@@ -40,6 +55,7 @@ type AttributeName = keyof QpAttributes;
 const RANGES: Partial<Record<AttributeName, readonly [number, number]>> = {
   access: [0, 0x0f],
   pkey: [0, 0xff_ff],
+  qkey: [0, 0xff_ff_ff_ff],
   destQpn: [2, 0xff_ff_fe],
   rqPsn: [0, 0xff_ff_ff],
   sqPsn: [0, 0xff_ff_ff],
@@ -49,29 +65,21 @@ const RANGES: Partial<Record<AttributeName, readonly [number, number]>> = {
   timeout: [0, 31],
   retryCnt: [0, 7],
   rnrRetry: [0, 7],
+  pathMigState: [MigState.Migrated, MigState.Armed],
   migReq: [0, 1],
 };
 
 const PATH_MTUS: readonly number[] = [256, 512, 1024, 2048, 4096];
 
-const TO_RTR: readonly AttributeName[] = ['path', 'destQpn', 'rqPsn', 'mtu', 'maxDestRdAtomic', 'minRnrTimer'];
-const TO_RTS: readonly AttributeName[] = ['sqPsn', 'timeout', 'retryCnt', 'rnrRetry', 'maxRdAtomic'];
-
-/** Attributes that belong to the way to RTR or RTS; given at another time they would disturb a running connection. */
-const RTR_ONLY: readonly AttributeName[] = ['path', 'destQpn', 'rqPsn', 'mtu'];
-const RTS_ONLY: readonly AttributeName[] = ['sqPsn', 'timeout', 'retryCnt', 'rnrRetry', 'maxRdAtomic'];
-
-/** Throws ERR_ROCE_STATE for a move that is not allowed and ERR_ROCE_ARGUMENT for missing, misplaced or bad attributes. */
-export function checkAttributes(from: QpState, attributes: QpAttributes): void {
+/**
+ * Throws ERR_ROCE_STATE for a move that is not allowed, ERR_ROCE_ARGUMENT for missing, misplaced or bad attributes and
+ * ERR_ROCE_ACCESS for a Q_Key that an application may not have (ref:conformance UD-12).
+ */
+export function checkAttributes(type: QpType, from: QpState, attributes: QpAttributes): void {
   const to = attributes.state ?? from;
   const move = `${QP_STATE_NAMES[from]} to ${QP_STATE_NAMES[to] ?? to}`;
   if (!canModify(from, to)) throw new RoceError('ERR_ROCE_STATE', `a queue pair cannot move from ${move}`);
-  const toRtr = from === QpState.Init && to === QpState.Rtr;
-  const toRts = from === QpState.Rtr && to === QpState.Rts;
-  if (toRtr) demand(attributes, TO_RTR, move);
-  if (toRts) demand(attributes, TO_RTS, move);
-  if (!toRtr) forbid(attributes, RTR_ONLY, move);
-  if (!toRts) forbid(attributes, RTS_ONLY, move);
+  checkMask(type, from, to, attributes, move);
   for (const [name, [low, high]] of Object.entries(RANGES) as [AttributeName, readonly [number, number]][]) {
     const value = attributes[name];
     if (value === undefined) continue;
@@ -82,15 +90,26 @@ export function checkAttributes(from: QpState, attributes: QpAttributes): void {
   if (attributes.mtu !== undefined && !PATH_MTUS.includes(attributes.mtu)) {
     throw new RoceError('ERR_ROCE_ARGUMENT', `path MTU is one of ${PATH_MTUS.join(', ')} bytes, not ${attributes.mtu}`);
   }
+  if ((attributes.qkey ?? 0) >= PRIVILEGED_QKEY)
+    throw new RoceError('ERR_ROCE_ACCESS', 'a Q_Key with its highest bit set belongs to management');
 }
 
-function demand(attributes: QpAttributes, names: readonly AttributeName[], move: string): void {
-  const missing = names.filter((name) => attributes[name] === undefined);
+function checkMask(type: QpType, from: QpState, to: QpState, attributes: QpAttributes, move: string): void {
+  const { required, optional } = maskOf(type, from, to);
+  const given = (Object.keys(attributes) as AttributeName[]).filter((name) => attributes[name] !== undefined);
+  const missing = required.filter((name) => !given.includes(name));
   if (missing.length > 0) throw new RoceError('ERR_ROCE_ARGUMENT', `${move} needs ${missing.join(', ')}`);
-}
-
-function forbid(attributes: QpAttributes, names: readonly AttributeName[], move: string): void {
-  const misplaced = names.filter((name) => attributes[name] !== undefined);
+  const allowed: readonly AttributeName[] = ['state', ...FREE[type], ...required, ...optional];
+  const misplaced = given.filter((name) => !allowed.includes(name));
   if (misplaced.length > 0)
     throw new RoceError('ERR_ROCE_ARGUMENT', `${misplaced.join(', ')} cannot change from ${move}`);
 }
+
+/** Not an attribute of verbs, so it may change at any time. */
+const FREE: Readonly<Record<QpType, readonly AttributeName[]>> = {
+  [QpType.Rc]: ['migReq'],
+  [QpType.Uc]: ['migReq'],
+  [QpType.Ud]: [],
+  [QpType.XrcSend]: ['migReq'],
+  [QpType.XrcRecv]: ['migReq'],
+};

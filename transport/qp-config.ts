@@ -40,6 +40,8 @@ export class QpConfig {
   path: QpPath | undefined = undefined;
   destQpn = 0;
   pkey = 0xff_ff;
+  /** UD: what datagrams must carry. */
+  qkey = 0;
   migReq: 0 | 1 = 1;
   /** Path MTU in payload bytes: 256, 512, 1024, 2048 or 4096. */
   mtu = 1024;

@@ -1,6 +1,7 @@
 /**
  * Queue pair states and the transitions that modify allows, as data.
- * The states and their allowed moves are those of ibv_modify_qp(3); RC never enters SQE by itself, the row exists for UC and UD.
+ * The states and their allowed moves are those of ibv_modify_qp(3). Into SQE leads no move: UC and UD fall into it when a send
+ * fails locally (ref:conformance QPS-07, QPS-21), RC falls into ERROR.
  */
 
 export const QpState = { Reset: 0, Init: 1, Rtr: 2, Rts: 3, Sqd: 4, Sqe: 5, Error: 6 } as const;
@@ -36,20 +37,35 @@ interface StateRights {
   readonly request: boolean;
   /** New send work is started. */
   readonly start: boolean;
-  /** Posted work is flushed at once. */
-  readonly flush: boolean;
+  /** Posted sends are flushed at once. */
+  readonly flushSends: boolean;
+  /** Posted receives are flushed at once. */
+  readonly flushRecvs: boolean;
 }
 
 const RIGHTS: readonly StateRights[] = [
-  /* RESET */ { postSend: false, postRecv: false, respond: false, request: false, start: false, flush: false },
-  /* INIT  */ { postSend: false, postRecv: true, respond: false, request: false, start: false, flush: false },
-  /* RTR   */ { postSend: false, postRecv: true, respond: true, request: false, start: false, flush: false },
-  /* RTS   */ { postSend: true, postRecv: true, respond: true, request: true, start: true, flush: false },
-  /* SQD   */ { postSend: true, postRecv: true, respond: true, request: true, start: false, flush: false },
-  /* SQE   */ { postSend: true, postRecv: true, respond: true, request: false, start: false, flush: false },
-  /* ERR   */ { postSend: true, postRecv: true, respond: false, request: false, start: false, flush: true },
+  /* RESET */ rights(''),
+  /* INIT  */ rights('postRecv'),
+  /* RTR   */ rights('postRecv respond'),
+  /* RTS   */ rights('postSend postRecv respond request start'),
+  /* SQD   */ rights('postSend postRecv respond request'),
+  /* SQE   */ rights('postSend postRecv respond flushSends'),
+  /* ERR   */ rights('postSend postRecv flushSends flushRecvs'),
 ];
 
 export function rightsOf(state: QpState): StateRights {
   return RIGHTS[state] as StateRights;
+}
+
+function rights(words: string): StateRights {
+  const has = (right: keyof StateRights): boolean => words.split(' ').includes(right);
+  return {
+    postSend: has('postSend'),
+    postRecv: has('postRecv'),
+    respond: has('respond'),
+    request: has('request'),
+    start: has('start'),
+    flushSends: has('flushSends'),
+    flushRecvs: has('flushRecvs'),
+  };
 }

@@ -15,6 +15,8 @@ import { QpConfig, type QpIdentity } from './qp-config.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from './qp-state.ts';
 import type { QpType } from './qp-type.ts';
 import { RecvEntry, RecvQueue } from './recv-queue.ts';
+import { pkeysMatch } from './request-checks.ts';
+import { checkService } from './send-checks.ts';
 import { completionOpcode, type SendEntry, SendQueue } from './send-queue.ts';
 import { ackTimeoutNs } from './timers.ts';
 import { type RecvWr, type SendWr, WcOpcode, WcStatus } from './work.ts';
@@ -80,7 +82,7 @@ export abstract class QueuePair {
 
   /** Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT and changes nothing when the call is not allowed. */
   modify(attributes: QpAttributes): void {
-    checkAttributes(this.current, attributes);
+    checkAttributes(this.type, this.current, attributes);
     this.#take(attributes);
     const next = attributes.state ?? this.current;
     this.begin(attributes);
@@ -97,8 +99,9 @@ export abstract class QueuePair {
     const rights = rightsOf(this.current);
     if (!rights.postSend)
       throw new RoceError('ERR_ROCE_STATE', `cannot post a send in state ${QP_STATE_NAMES[this.current]}`);
+    checkService(this.type, this.config.pd, wr);
     this.sendQueue.post(wr);
-    if (rights.flush) this.flush(WcStatus.WrFlushErr);
+    if (rights.flushSends) this.flushSends(WcStatus.WrFlushErr);
   }
 
   /** Posts a receive work request. Throws ERR_ROCE_ARGUMENT where receives come from a shared queue. */
@@ -109,7 +112,7 @@ export abstract class QueuePair {
     if (!rights.postRecv)
       throw new RoceError('ERR_ROCE_STATE', `cannot post a receive in state ${QP_STATE_NAMES[this.current]}`);
     this.recvQueue.post(wr);
-    if (rights.flush) this.flush(WcStatus.WrFlushErr);
+    if (rights.flushRecvs) this.flush(WcStatus.WrFlushErr);
   }
 
   // What the device asks for.
@@ -254,9 +257,10 @@ export abstract class QueuePair {
 
   #take(attributes: QpAttributes): void {
     const { config } = this;
-    const { access, pkey, migReq, path, destQpn, mtu, maxDestRdAtomic, minRnrTimer, maxRdAtomic } = attributes;
+    const { access, pkey, qkey, migReq, path, destQpn, mtu, maxDestRdAtomic, minRnrTimer, maxRdAtomic } = attributes;
     if (access !== undefined) config.access = access;
     if (pkey !== undefined) config.pkey = pkey;
+    if (qkey !== undefined) config.qkey = qkey;
     if (migReq !== undefined) config.migReq = migReq;
     if (path !== undefined) config.path = path;
     if (destQpn !== undefined) config.destQpn = destQpn;
@@ -268,9 +272,4 @@ export abstract class QueuePair {
     if (attributes.retryCnt !== undefined) config.retryCnt = attributes.retryCnt;
     if (attributes.rnrRetry !== undefined) config.rnrRetry = attributes.rnrRetry;
   }
-}
-
-/** Two P_Keys match when their numbers agree and at least one is a full member. */
-function pkeysMatch(a: number, b: number): boolean {
-  return ((a ^ b) & 0x7fff) === 0 && ((a | b) & 0x8000) !== 0;
 }

@@ -96,9 +96,13 @@ export class RcQueuePair extends QueuePair {
   }
 
   protected override flush(firstStatus: WcStatus): void {
-    this.#completer.stopTimers();
     this.#responder.abandon(WcStatus.WrFlushErr, this.config);
     super.flush(firstStatus);
+  }
+
+  protected override flushSends(firstStatus: WcStatus): void {
+    this.#completer.stopTimers();
+    super.flushSends(firstStatus);
     this.#requester.reset(this.#requester.sentPsn, this.sendQueue);
   }
 

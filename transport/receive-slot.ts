@@ -3,16 +3,21 @@
  * At most one is held at a time. The queue it was taken from, the queue pair's own or a shared one, says whose memory it
  * names and, with XRC, where it completes.
  */
+import { dethSourceQpn } from '../packets/deth.ts';
 import type { Frame } from '../packets/frame.ts';
+import { GRH_BYTES, GRH_IPV4_AT } from '../packets/grh.ts';
 import { iethRkey } from '../packets/ieth.ts';
 import { immDt } from '../packets/imm-dt.ts';
-import { IETH_AT, IMM_AT, OpFlag } from '../packets/opcode.ts';
+import { IPV4_BYTES } from '../packets/ipv4.ts';
+import { DETH_AT, IETH_AT, IMM_AT, OpFlag } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ProtectionDomain } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
 import { RecvEntry, type RecvQueue } from './recv-queue.ts';
 import { Verdict } from './verdict.ts';
 import { WcOpcode, WcStatus } from './work.ts';
+
+const ZEROS = new Uint8Array(GRH_IPV4_AT);
 
 export class ReceiveSlot {
   /** Bytes of a SEND placed so far. */
@@ -48,6 +53,21 @@ export class ReceiveSlot {
     return this.#pd !== undefined && segments.accessible(this.#pd, true) ? Verdict.Accept : Verdict.BufferFault;
   }
 
+  /**
+   * Places what a datagram's buffer begins with: 40 bytes that hold the IPv6 header, or zeros and the IPv4 header
+   * (ref:conformance UD-03, rxe:rxe_resp.c#execute).
+   */
+  placeNetworkHeader(frame: Frame): void {
+    const { segments } = this.#entry;
+    if (frame.ipVersion === 6) {
+      segments.scatter(0, frame.bytes, frame.ipOffset, GRH_BYTES);
+    } else {
+      segments.scatter(0, ZEROS, 0, GRH_IPV4_AT);
+      segments.scatter(GRH_IPV4_AT, frame.bytes, frame.ipOffset, IPV4_BYTES);
+    }
+    this.#placed = GRH_BYTES;
+  }
+
   /** Places the payload of a SEND behind what is there. */
   place(frame: Frame): void {
     this.#entry.segments.scatter(this.#placed, frame.bytes, frame.payloadOffset, frame.payloadLength);
@@ -70,6 +90,11 @@ export class ReceiveSlot {
     wc.solicited = frame.solicited !== 0;
     if ((flags & OpFlag.Imm) !== 0) wc.immData = immDt(frame.view, frame.bthOffset + (IMM_AT[frame.opcode] as number));
     if ((flags & OpFlag.Invalidate) !== 0) wc.invalidatedRkey = invalidatedKey(frame);
+    const deth = DETH_AT[frame.opcode] as number;
+    if (deth >= 0) {
+      wc.srcQpn = dethSourceQpn(frame.view, frame.bthOffset + deth);
+      wc.grh = true;
+    }
     cq.pushed(wc);
     return true;
   }
@@ -81,6 +106,11 @@ export class ReceiveSlot {
     const cq = this.#cq ?? config.recvCq;
     const wc = cq.push(config.qpn, this.#entry.wrId, status, WcOpcode.Recv, this.#placed);
     if (wc !== undefined) cq.pushed(wc);
+  }
+
+  /** The message in progress is broken and leaves no trace: the next one gets its buffer (ref:conformance UC-05). */
+  rewind(): void {
+    this.#placed = 0;
   }
 
   /** Forgets the buffer without a completion. */

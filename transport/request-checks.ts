@@ -35,3 +35,8 @@ export function isPermitted(flags: number, config: QpConfig): boolean {
   if ((flags & OpFlag.Write) !== 0) return (config.access & Access.RemoteWrite) !== 0;
   return (flags & OpFlag.Send) !== 0;
 }
+
+/** Two P_Keys match when their numbers agree and at least one is a full member. */
+export function pkeysMatch(a: number, b: number): boolean {
+  return ((a ^ b) & 0x7fff) === 0 && ((a | b) & 0x8000) !== 0;
+}

@@ -8,6 +8,8 @@
 
 import { RoceError } from '../packets/errors.ts';
 import { psnDiff } from '../packets/psn.ts';
+import type { AddressHandle } from './address-handle.ts';
+import { PRIVILEGED_QKEY } from './qp-attributes.ts';
 import { Pool, Ring } from './ring.ts';
 import { checkSges, SegmentList } from './segments.ts';
 import { type SendWr, WcOpcode, WrOpcode } from './work.ts';
@@ -33,6 +35,10 @@ export class SendEntry {
   invalidateRkey = 0;
   /** XRC: the peer's shared receive queue. */
   remoteSrqn = 0;
+  /** UD: where to, which queue pair there, and its Q_Key as the caller gave it. */
+  ah: AddressHandle | undefined = undefined;
+  remoteQpn = 0;
+  remoteQkey = 0;
   compareHi = 0;
   compareLo = 0;
   swapHi = 0;
@@ -118,6 +124,9 @@ export class SendQueue extends Ring<SendEntry> implements SendLimits {
     entry.rkey = (wr.rkey ?? 0) >>> 0;
     entry.immData = (wr.immData ?? 0) >>> 0;
     entry.invalidateRkey = (wr.invalidateRkey ?? 0) >>> 0;
+    entry.ah = wr.ah;
+    entry.remoteQpn = wr.remoteQpn ?? 0;
+    entry.remoteQkey = wr.remoteQkey ?? PRIVILEGED_QKEY;
     entry.firstPsn = -1;
     entry.lastPsn = -1;
     entry.answered = 0;

@@ -2,6 +2,7 @@
  * The vocabulary of work: operations, completion statuses and the records a caller posts and polls. Values and names
  * are those of <infiniband/verbs.h>, so that a reader of rdma-core is at home.
  */
+import type { AddressHandle } from './address-handle.ts';
 import type { MemoryRegion } from './memory.ts';
 
 /** Work completion status, values of ibv_wc_status. */
@@ -118,6 +119,12 @@ export interface SendWr {
   /** Compare value of COMPARE SWAP, addend of FETCH ADD (ibv_send_wr.wr.atomic.compare_add). */
   readonly compareAdd?: bigint;
   readonly swap?: bigint;
+  /** UD: where the datagram goes, a handle of the queue pair's protection domain. */
+  readonly ah?: AddressHandle;
+  /** UD: the queue pair there, 1..0xffffff; 0xffffff with a group address for all that have joined it. */
+  readonly remoteQpn?: number;
+  /** UD: what that queue pair demands. With the highest bit set, and by default, the sender's own Q_Key. */
+  readonly remoteQkey?: number;
 }
 
 /** A receive work request (ibv_recv_wr). */
@@ -141,6 +148,10 @@ export class WorkCompletion {
   solicited = false;
   /** Number of the local queue pair. */
   qpn = 0;
+  /** UD receives: the queue pair that sent; else 0. */
+  srcQpn = 0;
+  /** UD receives: the buffer begins with 40 bytes of headers, which `byteLen` counts. */
+  grh = false;
 
   /** Fills what every completion has; what only some receives have is absent until it is set. */
   begin(qpn: number, wrId: number, status: WcStatus, opcode: number, byteLen: number): void {
@@ -152,5 +163,7 @@ export class WorkCompletion {
     this.immData = -1;
     this.invalidatedRkey = -1;
     this.solicited = false;
+    this.srcQpn = 0;
+    this.grh = false;
   }
 }

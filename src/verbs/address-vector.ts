@@ -1,5 +1,8 @@
 /** The way to a peer as an application names it (ibv_ah_attr): addresses and what the headers carry by choice. */
 import type { IpAddress } from '../../packets/address.ts';
+import { ipv4ChecksumMatches } from '../../packets/checksum.ts';
+import { GRH_BYTES, GRH_IPV4_AT, readGrh } from '../../packets/grh.ts';
+import { IPV4_VERSION_IHL, readIpv4 } from '../../packets/ipv4.ts';
 import type { PathTraits } from '../device-options.ts';
 
 /** The way to a peer, as an address handle names it. What is absent takes the device's default. */
@@ -7,4 +10,23 @@ export interface AddressVector extends PathTraits {
   readonly destination: IpAddress;
   /** One of the device's addresses; default the one on the destination's subnet. */
   readonly source?: IpAddress;
+}
+
+/**
+ * The way back from where a datagram came, as its first 40 bytes tell; undefined when they hold no header.
+ * As rdma:verbs.c#ibv_init_ah_from_wc: an IPv4 header is known by its version and checksum; traffic class and hop limit are those
+ * with which the datagram arrived, so that the answer goes no further than it must.
+ */
+export function addressVectorOfGrh(grh: Uint8Array): (AddressVector & { readonly source: IpAddress }) | undefined {
+  if (grh.length < GRH_BYTES) return undefined;
+  const view = new DataView(grh.buffer, grh.byteOffset, GRH_BYTES);
+  if (view.getUint8(0) >>> 4 === 6) {
+    const { sourceGid, destinationGid, trafficClass, hopLimit, flowLabel } = readGrh(view, 0);
+    return { destination: sourceGid, source: destinationGid, trafficClass, hopLimit: Math.max(1, hopLimit), flowLabel };
+  }
+  const header = readIpv4(view, GRH_IPV4_AT);
+  if (view.getUint8(GRH_IPV4_AT) !== IPV4_VERSION_IHL) return undefined;
+  if (!ipv4ChecksumMatches(view, GRH_IPV4_AT)) return undefined;
+  const { source, destination, trafficClass, ttl } = header;
+  return { destination: source, source: destination, trafficClass, hopLimit: Math.max(1, ttl) };
 }

@@ -1,5 +1,6 @@
 /** The objects of the verbs API. */
 export type { AddressVector } from './address-vector.ts';
+export { Ah } from './ah.ts';
 export { Cq, type CqMaker, makeCq } from './cq.ts';
 export { Pd, type RegMrOptions } from './pd.ts';
 export { type ModifyAttributes, Qp, type QpInit } from './qp.ts';

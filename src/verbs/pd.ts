@@ -2,10 +2,14 @@
  * Protection domain of the verbs API: what regions, queue pairs and everything else that belongs together is made from.
  * Thin: the machine is in transport/memory.ts, the tables are the device's (resources.ts).
  */
+import { RoceError } from '../../packets/errors.ts';
 import { type MemoryRegion, ProtectionDomain } from '../../transport/memory.ts';
+import type { WorkCompletion } from '../../transport/work.ts';
 import type { RdmaPd } from '../api.ts';
 import type { Device } from '../device.ts';
 import type { Resources } from '../resources.ts';
+import { type AddressVector, addressVectorOfGrh } from './address-vector.ts';
+import { Ah } from './ah.ts';
 import type { Qp, QpInit } from './qp.ts';
 
 export interface RegMrOptions {
@@ -40,12 +44,27 @@ export class Pd implements RdmaPd {
     this.#resources.deregMr(region);
   }
 
-  /** Makes a queue pair of type RC in state RESET (ibv_create_qp). */
+  /** Makes a queue pair in state RESET (ibv_create_qp). */
   createQp(init: QpInit): Qp {
     return this.#resources.createQp(this, init);
   }
 
-  /** Frees the domain. Throws ERR_ROCE_IN_USE while regions or queue pairs remain. */
+  /** Makes an address handle (ibv_create_ah). Rejects with ERR_ROCE_ADDRESS when nobody answers for the next hop. */
+  async createAh(av: AddressVector): Promise<Ah> {
+    await this.device.resolve(av.destination);
+    return new Ah(this.device, this, av, this.device.paths.pathTo(this.#resources.ahNumber(), av, 1));
+  }
+
+  /** Makes an address handle to who sent a datagram (ibv_create_ah_from_wc); rejects with ERR_ROCE_ARGUMENT too, for no header. */
+  async createAhFromWc(wc: Pick<WorkCompletion, 'grh'>, grh: Uint8Array): Promise<Ah> {
+    const av = wc.grh ? addressVectorOfGrh(grh) : undefined;
+    if (av === undefined)
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'the first 40 bytes received do not hold the header of a datagram');
+    const { source, ...rest } = av;
+    return this.createAh(this.device.paths.isOurs(source) ? av : rest);
+  }
+
+  /** Frees the domain. Throws ERR_ROCE_IN_USE while regions, queue pairs or address handles remain. */
   dealloc(): void {
     this.core.demandUnused();
   }

@@ -3,15 +3,18 @@
  * when there is work.
  */
 import { RoceError } from '../../packets/errors.ts';
+import type { HeaderTemplate } from '../../packets/header-template.ts';
 import type { QpAttributes } from '../../transport/qp-attributes.ts';
 import { QP_STATE_NAMES, type QpState } from '../../transport/qp-state.ts';
+import type { QpType } from '../../transport/qp-type.ts';
 import type { QpEvent, QueuePair } from '../../transport/queue-pair.ts';
 import type { RecvWr, SendWr } from '../../transport/work.ts';
 import type { RdmaQp, RdmaQpInit } from '../api.ts';
 import { AsyncQueue } from '../async-queue.ts';
 import type { Device } from '../device.ts';
-import type { NextHop } from '../paths.ts';
+import type { NextHop, PathUser } from '../paths.ts';
 import type { AddressVector } from './address-vector.ts';
+import { Ah } from './ah.ts';
 import type { Cq } from './cq.ts';
 import type { Pd } from './pd.ts';
 
@@ -25,8 +28,8 @@ export interface ModifyAttributes extends Omit<QpAttributes, 'path'> {
   readonly av?: AddressVector;
 }
 
-/** A reliable connection (ibv_qp). */
-export class Qp implements RdmaQp {
+/** One end of a connection, or of datagrams (ibv_qp). */
+export class Qp implements RdmaQp, PathUser {
   readonly core: QueuePair;
   readonly pd: Pd;
   /** Asynchronous events: communication established, send queue drained, errors. */
@@ -48,6 +51,10 @@ export class Qp implements RdmaQp {
   /** Whether `destroy` was called. */
   get destroyed(): boolean {
     return this.#destroyed;
+  }
+
+  get type(): QpType {
+    return this.core.type;
   }
 
   get qpn(): number {
@@ -76,15 +83,22 @@ export class Qp implements RdmaQp {
   modifyNow(attributes: ModifyAttributes): void {
     this.#demandAlive();
     const { av, ...rest } = attributes;
+    const { destQpn = this.core.config.destQpn } = rest;
     if (av === undefined) this.#device.modifyQp(this, rest);
-    else this.#device.modifyQp(this, { ...rest, path: this.#device.paths.pathTo(this.qpn, av, rest.destQpn) });
+    else this.#device.modifyQp(this, { ...rest, path: this.#device.paths.pathTo(this.qpn, av, destQpn) });
     this.modified?.();
+  }
+
+  /** For the device: the headers of its packets. */
+  get template(): HeaderTemplate | undefined {
+    return this.core.config.path?.template;
   }
 
   /** Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow it. */
   postSend(wr: SendWr): void {
     this.#demandAlive();
     this.core.postSend(wr);
+    if (wr.ah instanceof Ah) this.#device.used(wr.ah);
     this.#device.touched(this);
   }
 

@@ -8,13 +8,14 @@
 import { RoceError } from '../../packets/errors.ts';
 import { type MemoryRegion, ProtectionDomain } from '../../transport/memory.ts';
 import { QP_STATE_NAMES, type QpState } from '../../transport/qp-state.ts';
+import { QpType } from '../../transport/qp-type.ts';
 import type { QpEvent } from '../../transport/queue-pair.ts';
 import { checkSges } from '../../transport/segments.ts';
 import { checkSendWr } from '../../transport/send-queue.ts';
 import { type RecvWr, type SendWr, type Sge, WorkCompletion } from '../../transport/work.ts';
 import type { RdmaCq, RdmaPd, RdmaQp, RdmaQpInit } from '../api.ts';
 import { AsyncQueue } from '../async-queue.ts';
-import type { ModifyAttributes, RegMrOptions } from '../verbs/index.ts';
+import type { AddressVector, ModifyAttributes, RegMrOptions } from '../verbs/index.ts';
 import { CompletionReader } from './completion-ring.ts';
 import { QpStatus } from './qp-status.ts';
 import { type Handle, ownBytes, type WireQp, type WireSge } from './wire.ts';
@@ -40,7 +41,16 @@ export class WorkerPd implements RdmaPd {
   }
 
   createQp(init: RdmaQpInit): WorkerQp {
+    if ((init.type ?? QpType.Rc) !== QpType.Rc) throw unsupported('a queue pair of this type');
     return this.device.createQp(this, init);
+  }
+
+  createAh(_av: AddressVector): Promise<never> {
+    return Promise.reject(unsupported('an address handle'));
+  }
+
+  createAhFromWc(): Promise<never> {
+    return Promise.reject(unsupported('an address handle'));
   }
 
   dealloc(): void {
@@ -143,6 +153,11 @@ export class WorkerQp implements RdmaQp {
     this.#status = new QpStatus(status);
   }
 
+  /** A worker makes no other. */
+  get type(): QpType {
+    return QpType.Rc;
+  }
+
   get destroyed(): boolean {
     return this.#destroyed;
   }
@@ -219,4 +234,8 @@ export class WorkerQp implements RdmaQp {
   #demandAlive(): void {
     if (this.#destroyed) throw new RoceError('ERR_ROCE_CLOSED', 'the queue pair is destroyed');
   }
+}
+
+function unsupported(what: string): RoceError {
+  return new RoceError('ERR_ROCE_UNSUPPORTED', `a device in a worker does not make ${what} yet`);
 }

@@ -194,7 +194,7 @@ describe('wrong sender', () => {
     full.rx(limited);
     full.expectTx([ack({ psn: 0, msn: 1 })]);
     const peer = new Peer();
-    peer.qp.modify({ pkey: 0x7fff });
+    peer.modifyQuietly({ pkey: 0x7fff });
     peer.rx(limited);
     peer.silence();
     expect(peer.counters.badPkey).toBe(1);

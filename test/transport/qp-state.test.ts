@@ -27,6 +27,7 @@ const toRts: QpAttributes = { state: QpState.Rts, sqPsn: 0, timeout: 14, retryCn
 
 /** All attributes a move could need, so that only the move itself is judged. */
 function attributesFor(from: QpState, to: QpState): QpAttributes {
+  if (from === QpState.Reset && to === QpState.Init) return { state: to, access: 0 };
   if (from === QpState.Init && to === QpState.Rtr) return toRtr;
   return from === QpState.Rtr && to === QpState.Rts ? toRts : { state: to };
 }
@@ -94,8 +95,8 @@ describe('moves between states', () => {
       RTR   postRecv respond
       RTS   postSend postRecv respond request start
       SQD   postSend postRecv respond request
-      SQE   postSend postRecv respond
-      ERR   postSend postRecv flush
+      SQE   postSend postRecv respond flushSends
+      ERR   postSend postRecv flushSends flushRecvs
       "
     `);
   });

@@ -216,7 +216,7 @@ describe('packets of a requester', () => {
     const peer = withData(4).peer;
     peer.post({ wrId: 1, opcode: WrOpcode.Send });
     peer.expectTx([sendOnly({ psn: 0, ackReq: true })]);
-    peer.qp.modify({ migReq: 0, pkey: 0x8001 });
+    peer.modifyQuietly({ migReq: 0, pkey: 0x8001 });
     peer.post({ wrId: 2, opcode: WrOpcode.Send });
     peer.expectTx([sendOnly({ psn: 1, ackReq: true })]);
   });

@@ -179,13 +179,13 @@ describe('opcode sequence', () => {
     }
   });
 
-  it('QPS-20 max_dest_rd_atomic lowered on a running connection shortens the memory of READs and breaks nothing', () => {
+  it('QPS-20 max_dest_rd_atomic lowered on a connection whose sends rest shortens the memory of READs and breaks nothing', () => {
     const peer = new Peer({ maxDestRdAtomic: 4 });
     for (let i = 0; i < 7; i++) {
       peer.rx(readRequest({ psn: i, reth: empty }));
       peer.expectTx([readOnly({ psn: i, msn: i + 1 })]);
     }
-    peer.qp.modify({ maxDestRdAtomic: 2 });
+    peer.modifyQuietly({ maxDestRdAtomic: 2 });
     for (let i = 7; i < 12; i++) {
       peer.rx(readRequest({ psn: i, reth: empty }));
       peer.expectTx([readOnly({ psn: i, msn: i + 1 })]);

@@ -11,6 +11,7 @@ import { SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 import { CompletionQueue } from '../../../transport/completion-queue.ts';
 import { PortCounters } from '../../../transport/counters.ts';
 import { Access, KeyTable, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
+import type { QpAttributes } from '../../../transport/qp-attributes.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import type { QpCapabilities, QpEvent } from '../../../transport/queue-pair.ts';
 import type { Random } from '../../../transport/random.ts';
@@ -133,6 +134,13 @@ export class Peer {
       });
     }
     if (state === QpState.Sqd || state === QpState.Error) qp.modify({ state });
+  }
+
+  /** Changes what only a queue pair in SQD may change, and goes on. */
+  modifyQuietly(attributes: QpAttributes): void {
+    this.qp.modify({ state: QpState.Sqd });
+    this.qp.modify(attributes);
+    this.qp.modify({ state: QpState.Rts });
   }
 
   /** Registers memory of the subject, filled with a pattern. */

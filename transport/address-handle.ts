@@ -1,0 +1,19 @@
+/**
+ * Address handle: where datagrams go, resolved once and named by each work request. It belongs to a protection domain, and
+ * only queue pairs of that domain may use it (ref:conformance QPS-16).
+ */
+import type { ProtectionDomain } from './memory.ts';
+import type { QpPath } from './qp-config.ts';
+
+export class AddressHandle {
+  readonly domain: ProtectionDomain;
+  /** Headers and addresses; the device keeps the MAC address in them right. Absent where the stack runs in another thread. */
+  readonly path: QpPath | undefined;
+  /** True once destroyed: no new work request may name it. */
+  destroyed = false;
+
+  constructor(domain: ProtectionDomain, path: QpPath | undefined) {
+    this.domain = domain;
+    this.path = path;
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * UdQueuePair: unreliable datagrams. A send is one packet to whatever its address handle names, and is done when it has left;
+ * a datagram that has come is taken whole or not at all, and nobody is told when it is not: each cause has a counter.
+ *
+ * A message above the port's MTU is not sent and completes all the same, as rxe does by C10-93.1.1 (ref:conformance LEN-18).
+ * A datagram that finds no receive, or one too small, is gone; the receive stays for the next one (ref:conformance UD-05, UD-14),
+ * but with a shared receive queue it completes in error (ref:conformance C.1, class E). A local fault of a send stops the send
+ * side alone: SQE (ref:conformance QPS-07, QPS-21).
+ */
+
+import { invariant } from '../packets/errors.ts';
+import type { Frame } from '../packets/frame.ts';
+import type { FrameWriter } from '../packets/frame-writer.ts';
+import { GRH_BYTES } from '../packets/grh.ts';
+import type { PortCounters } from './counters.ts';
+import { PRIVILEGED_QKEY, type QpAttributes } from './qp-attributes.ts';
+import type { QpIdentity } from './qp-config.ts';
+import { QpState, rightsOf } from './qp-state.ts';
+import { QpType } from './qp-type.ts';
+import { type QpCapabilities, QueuePair } from './queue-pair.ts';
+import { ReceiveSlot } from './receive-slot.ts';
+import { writePayload } from './request-writer.ts';
+import type { SendEntry } from './send-queue.ts';
+import { DatagramVerdict, judgeDatagram, NO_IMM, writeDatagramHeaders } from './ud-datagram.ts';
+import { Verdict } from './verdict.ts';
+import { WcStatus, WrOpcode } from './work.ts';
+
+/** Packets one call of `transmit` may write before other queue pairs get their turn. */
+const BURST = 32;
+
+export class UdQueuePair extends QueuePair {
+  readonly #slot = new ReceiveSlot();
+  /** Extended PSN of the next datagram. */
+  #psn = 0;
+
+  /** `portMtu`: largest payload of a datagram, in bytes. */
+  constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, portMtu: number) {
+    super(QpType.Ud, identity, capabilities, counters);
+    this.config.mtu = portMtu;
+  }
+
+  handleFrame(_now: number, frame: Frame): void {
+    if (this.current < QpState.Rtr) this.counters.badState += 1;
+    else if (this.#admits(frame) && this.mayRespond()) this.#receive(frame);
+  }
+
+  /** There is no answer to what UD does not have. */
+  handleReserved(_frame: Frame): void {
+    this.counters.badService += 1;
+  }
+
+  handleTimeout(_now: number): boolean {
+    return false;
+  }
+
+  nextDeadline(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  get pending(): boolean {
+    return this.sendQueue.length > 0 && rightsOf(this.current).start;
+  }
+
+  transmit(_now: number, writer: FrameWriter): void {
+    for (let budget = BURST; budget > 0 && this.pending && !writer.full; budget--) {
+      const entry = this.sendQueue.at(this.sendQueue.head);
+      if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) {
+        this.current = QpState.Sqe;
+        this.flushSends(WcStatus.LocProtErr);
+        return;
+      }
+      if (entry.length > this.config.mtu) this.counters.oversizedSend += 1;
+      else this.#send(entry, writer);
+      if (entry.signaled) this.completeSend(entry, WcStatus.Success);
+      entry.segments.release();
+      this.sendQueue.shift();
+    }
+  }
+
+  protected begin({ sqPsn }: QpAttributes): void {
+    if (sqPsn !== undefined) this.#psn = sqPsn;
+  }
+
+  protected forget(): void {
+    this.#slot.reset();
+  }
+
+  protected enterError(status: WcStatus): void {
+    this.current = QpState.Error;
+    this.flush(status);
+  }
+
+  protected override flush(firstStatus: WcStatus): void {
+    this.#slot.abandon(WcStatus.WrFlushErr, this.config);
+    super.flush(firstStatus);
+  }
+
+  #send(entry: SendEntry, writer: FrameWriter): void {
+    const { config } = this;
+    const path = entry.ah?.path;
+    invariant(path !== undefined, 'a datagram is posted with an address handle that has a path');
+    const { template } = path;
+    const { length } = entry;
+    const qkey = entry.remoteQkey >= PRIVILEGED_QKEY ? config.qkey : entry.remoteQkey;
+    const imm = entry.opcode === WrOpcode.SendWithImm ? entry.immData : NO_IMM;
+    const solicited = entry.solicited ? 1 : 0;
+    const bth = writer.begin(template);
+    const { view, bytes } = writer;
+    const at = writeDatagramHeaders(view, bth, config, entry.remoteQpn, qkey, this.#psn, length, solicited, imm);
+    writePayload(bytes, at, entry, 0, length);
+    const pad = -length & 3;
+    for (let i = 0; i < pad; i++) bytes[at + length + i] = 0;
+    writer.end(template, at + length + pad);
+    this.#psn += 1;
+    entry.ah = undefined;
+  }
+
+  #admits(frame: Frame): boolean {
+    const { counters } = this;
+    const verdict = judgeDatagram(frame, this.config);
+    if (verdict === DatagramVerdict.BadService) counters.badService += 1;
+    else if (verdict === DatagramVerdict.BadPkey) counters.badPkey += 1;
+    else if (verdict === DatagramVerdict.BadQkey) counters.qkeyViolation += 1;
+    return verdict === DatagramVerdict.Accept;
+  }
+
+  /** Only the buffer limits what is taken, not the MTU (ref:conformance A, C9-92). */
+  #receive(frame: Frame): void {
+    const slot = this.#slot;
+    const { payloadLength, padCount } = frame;
+    if (((payloadLength + padCount) & 3) !== 0) {
+      this.counters.badLength += 1;
+      return;
+    }
+    // A receive that was too small for the last one is still held.
+    if (!slot.held && !slot.take(this.recvQueue)) {
+      this.counters.noReceive += 1;
+      return;
+    }
+    const verdict = slot.check(GRH_BYTES + payloadLength);
+    if (verdict !== Verdict.Accept) {
+      this.#refuse(verdict);
+      return;
+    }
+    slot.placeNetworkHeader(frame);
+    slot.place(frame);
+    if (!slot.finish(frame, 0, this.config)) this.fail();
+  }
+
+  #refuse(verdict: Verdict): void {
+    if (verdict === Verdict.BufferFault) {
+      // The receive names memory that is not ours any more: our own fault, whoever sent.
+      this.#slot.abandon(WcStatus.LocProtErr, this.config);
+      this.enterError(WcStatus.WrFlushErr);
+      return;
+    }
+    this.counters.bufferTooSmall += 1;
+    if (this.recvQueue.shared) this.#slot.abandon(WcStatus.LocLenErr, this.config);
+  }
+}
