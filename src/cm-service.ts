@@ -11,6 +11,7 @@ import type { RdmaCm } from './api.ts';
 import { bringToError } from './bring-up.ts';
 import { ActiveSide } from './cm-active.ts';
 import { type Conversation, Conversations } from './cm-conversations.ts';
+import { CmDatagrams, type UdListener } from './cm-datagrams.ts';
 import { PassiveSide } from './cm-passive.ts';
 import {
   type AcceptOptions,
@@ -21,6 +22,7 @@ import {
   type Listener,
   type ListenOptions,
 } from './connection.ts';
+import type { ListenUdOptions, ResolveUdOptions, UdDestination } from './datagram-service.ts';
 import type { Device } from './device.ts';
 import type { Qp } from './verbs/index.ts';
 
@@ -30,6 +32,7 @@ export class CmService implements RdmaCm {
   readonly #conversations = new Conversations();
   readonly #active: ActiveSide;
   readonly #passive: PassiveSide;
+  readonly #datagrams: CmDatagrams;
 
   constructor(device: Device, manager: ConnectionManager) {
     this.#device = device;
@@ -38,6 +41,7 @@ export class CmService implements RdmaCm {
       this.#connected(id, qp, remote, privateData),
     );
     this.#passive = new PassiveSide(this, device, manager, this.#conversations);
+    this.#datagrams = new CmDatagrams(device, manager, this.#conversations);
   }
 
   /**
@@ -52,6 +56,22 @@ export class CmService implements RdmaCm {
   listen(port: number, options: ListenOptions | number = {}): Listener {
     this.#conversations.demandOpen();
     return this.#passive.listen(port, typeof options === 'number' ? { backlog: options } : options);
+  }
+
+  /**
+   * Offers a datagram service on a port. Throws ERR_ROCE_IN_USE when somebody offers one there, ERR_ROCE_ARGUMENT for a queue
+   * pair that takes no datagrams.
+   */
+  listenUd(port: number, options: ListenUdOptions = {}): UdListener {
+    return this.#datagrams.listen(port, options);
+  }
+
+  /**
+   * Finds a datagram service. Rejects with ServiceRefused, ERR_ROCE_TIMEOUT (nobody answers) or ERR_ROCE_ADDRESS (nobody has
+   * the address).
+   */
+  resolveUd(options: ResolveUdOptions): Promise<UdDestination> {
+    return this.#datagrams.resolve(options);
   }
 
   /** For `ConnectionRequest.accept`. The way back to the peer may not be known yet: nobody else can be asked for it. */
@@ -114,6 +134,7 @@ export class CmService implements RdmaCm {
 
   close(): void {
     this.#passive.close();
+    this.#datagrams.close();
     this.#conversations.close();
   }
 
@@ -151,11 +172,13 @@ export class CmService implements RdmaCm {
         return;
       case 'alternate-path-response':
       case 'alternate-path-unanswered':
+      case 'mra':
+        return;
       case 'resolve-request':
       case 'resolve-request-expired':
       case 'resolved':
       case 'unresolved':
-      case 'mra':
+        this.#datagrams.handleEvent(event);
         return;
       default:
         neverEvent(event);

@@ -3,7 +3,7 @@ import type { IpAddress } from '../packets/address.ts';
 import { CmRejReason, type CmReq, type CmTransportService, cmRejReasonName } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import type { CmId, DisconnectCause } from '../transport/cm/index.ts';
-import type { RdmaConnection, RdmaConnectionRequest, RdmaListener } from './api.ts';
+import type { RdmaConnection, RdmaConnectionRequest } from './api.ts';
 import { AsyncQueue } from './async-queue.ts';
 import type { CmService } from './cm-service.ts';
 import type { PathTraits } from './device-options.ts';
@@ -182,8 +182,8 @@ export class Connection implements RdmaConnection {
   }
 }
 
-/** Takes requests on a port: `for await (const request of listener)`. */
-export class Listener<Request extends RdmaConnectionRequest = ConnectionRequest> implements RdmaListener {
+/** Takes requests on a port, for connections or for datagram services: `for await (const request of listener)`. */
+export class Listener<Request = ConnectionRequest> implements AsyncIterable<Request> {
   readonly port: number;
   /** For the connection manager. */
   readonly requests = new AsyncQueue<Request>();

@@ -55,6 +55,16 @@ export class WorkerCm implements RdmaCm {
     return listener;
   }
 
+  /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE: datagram services are for devices in the application's own thread. */
+  listenUd(): never {
+    throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', NO_DATAGRAMS);
+  }
+
+  /** Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
+  async resolveUd(): Promise<never> {
+    throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', NO_DATAGRAMS);
+  }
+
   /** For `WorkerConnectionRequest.accept`. */
   async accept(request: Handle, options: RdmaAcceptOptions): Promise<WorkerConnection> {
     const { qp: given, ...rest } = options;
@@ -195,3 +205,5 @@ function withOwnData<T extends { readonly privateData?: Uint8Array }>(options: T
   const { privateData } = options;
   return { ...options, qp, ...(privateData === undefined ? {} : { privateData: ownBytes(privateData) }) };
 }
+
+const NO_DATAGRAMS = 'a device in a worker offers and finds no datagram services: open it in this thread';
