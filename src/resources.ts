@@ -4,7 +4,8 @@
  */
 import { invariant, RoceError } from '../packets/errors.ts';
 import type { PortCounters } from '../transport/counters.ts';
-import { Access, KeyTable, type MemoryRegion } from '../transport/memory.ts';
+import { KeyTable } from '../transport/key-table.ts';
+import { Access, type MemoryRegion } from '../transport/memory.ts';
 import type { QpIdentity } from '../transport/qp-config.ts';
 import { QpType } from '../transport/qp-type.ts';
 import type { QpCapabilities, QueuePair } from '../transport/queue-pair.ts';

@@ -5,6 +5,8 @@ export { AddressHandle } from './address-handle.ts';
 export * from './cm/index.ts';
 export * from './completion-queue.ts';
 export * from './counters.ts';
+export type { Grant, GrantTerms, Persist } from './grant.ts';
+export { type BindTerms, type FastTerms, KeyTable, type KeyUser } from './key-table.ts';
 export * from './memory.ts';
 export { MigState, type QpAttributes } from './qp-attributes.ts';
 export type { QpIdentity, QpPath } from './qp-config.ts';

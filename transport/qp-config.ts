@@ -7,7 +7,8 @@ import type { IpAddress } from '../packets/address.ts';
 import type { HeaderTemplate } from '../packets/header-template.ts';
 import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
-import type { KeyTable, ProtectionDomain } from './memory.ts';
+import type { KeyTable } from './key-table.ts';
+import type { ProtectionDomain } from './memory.ts';
 import { type QpType, serviceOf } from './qp-type.ts';
 import type { SharedReceiveQueue } from './srq.ts';
 

@@ -6,7 +6,7 @@
 import type { Frame } from '../packets/frame.ts';
 import { Op, OpFlag, RETH_AT } from '../packets/opcode.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
-import type { MemoryRegion } from './memory.ts';
+import type { Grant } from './grant.ts';
 import { ReplyKind, type ReplyQueue } from './reply-queue.ts';
 
 /** One executed READ or atomic. */
@@ -18,7 +18,7 @@ export class Executed {
   rkey = 0;
   vaHi = 0;
   vaLo = 0;
-  region: MemoryRegion | undefined = undefined;
+  grant: Grant | undefined = undefined;
   offset = 0;
   length = 0;
   /** Atomic: the value before it. */
@@ -46,7 +46,7 @@ export class ReplayMemory {
     entry.opcode = opcode;
     entry.firstPsn = firstPsn;
     entry.lastPsn = firstPsn + packets - 1;
-    entry.region = undefined;
+    entry.grant = undefined;
     return entry;
   }
 
@@ -89,10 +89,10 @@ function repeatRead(
     rethVaHi(frame.view, reth) === hi &&
     rethVaLo(frame.view, reth) === low >>> 0 &&
     length <= entry.length - skipped;
-  if (!same || entry.region?.valid === false) return false;
+  if (!same || entry.grant?.valid === false) return false;
   const lastPsn = psn + Math.max(1, Math.ceil(length / mtu)) - 1;
   const reply = replies.answer(ReplyKind.Read, psn, lastPsn, msn, true);
-  reply.region = entry.region;
+  reply.grant = entry.grant;
   reply.offset = entry.offset + skipped;
   reply.length = length;
   return true;

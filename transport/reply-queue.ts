@@ -3,7 +3,7 @@
  * NAKs of one PSN; the responder limits the answers in progress and the queue as a whole.
  */
 import { Syndrome } from '../packets/aeth.ts';
-import type { MemoryRegion } from './memory.ts';
+import type { Grant } from './grant.ts';
 import { Pool } from './ring.ts';
 
 export const ReplyKind = { Ack: 0, Nak: 1, Read: 2, Atomic: 3 } as const;
@@ -18,7 +18,7 @@ export class Reply {
   syndrome = 0;
   msn = 0;
   /** READ: where the data is, how much, and how much has left. */
-  region: MemoryRegion | undefined = undefined;
+  grant: Grant | undefined = undefined;
   offset = 0;
   length = 0;
   sent = 0;
@@ -30,7 +30,7 @@ export class Reply {
 
   /** A READ whose memory may not be read any more. */
   get dead(): boolean {
-    return this.region !== undefined && !this.region.valid;
+    return this.grant !== undefined && !this.grant.valid;
   }
 }
 
@@ -129,7 +129,7 @@ export class ReplyQueue {
       if (reply.repeated) this.repeats -= 1;
       else this.answers -= 1;
     }
-    reply.region = undefined;
+    reply.grant = undefined;
     REPLIES.giveBack(reply);
   }
 

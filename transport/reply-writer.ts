@@ -62,7 +62,7 @@ function writeReadResponse(reply: Reply, config: QpConfig, writer: FrameWriter):
     writeAeth(writer.view, at, reply.syndrome, reply.msn);
     at += AETH_BYTES;
   }
-  if (reply.region !== undefined) copyBytes(writer.bytes, at, reply.region.bytes, reply.offset + reply.sent, size);
+  if (reply.grant !== undefined) copyBytes(writer.bytes, at, reply.grant.bytes, reply.offset + reply.sent, size);
   for (let i = 0; i < pad; i++) writer.bytes[at + size + i] = 0;
   writer.end(template, at + size + pad);
   reply.sent += size;

@@ -12,7 +12,8 @@ import { PSN_MASK } from '../packets/psn.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
 import { executeAtomic } from './atomic.ts';
 import { Attempt } from './attempt.ts';
-import { Access, type MemoryRegion } from './memory.ts';
+import type { Grant } from './grant.ts';
+import { Access } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
 import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
 import type { RecvQueue } from './recv-queue.ts';
@@ -189,8 +190,7 @@ export class Responder {
   #checkSend(frame: Frame, config: QpConfig): Verdict {
     const verdict = this.#slot.check(frame.payloadLength);
     if (verdict !== Verdict.Accept || (frame.flags & OpFlag.Invalidate) === 0) return verdict;
-    const region = config.keys.find(invalidatedKey(frame), config.pd, 0);
-    return region?.remoteInvalidate === true ? Verdict.Accept : Verdict.BadInvalidate;
+    return config.keys.mayInvalidate(invalidatedKey(frame), config) ? Verdict.Accept : Verdict.BadInvalidate;
   }
 
   #checkRead(frame: Frame, config: QpConfig): Verdict {
@@ -240,11 +240,11 @@ export class Responder {
     kept.rkey = rethRkey(frame.view, reth);
     kept.vaHi = rethVaHi(frame.view, reth);
     kept.vaLo = rethVaLo(frame.view, reth);
-    kept.region = this.#target.region;
+    kept.grant = this.#target.grant;
     kept.offset = this.#target.offset;
     kept.length = length;
     const reply = this.replies.answer(ReplyKind.Read, this.expected, kept.lastPsn, this.msn, false);
-    reply.region = this.#target.region;
+    reply.grant = this.#target.grant;
     reply.offset = this.#target.offset;
     reply.length = length;
     this.expected += packets;
@@ -253,7 +253,7 @@ export class Responder {
   #executeAtomic(frame: Frame, config: QpConfig): void {
     this.#countMessage();
     const kept = this.#replay.remember(frame.opcode, this.expected, 1, config.maxDestRdAtomic);
-    executeAtomic(frame, (this.#target.region as MemoryRegion).view, this.#target.offset, kept);
+    executeAtomic(frame, (this.#target.grant as Grant).view, this.#target.offset, kept);
     const reply = this.replies.answer(ReplyKind.Atomic, this.expected, this.expected, this.msn, false);
     reply.originalHi = kept.originalHi;
     reply.originalLo = kept.originalLo;
@@ -264,7 +264,8 @@ export class Responder {
   /** The last packet of a SEND or WRITE has been placed. */
   #finish(frame: Frame, config: QpConfig): boolean {
     this.#countMessage();
-    if ((frame.flags & OpFlag.Invalidate) !== 0) invalidate(frame, config);
+    // Whether the completion finds room does not matter (ref:conformance KEY-14).
+    if ((frame.flags & OpFlag.Invalidate) !== 0) config.keys.invalidate(invalidatedKey(frame), config);
     // A plain WRITE involves no receive; with thousands of queue pairs, not looking saves a cache miss.
     const receives = (frame.flags & (OpFlag.Send | OpFlag.Imm)) !== 0;
     const fitted = !receives || this.#slot.finish(frame, this.#write.length, config);
@@ -280,10 +281,4 @@ export class Responder {
   #countMessage(): void {
     this.msn = (this.msn + 1) & PSN_MASK;
   }
-}
-
-/** Kills the key that `#checkSend` found good; whether the completion finds room does not matter (ref:conformance KEY-14). */
-function invalidate(frame: Frame, config: QpConfig): void {
-  const region = config.keys.find(invalidatedKey(frame), config.pd, 0);
-  if (region !== undefined) region.valid = false;
 }

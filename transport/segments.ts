@@ -76,10 +76,11 @@ export class SegmentList {
   /** Whether every segment is a live region of `pd`, inside its bounds, and writable if `write`. */
   accessible(pd: ProtectionDomain, write: boolean): boolean {
     for (let i = 0; i < this.#count; i++) {
-      const region = this.#regions[i];
-      if (region === undefined || !region.valid || region.pd !== pd) return false;
-      if (!region.holds(this.#offsets[i] as number, this.#lengths[i] as number)) return false;
-      if (write && (region.access & Access.LocalWrite) === 0) return false;
+      // What the region's key opens now: a fast registration may have been posted before this list, and been executed since.
+      const grant = this.#regions[i]?.grant;
+      if (grant === undefined || !grant.valid || grant.pd !== pd) return false;
+      if (!grant.holds(this.#offsets[i] as number, this.#lengths[i] as number)) return false;
+      if (write && (grant.access & Access.LocalWrite) === 0) return false;
     }
     return true;
   }
@@ -93,8 +94,8 @@ export class SegmentList {
         continue;
       }
       const n = Math.min(size - at, length);
-      const region = this.#regions[i] as MemoryRegion;
-      copyBytes(to, toAt, region.bytes, (this.#offsets[i] as number) + at, n);
+      const { grant } = this.#regions[i] as MemoryRegion;
+      copyBytes(to, toAt, grant.bytes, (this.#offsets[i] as number) + at, n);
       at = 0;
       toAt += n;
       length -= n;
@@ -110,8 +111,8 @@ export class SegmentList {
         continue;
       }
       const n = Math.min(size - at, length);
-      const region = this.#regions[i] as MemoryRegion;
-      copyBytes(region.bytes, (this.#offsets[i] as number) + at, from, fromAt, n);
+      const { grant } = this.#regions[i] as MemoryRegion;
+      copyBytes(grant.bytes, (this.#offsets[i] as number) + at, from, fromAt, n);
       at = 0;
       fromAt += n;
       length -= n;

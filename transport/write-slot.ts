@@ -5,7 +5,8 @@
 import type { Frame } from '../packets/frame.ts';
 import { OpFlag, RETH_AT } from '../packets/opcode.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
-import { Access, type MemoryRegion } from './memory.ts';
+import type { Grant } from './grant.ts';
+import { Access } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
 import { copyBytes } from './segments.ts';
 import { MAX_MESSAGE_BYTES } from './send-queue.ts';
@@ -14,16 +15,16 @@ import { Verdict } from './verdict.ts';
 /** What a remote key has opened. */
 export class RemoteTarget {
   /** Undefined after a zero-length access, which needs no key (ref:conformance KEY-04), or a refused one. */
-  region: MemoryRegion | undefined = undefined;
+  grant: Grant | undefined = undefined;
   offset = 0;
 
   /** Opens `length` bytes at virtual address hi:lo for `access`, or says why not. */
   open(rkey: number, hi: number, lo: number, length: number, access: number, config: QpConfig): Verdict {
-    this.region = undefined;
+    this.grant = undefined;
     this.offset = 0;
     if (length === 0) return Verdict.Accept;
-    this.region = config.keys.find(rkey, config.pd, access);
-    this.offset = this.region?.offsetOf(hi, lo, length) ?? -1;
+    this.grant = config.keys.find(rkey, config.pd, access, config.qpn);
+    this.offset = this.grant?.offsetOf(hi, lo, length) ?? -1;
     return this.offset < 0 ? Verdict.KeyRefused : Verdict.Accept;
   }
 
@@ -50,14 +51,14 @@ export class WriteSlot extends RemoteTarget {
       return this.openReth(frame.view, reth, this.#left, Access.RemoteWrite, config);
     }
     if (!this.#fits(flags, payloadLength)) return Verdict.BadLength;
-    return this.region?.valid === true ? Verdict.Accept : Verdict.KeyRefused;
+    return this.grant?.valid === true ? Verdict.Accept : Verdict.KeyRefused;
   }
 
   /** Places the payload behind what is there. */
   place(frame: Frame): void {
     const { payloadLength } = frame;
-    if (this.region !== undefined) {
-      copyBytes(this.region.bytes, this.offset, frame.bytes, frame.payloadOffset, payloadLength);
+    if (this.grant !== undefined) {
+      copyBytes(this.grant.bytes, this.offset, frame.bytes, frame.payloadOffset, payloadLength);
     }
     this.offset += payloadLength;
     this.#left -= payloadLength;
@@ -65,7 +66,7 @@ export class WriteSlot extends RemoteTarget {
 
   /** The WRITE is done or given up. */
   close(): void {
-    this.region = undefined;
+    this.grant = undefined;
     this.#left = 0;
   }
 

@@ -172,4 +172,4 @@ function revivedVector(av: AddressVector): AddressVector {
 }
 
 const DEAD_REGION = new MemoryRegion(new ProtectionDomain(0), new Uint8Array(0), 0, { access: 0, iova: 0n });
-DEAD_REGION.valid = false;
+DEAD_REGION.grant.valid = false;

@@ -111,7 +111,7 @@ export class WorkerDevice implements RdmaDevice {
       throw new RoceError('ERR_ROCE_STATE', 'the region is not registered');
     this.#free('deregMr', region.rkey);
     this.#regions.delete(region.rkey);
-    region.valid = false;
+    region.grant.valid = false;
     region.pd.users -= 1;
   }
 
@@ -143,7 +143,7 @@ export class WorkerDevice implements RdmaDevice {
   /** A peer's SEND has killed a key. */
   invalidated(key: number): void {
     const region = this.#regions.get(key);
-    if (region !== undefined) region.valid = false;
+    if (region !== undefined) region.grant.valid = false;
   }
 
   /** The worker's counters now, or as they were when it ended. */

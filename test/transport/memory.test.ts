@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';
-import { Access, KeyTable, ProtectionDomain } from '../../transport/memory.ts';
+import { KeyTable } from '../../transport/key-table.ts';
+import { Access, ProtectionDomain } from '../../transport/memory.ts';
 import { ALL_ACCESS, seededRandom } from './support/peer.ts';
 
 const pd = new ProtectionDomain(1);
@@ -20,7 +21,7 @@ describe('region bounds', () => {
         const region = table().register(pd, new Uint8Array(size), { access: ALL_ACCESS, iova });
         const va = BigInt.asUintN(64, iova + offset);
         const inside = va >= iova && va + BigInt(length) <= iova + BigInt(size);
-        expect(region.offsetOf(...at(va), length)).toBe(inside ? Number(va - iova) : -1);
+        expect(region.grant.offsetOf(...at(va), length)).toBe(inside ? Number(va - iova) : -1);
       }),
       { numRuns: 3000 },
     );
@@ -29,15 +30,15 @@ describe('region bounds', () => {
   it.each([2 ** 31, 2 ** 31 + 1, 2 ** 32 - 1])('SEC-08 a length of %i is judged without wrapping', (length) => {
     const region = table().register(pd, new Uint8Array(4096), { access: ALL_ACCESS, iova: 0n });
     for (const va of [0n, 1n, 4095n, 4096n, 0xffff_ffffn, (1n << 64n) - 1n]) {
-      expect(region.offsetOf(...at(va), length)).toBe(-1);
+      expect(region.grant.offsetOf(...at(va), length)).toBe(-1);
     }
   });
 
   it('a region need not start or end at any boundary, and has bytes of a larger buffer', () => {
     const bytes = new Uint8Array(100).subarray(13, 50);
     const region = table().register(pd, bytes, { access: ALL_ACCESS, iova: 0x1234_5678_9abdn });
-    expect(region.offsetOf(...at(0x1234_5678_9abdn), 37)).toBe(0);
-    expect(region.offsetOf(...at(0x1234_5678_9abdn), 38)).toBe(-1);
+    expect(region.grant.offsetOf(...at(0x1234_5678_9abdn), 37)).toBe(0);
+    expect(region.grant.offsetOf(...at(0x1234_5678_9abdn), 38)).toBe(-1);
     region.view.setUint8(0, 0xee);
     expect(bytes[0]).toBe(0xee);
   });
@@ -80,15 +81,15 @@ describe('keys', () => {
     const keys = table();
     const pd = new ProtectionDomain(9);
     const region = keys.register(pd, new Uint8Array(8), { access: Access.RemoteRead, iova: 0n });
-    expect(keys.find(region.rkey, pd, Access.RemoteRead)).toBe(region);
-    expect(keys.find(region.rkey, pd, 0)).toBe(region);
-    expect(keys.find(region.rkey, pd, Access.RemoteWrite)).toBeUndefined();
-    expect(keys.find(region.rkey, pd, Access.RemoteRead | Access.RemoteWrite)).toBeUndefined();
-    expect(keys.find(region.rkey, new ProtectionDomain(1), 0)).toBeUndefined();
-    expect(keys.find(region.rkey ^ 1, pd, 0)).toBeUndefined();
-    region.valid = false;
-    expect(keys.find(region.rkey, pd, 0)).toBeUndefined();
+    expect(keys.find(region.rkey, pd, Access.RemoteRead, 5)).toBe(region.grant);
+    expect(keys.find(region.rkey, pd, 0, 6)).toBe(region.grant);
+    expect(keys.find(region.rkey, pd, Access.RemoteWrite, 5)).toBeUndefined();
+    expect(keys.find(region.rkey, pd, Access.RemoteRead | Access.RemoteWrite, 5)).toBeUndefined();
+    expect(keys.find(region.rkey, new ProtectionDomain(1), 0, 5)).toBeUndefined();
+    expect(keys.find(region.rkey ^ 1, pd, 0, 5)).toBeUndefined();
+    expect(keys.find(region.rkey ^ 0x100, pd, 0, 5)).toBeUndefined();
     keys.deregister(region);
+    expect(keys.find(region.rkey, pd, 0, 5)).toBeUndefined();
     expect([keys.size, pd.users]).toEqual([0, 0]);
   });
 });
@@ -104,7 +105,11 @@ describe('misuse', () => {
   };
 
   it.each([
-    [{ access: 0x10, iova: 0n }, 'ERR_ROCE_ARGUMENT'],
+    [{ access: Access.ZeroBased, iova: 0n }, 'ERR_ROCE_ARGUMENT'],
+    [{ access: 0x40, iova: 0n }, 'ERR_ROCE_ARGUMENT'],
+    [{ access: Access.FlushPersistent, iova: 0n }, 'ERR_ROCE_ARGUMENT'],
+    [{ access: Access.FlushPersistent, iova: 0n, persistent: () => undefined }, 'ok'],
+    [{ access: Access.MwBind | Access.FlushGlobal, iova: 0n }, 'ok'],
     [{ access: -1, iova: 0n }, 'ERR_ROCE_ARGUMENT'],
     [{ access: Access.RemoteWrite, iova: 0n }, 'ERR_ROCE_ARGUMENT'],
     [{ access: Access.RemoteAtomic, iova: 0n }, 'ERR_ROCE_ARGUMENT'],

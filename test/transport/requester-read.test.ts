@@ -177,7 +177,7 @@ describe('READ answers', () => {
       peer.post({ wrId: 1, opcode: WrOpcode.RdmaRead, sges: [{ mr }], ...REMOTE });
       peer.drain();
       if (kind === 'deregistered') peer.keys.deregister(mr);
-      else mr.valid = false;
+      else mr.grant.valid = false;
       const before = mr.bytes.slice();
       peer.rx(...readResponses({ psn: 0, msn: 1, data: pattern(PMTU, 50) }));
       expect(peer.completions()).toEqual(['send 1 LocProtErr']);

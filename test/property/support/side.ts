@@ -5,7 +5,8 @@
 import { IpAddress } from '../../../packets/address.ts';
 import { CompletionQueue } from '../../../transport/completion-queue.ts';
 import { PortCounters } from '../../../transport/counters.ts';
-import { Access, KeyTable, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
+import { KeyTable } from '../../../transport/key-table.ts';
+import { Access, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import type { Random } from '../../../transport/random.ts';
 import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';

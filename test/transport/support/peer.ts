@@ -10,7 +10,8 @@ import { SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 
 import { CompletionQueue } from '../../../transport/completion-queue.ts';
 import { PortCounters } from '../../../transport/counters.ts';
-import { Access, KeyTable, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
+import { KeyTable } from '../../../transport/key-table.ts';
+import { Access, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import type { QpAttributes } from '../../../transport/qp-attributes.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import type { QpCapabilities, QpEvent } from '../../../transport/queue-pair.ts';
