@@ -1,6 +1,8 @@
 /**
- * COMPARE SWAP and FETCH ADD on 64-bit words of a region. Operands are big-endian on the wire; memory holds them in host
+ * COMPARE SWAP, FETCH ADD and ATOMIC WRITE on 64-bit words of a region. Operands are big-endian on the wire; memory holds them in host
  * order, which this stack fixes as little-endian, the order of nearly every RDMA host (ref:conformance ATM-01..ATM-03, ATM-14).
+ * An ATOMIC WRITE carries an image of the word, as a WRITE would (rxe:rxe_resp.c#atomic_write_reply). All are atomic with respect to
+ * each other; threads that share the memory may see half of one.
  */
 import { atomicCompareHi, atomicCompareLo, atomicSwapAddHi, atomicSwapAddLo } from '../packets/atomic-eth.ts';
 import type { Frame } from '../packets/frame.ts';
@@ -24,4 +26,10 @@ export function executeAtomic(frame: Frame, memory: DataView, offset: number, ke
     memory.setUint32(offset, operandLo, true);
     memory.setUint32(offset + 4, operandHi, true);
   }
+}
+
+/** Executes the ATOMIC WRITE of `frame`, which was checked, on the word at `offset`. */
+export function executeAtomicWrite(frame: Frame, memory: DataView, offset: number): void {
+  memory.setUint32(offset, frame.view.getUint32(frame.payloadOffset));
+  memory.setUint32(offset + 4, frame.view.getUint32(frame.payloadOffset + 4));
 }

@@ -190,7 +190,7 @@ export class Completer {
     // Whoever answers this request has executed all requests before it (ref:conformance RD-17).
     this.#advanceTo(expected);
     if (psn > expected) return this.#impliedNak(expected);
-    this.status = waiting.isAtomic ? placeAtomic(frame, waiting, config) : placeRead(frame, waiting, config);
+    this.status = take(frame, waiting, config);
     if (this.status !== WcStatus.Success) return Outcome.Fatal;
     waiting.answered += 1;
     return this.#advanceTo(expected + 1);
@@ -208,7 +208,7 @@ export class Completer {
     return this.ackedTo > this.una ? Outcome.Advance : Outcome.Ignore;
   }
 
-  /** The oldest started READ or atomic that lacks answers. */
+  /** The oldest started request that lacks answers. */
   #waiting(queue: SendQueue): SendEntry | undefined {
     if (this.#answerHint < queue.head) this.#answerHint = queue.head;
     while (this.#answerHint < queue.tail) {
@@ -237,6 +237,18 @@ const NAK_STATUS: readonly (WcStatus | undefined)[] = [
 function hasGoodSyndrome(frame: Frame): boolean {
   const at = AETH_AT[frame.opcode] as number;
   return at < 0 || (aethSyndrome(frame.view, frame.bthOffset + at) & SYNDROME_KIND) === KIND_ACK;
+}
+
+/** Takes what the answer of `entry` brings, if it brings anything. */
+function take(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
+  if (entry.isAtomic) return placeAtomic(frame, entry, config);
+  return entry.brings ? placeRead(frame, entry, config) : takeEmpty(frame);
+}
+
+/** FLUSH and ATOMIC WRITE are answered by a READ response that is empty (ref:conformance MPE-02). */
+function takeEmpty(frame: Frame): WcStatus {
+  if (frame.opcode !== Op.ReadResponseOnly || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
+  return frame.payloadLength === 0 ? WcStatus.Success : WcStatus.LocLenErr;
 }
 
 /** Copies one READ response into the sink; never a byte more than was asked for. */

@@ -53,7 +53,7 @@ export interface QpAttributes {
 type AttributeName = keyof QpAttributes;
 
 const RANGES: Partial<Record<AttributeName, readonly [number, number]>> = {
-  access: [0, 0x0f],
+  access: [0, 0x3_ff],
   pkey: [0, 0xff_ff],
   qkey: [0, 0xff_ff_ff_ff],
   destQpn: [2, 0xff_ff_fe],

@@ -221,7 +221,7 @@ export abstract class QueuePair {
     while (queue.length > 0) {
       const entry = queue.at(queue.head);
       this.completeSend(entry, status);
-      entry.segments.release();
+      entry.release();
       queue.shift();
       status = WcStatus.WrFlushErr;
     }

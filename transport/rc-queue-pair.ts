@@ -179,22 +179,26 @@ export class RcQueuePair extends QueuePair {
   /** Everything before `ackedTo` is acknowledged: complete it, in order. */
   #advance(now: number): void {
     const una = this.#completer.ackedTo;
+    if (!this.#completeBefore(una)) return;
+    this.#completer.advance(now, una, una < this.#requester.sentPsn, this.config);
+    if (this.#requester.psn < una) this.#requester.seek(this.sendQueue, una, this.config.mtu);
+    if (this.current === QpState.Sqd) this.noteDrained();
+  }
+
+  /** Completes, in order, all requests whose PSNs lie before `una`; one that was executed here has none. False when it found no room. */
+  #completeBefore(una: number): boolean {
     const queue = this.sendQueue;
     while (queue.length > 0) {
       const entry = queue.at(queue.head);
       if (!entry.started || entry.lastPsn >= una) break;
       if (entry.wantsAnswer) this.#requester.outstanding -= 1;
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
-      entry.segments.release();
+      entry.release();
       queue.shift();
     }
-    if (this.config.sendCq.overrun) {
-      this.fail();
-      return;
-    }
-    this.#completer.advance(now, una, una < this.#requester.sentPsn, this.config);
-    if (this.#requester.psn < una) this.#requester.seek(queue, una, this.config.mtu);
-    if (this.current === QpState.Sqd) this.noteDrained();
+    if (!this.config.sendCq.overrun) return true;
+    this.fail();
+    return false;
   }
 
   #transmitReply(writer: FrameWriter): boolean {
@@ -220,6 +224,8 @@ export class RcQueuePair extends QueuePair {
         if (again) this.counters.retransmittedPkts += 1;
         this.#completer.sent(now, this.config);
         return true;
+      case Attempt.Executed:
+        return this.#completeBefore(this.#completer.una);
       case Attempt.Fault:
         this.enterError(requester.fault);
         return false;

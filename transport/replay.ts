@@ -61,6 +61,11 @@ export class ReplayMemory {
     return true;
   }
 
+  /** Whether a remembered request has taken `psn`. */
+  remembers(psn: number): boolean {
+    return this.#find(psn) !== undefined;
+  }
+
   #find(psn: number): Executed | undefined {
     for (let i = 0; i < this.#entries.length; i++) {
       const entry = this.#entries[i] as Executed;

@@ -6,7 +6,8 @@ import { Syndrome } from '../packets/aeth.ts';
 import type { Grant } from './grant.ts';
 import { Pool } from './ring.ts';
 
-export const ReplyKind = { Ack: 0, Nak: 1, Read: 2, Atomic: 3 } as const;
+/** Empty: the answer of FLUSH and ATOMIC WRITE, a READ response without data. */
+export const ReplyKind = { Ack: 0, Nak: 1, Read: 2, Atomic: 3, Empty: 4 } as const;
 export type ReplyKind = (typeof ReplyKind)[keyof typeof ReplyKind];
 
 export class Reply {
@@ -37,9 +38,9 @@ export class Reply {
 const REPLIES = new Pool(() => new Reply());
 
 export class ReplyQueue {
-  /** READs and atomics among the replies that are answered for the first time. */
+  /** READs and atomics among the replies that are answered for the first time. Empty answers need no resources and do not count. */
   answers = 0;
-  /** Answers to repeated requests. */
+  /** Answers to repeated READs and atomics. */
   repeats = 0;
   /** In order of PSN, oldest first. Short: the responder sees to that. */
   readonly #replies: Reply[] = [];
@@ -90,7 +91,7 @@ export class ReplyQueue {
   }
 
   /**
-   * Owes a READ or atomic answer from `psn` to `lastPsn`. A repeated request may be older than replies still waiting: it
+   * Owes an answer from `psn` to `lastPsn`. A repeated request may be older than replies still waiting: it
    * goes before them, and answers behind it start over, since the requester has gone back. If it asks for the rest of an
    * answer still being sent, it takes that one's place (ref:conformance RSP-PSN-13, ACK-05).
    */
@@ -102,8 +103,7 @@ export class ReplyQueue {
     if (reply === undefined || reply.kind !== kind || reply.psn > psn) {
       reply = this.#insert(at, kind);
       reply.repeated = repeated;
-      if (repeated) this.repeats += 1;
-      else this.answers += 1;
+      this.#count(reply, 1);
     }
     fill(reply, psn, lastPsn, Syndrome.Ack, msn);
     if (kind === ReplyKind.Read) this.#forgetCovered(at + 1, lastPsn);
@@ -125,12 +125,15 @@ export class ReplyQueue {
   }
 
   #recycle(reply: Reply): void {
-    if (reply.kind >= ReplyKind.Read) {
-      if (reply.repeated) this.repeats -= 1;
-      else this.answers -= 1;
-    }
+    this.#count(reply, -1);
     reply.grant = undefined;
     REPLIES.giveBack(reply);
+  }
+
+  #count(reply: Reply, change: 1 | -1): void {
+    if (reply.kind !== ReplyKind.Read && reply.kind !== ReplyKind.Atomic) return;
+    if (reply.repeated) this.repeats += change;
+    else this.answers += change;
   }
 
   #insert(at: number, kind: ReplyKind): Reply {

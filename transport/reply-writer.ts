@@ -1,6 +1,6 @@
 /**
  * Puts a responder's replies into packets: ACKNOWLEDGE (ACK, NAK, RNR NAK), ATOMIC ACKNOWLEDGE and the packets of a READ
- * response. A READ that is answered again from its middle starts with FIRST or ONLY like any other (ref:conformance RD-09).
+ * response, of which FLUSH and ATOMIC WRITE get one without data (ref:conformance MPE-02). A READ that is answered again from its middle starts with FIRST or ONLY like any other (ref:conformance RD-09).
  */
 
 import { AETH_BYTES, writeAeth } from '../packets/aeth.ts';
@@ -23,7 +23,7 @@ export function writeReply(reply: Reply, config: QpConfig, writer: FrameWriter):
 
 function writeAcknowledge(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {
   invariant(config.path !== undefined, 'a queue pair that replies has a path');
-  const opcode = (reply.kind === ReplyKind.Atomic ? Op.AtomicAcknowledge : Op.Acknowledge) | config.service;
+  const opcode = acknowledgeOpcode(reply.kind) | config.service;
   const { template } = config.path;
   const bth = writer.begin(template);
   writeBth(writer.view, bth, opcode, 0, config.migReq, 0, config.pkey, config.destQpn, 0, reply.psn & PSN_MASK);
@@ -33,6 +33,11 @@ function writeAcknowledge(reply: Reply, config: QpConfig, writer: FrameWriter): 
   }
   writer.end(template, bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode] as number));
   return true;
+}
+
+function acknowledgeOpcode(kind: ReplyKind): number {
+  if (kind === ReplyKind.Atomic) return Op.AtomicAcknowledge;
+  return kind === ReplyKind.Empty ? Op.ReadResponseOnly : Op.Acknowledge;
 }
 
 function writeReadResponse(reply: Reply, config: QpConfig, writer: FrameWriter): boolean {

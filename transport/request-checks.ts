@@ -33,7 +33,10 @@ export function isPermitted(flags: number, config: QpConfig): boolean {
   if ((flags & OpFlag.Read) !== 0) return (config.access & Access.RemoteRead) !== 0 && config.maxDestRdAtomic > 0;
   if ((flags & OpFlag.Atomic) !== 0) return (config.access & Access.RemoteAtomic) !== 0 && config.maxDestRdAtomic > 0;
   if ((flags & OpFlag.Write) !== 0) return (config.access & Access.RemoteWrite) !== 0;
-  return (flags & OpFlag.Send) !== 0;
+  if ((flags & OpFlag.AtomicWrite) !== 0)
+    return (config.access & Access.RemoteWrite) !== 0 && config.maxDestRdAtomic > 0;
+  // Which FLUSH is permitted depends on its placement type: flush.ts.
+  return (flags & (OpFlag.Send | OpFlag.Flush)) !== 0;
 }
 
 /** Two P_Keys match when their numbers agree and at least one is a full member. */

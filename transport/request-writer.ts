@@ -6,6 +6,7 @@
 import { writeAtomicEth } from '../packets/atomic-eth.ts';
 import { BTH_BYTES, writeBth } from '../packets/bth.ts';
 import { invariant } from '../packets/errors.ts';
+import { FETH_BYTES, writeFeth } from '../packets/feth.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { writeIeth } from '../packets/ieth.ts';
 import { writeImmDt } from '../packets/imm-dt.ts';
@@ -76,6 +77,16 @@ export function writeAtomic(writer: FrameWriter, config: QpConfig, entry: SendEn
   writer.end(template, bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode | config.service] as number));
 }
 
+export function writeFlush(writer: FrameWriter, config: QpConfig, entry: SendEntry, psn: number): void {
+  invariant(config.path !== undefined, 'a queue pair that sends has a path');
+  const { template } = config.path;
+  const bth = writer.begin(template);
+  const at = writeRequestBth(writer.view, bth, Op.Flush, config, entry, psn);
+  writeFeth(writer.view, at, entry.flushType, entry.flushLevel);
+  writeReth(writer.view, at + FETH_BYTES, entry.remoteHi, entry.remoteLo, entry.rkey, entry.flushLength);
+  writer.end(template, at + FETH_BYTES + RETH_BYTES);
+}
+
 /** Copies `size` bytes of a message, from byte `offset` on, into a frame. */
 export function writePayload(bytes: Uint8Array, at: number, entry: SendEntry, offset: number, size: number): void {
   if (entry.inlineLength >= 0) copyBytes(bytes, at, entry.inlineBytes, offset, size);
@@ -104,8 +115,7 @@ function writeServiceHeader(view: DataView, at: number, config: QpConfig, entry:
 }
 
 function writeDataHeaders(view: DataView, at: number, entry: SendEntry, first: boolean, last: boolean): void {
-  const write = entry.opcode === WrOpcode.RdmaWrite || entry.opcode === WrOpcode.RdmaWriteWithImm;
-  if (write && first) {
+  if (first && carriesReth(entry.opcode)) {
     writeReth(view, at, entry.remoteHi, entry.remoteLo, entry.rkey, entry.length);
     at += RETH_BYTES;
   }
@@ -113,6 +123,11 @@ function writeDataHeaders(view: DataView, at: number, entry: SendEntry, first: b
   if (entry.opcode === WrOpcode.SendWithImm || entry.opcode === WrOpcode.RdmaWriteWithImm)
     writeImmDt(view, at, entry.immData);
   else if (entry.opcode === WrOpcode.SendWithInv) writeIeth(view, at, entry.invalidateRkey);
+}
+
+/** WRITEs of every kind: an ATOMIC WRITE is one of a single packet. */
+function carriesReth(opcode: WrOpcode): boolean {
+  return opcode === WrOpcode.RdmaWrite || opcode === WrOpcode.RdmaWriteWithImm || opcode === WrOpcode.AtomicWrite;
 }
 
 /** Without the service bits. */
@@ -129,6 +144,8 @@ function dataOpcode(opcode: WrOpcode, first: boolean, last: boolean): number {
       return first ? Op.WriteOnlyImm : Op.WriteLastImm;
     case WrOpcode.SendWithImm:
       return first ? Op.SendOnlyImm : Op.SendLastImm;
+    case WrOpcode.AtomicWrite:
+      return Op.AtomicWrite;
     case WrOpcode.SendWithInv:
       return first ? Op.SendOnlyInvalidate : Op.SendLastInvalidate;
     default:

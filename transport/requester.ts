@@ -5,8 +5,9 @@
 
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { Attempt } from './attempt.ts';
+import { executeLocalWork } from './local-work.ts';
 import type { QpConfig } from './qp-config.ts';
-import { writeAtomic, writeData, writeReadRequest } from './request-writer.ts';
+import { writeAtomic, writeData, writeFlush, writeReadRequest } from './request-writer.ts';
 import type { SendEntry, SendQueue } from './send-queue.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
@@ -23,7 +24,7 @@ export class Requester {
   psn = 0;
   /** First extended PSN never sent. */
   sentPsn = 0;
-  /** READs and atomics started and not completed. */
+  /** Requests started that want an answer and have not completed. */
   outstanding = 0;
   /** After `Attempt.Fault`: the status of the request at `position`. */
   fault: WcStatus = WcStatus.Success;
@@ -48,13 +49,17 @@ export class Requester {
     if (this.position === queue.tail || this.psn - una >= config.maxUnacked) return false;
     if (this.position === this.#faultyPosition) return queue.head === this.position;
     const entry = queue.at(this.position);
-    return entry.started || (mayStart && this.#mayStart(entry, config, una));
+    if (entry.started) return true;
+    // rxe:rxe_req.c#rxe_wqe_is_fenced: earlier requests may have to be sent again, from the memory whose key is to die.
+    if (entry.opcode === WrOpcode.LocalInv && queue.head !== this.position) return false;
+    return mayStart && this.#mayStart(entry, config, una);
   }
 
   /** Sends at most one packet. `una` is the oldest unacknowledged PSN. */
   transmit(queue: SendQueue, config: QpConfig, una: number, mayStart: boolean, writer: FrameWriter): Attempt {
     if (!this.ready(queue, config, una, mayStart)) return Attempt.Nothing;
     const entry = queue.at(this.position);
+    if (entry.local) return this.#executeLocal(entry, queue, config);
     this.fault = localFault(entry, config);
     if (this.fault !== WcStatus.Success) {
       // Completions keep the order of posting: the fault shows when everything before it has completed.
@@ -64,6 +69,7 @@ export class Requester {
     if (!entry.started) this.#start(entry, config);
     if (entry.opcode === WrOpcode.RdmaRead) this.#sendRead(entry, config, writer);
     else if (entry.isAtomic) this.#sendAtomic(entry, config, writer);
+    else if (entry.opcode === WrOpcode.Flush) this.#sendFlush(entry, config, writer);
     else this.#sendData(entry, config, writer, una);
     if (this.psn > entry.lastPsn) {
       this.position += 1;
@@ -97,6 +103,22 @@ export class Requester {
     return !entry.wantsAnswer || this.outstanding < config.maxRdAtomic;
   }
 
+  /** A local request takes no PSN. It is executed once: one that was executed is passed over when the cursor was set back before it. */
+  #executeLocal(entry: SendEntry, queue: SendQueue, config: QpConfig): Attempt {
+    if (this.position === this.#faultyPosition) return Attempt.Fault;
+    if (!entry.started) {
+      this.fault = executeLocalWork(entry, config);
+      if (this.fault !== WcStatus.Success) {
+        this.#faultyPosition = this.position;
+        return queue.head === this.position ? Attempt.Fault : Attempt.Nothing;
+      }
+      entry.firstPsn = this.psn;
+      entry.lastPsn = this.psn - 1;
+    }
+    this.position += 1;
+    return Attempt.Executed;
+  }
+
   #start(entry: SendEntry, config: QpConfig): void {
     entry.firstPsn = this.psn;
     entry.lastPsn = this.psn + packetsOf(entry, config.mtu) - 1;
@@ -124,6 +146,11 @@ export class Requester {
     writeAtomic(writer, config, entry, this.psn);
     this.psn += 1;
   }
+
+  #sendFlush(entry: SendEntry, config: QpConfig, writer: FrameWriter): void {
+    writeFlush(writer, config, entry, this.psn);
+    this.psn += 1;
+  }
 }
 
 /** PSNs a request takes: one a packet, for a READ one a response packet. */
@@ -134,6 +161,6 @@ function packetsOf(entry: SendEntry, mtu: number): number {
 /** Local errors that stop a request before a packet of it leaves; checked again for every packet, as keys may die. */
 function localFault(entry: SendEntry, config: QpConfig): WcStatus {
   if (entry.wantsAnswer && config.maxRdAtomic === 0) return WcStatus.LocQpOpErr;
-  if (entry.inlineLength >= 0 || entry.segments.accessible(config.pd, entry.wantsAnswer)) return WcStatus.Success;
+  if (entry.inlineLength >= 0 || entry.segments.accessible(config.pd, entry.brings)) return WcStatus.Success;
   return WcStatus.LocProtErr;
 }

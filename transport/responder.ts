@@ -10,8 +10,9 @@ import type { FrameWriter } from '../packets/frame-writer.ts';
 import { ATOMIC_ETH_AT, OpFlag, RETH_AT } from '../packets/opcode.ts';
 import { PSN_MASK } from '../packets/psn.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
-import { executeAtomic } from './atomic.ts';
+import { executeAtomic, executeAtomicWrite } from './atomic.ts';
 import { Attempt } from './attempt.ts';
+import { checkFlush, executeFlush } from './flush.ts';
 import type { Grant } from './grant.ts';
 import { Access } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
@@ -38,6 +39,11 @@ export const Reception = {
   Overrun: 6,
 } as const;
 export type Reception = (typeof Reception)[keyof typeof Reception];
+
+/** Answered by an empty READ response: no resources are needed, and nothing is remembered. */
+const EMPTILY_ANSWERED = OpFlag.Flush | OpFlag.AtomicWrite;
+/** All that is answered by more than an acknowledge. */
+const ANSWERED = OpFlag.Read | OpFlag.Atomic | EMPTILY_ANSWERED;
 
 /** While so many replies wait, requests are dropped as if the network had lost them: more than any honest peer can cause. */
 const MAX_REPLIES = 1024;
@@ -144,6 +150,7 @@ export class Responder {
   }
 
   #duplicate(frame: Frame, psn: number, config: QpConfig): Reception {
+    if ((frame.flags & EMPTILY_ANSWERED) !== 0) return this.#repeatEmpty(psn);
     if ((frame.flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) {
       // Twice the limit: whoever repeats faster than we answer is not a peer that lost something.
       if (this.replies.repeats >= config.maxDestRdAtomic * 2) return Reception.Dropped;
@@ -156,13 +163,23 @@ export class Responder {
     return Reception.Duplicate;
   }
 
+  /**
+   * A repeated FLUSH or ATOMIC WRITE: its PSN has passed, so it has been executed, and its answer says nothing but that. So none is
+   * remembered, and none executed again (ref:conformance MPE-07, MPE-12).
+   */
+  #repeatEmpty(psn: number): Reception {
+    if (this.#replay.remembers(psn)) return Reception.Dropped;
+    this.replies.answer(ReplyKind.Empty, psn, psn, this.msn, true);
+    return Reception.Duplicate;
+  }
+
   // The checks, in order.
 
   #judge(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
     const { flags } = frame;
     if (!continues(this.#open, flags)) return Verdict.BadSequence;
     if (!isPermitted(flags, config)) return Verdict.NotPermitted;
-    if ((flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) return this.#judgeAnswered(frame, config);
+    if ((flags & ANSWERED) !== 0) return this.#judgeAnswered(frame, config);
     return (flags & OpFlag.Write) !== 0
       ? this.#judgeWrite(frame, queue, config)
       : this.#judgeSend(frame, queue, config);
@@ -182,6 +199,8 @@ export class Responder {
   }
 
   #judgeAnswered(frame: Frame, config: QpConfig): Verdict {
+    if ((frame.flags & OpFlag.Flush) !== 0) return checkFlush(frame, this.#target, config);
+    if ((frame.flags & OpFlag.AtomicWrite) !== 0) return this.#checkAtomicWrite(frame, config);
     if (this.replies.answers >= config.maxDestRdAtomic) return Verdict.TooManyReads;
     if (frame.payloadLength !== 0 || frame.padCount !== 0) return Verdict.BadLength;
     return (frame.flags & OpFlag.Read) !== 0 ? this.#checkRead(frame, config) : this.#checkAtomic(frame, config);
@@ -208,13 +227,23 @@ export class Responder {
     return this.#target.open(atomicRkey(frame.view, at), hi, lo, 8, Access.RemoteAtomic, config);
   }
 
+  /** ref:conformance MPE-09..MPE-11: eight bytes, and at a multiple of eight. */
+  #checkAtomicWrite(frame: Frame, config: QpConfig): Verdict {
+    const { view, payloadLength, padCount } = frame;
+    const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
+    if (payloadLength !== 8 || padCount !== 0 || rethDmaLength(view, reth) !== 8) return Verdict.BadLength;
+    if ((rethVaLo(view, reth) & 7) !== 0) return Verdict.BadLength;
+    return this.#target.openReth(view, reth, 8, Access.RemoteWrite, config);
+  }
+
   // Execution: nothing below can fail, but a completion may find no room: then the answer is false, and nothing is owed.
 
   #execute(frame: Frame, config: QpConfig): boolean {
     const { flags } = frame;
-    if ((flags & (OpFlag.Read | OpFlag.Atomic)) === 0) return this.#executeData(frame, config);
+    if ((flags & ANSWERED) === 0) return this.#executeData(frame, config);
     if ((flags & OpFlag.Read) !== 0) this.#executeRead(frame, config);
-    else this.#executeAtomic(frame, config);
+    else if ((flags & OpFlag.Atomic) !== 0) this.#executeAtomic(frame, config);
+    else this.#executeEmptilyAnswered(frame);
     return true;
   }
 
@@ -257,6 +286,15 @@ export class Responder {
     const reply = this.replies.answer(ReplyKind.Atomic, this.expected, this.expected, this.msn, false);
     reply.originalHi = kept.originalHi;
     reply.originalLo = kept.originalLo;
+    this.#newestAck = this.expected;
+    this.expected += 1;
+  }
+
+  #executeEmptilyAnswered(frame: Frame): void {
+    this.#countMessage();
+    if ((frame.flags & OpFlag.Flush) !== 0) executeFlush(frame, this.#target);
+    else executeAtomicWrite(frame, (this.#target.grant as Grant).view, this.#target.offset);
+    this.replies.answer(ReplyKind.Empty, this.expected, this.expected, this.msn, false);
     this.#newestAck = this.expected;
     this.expected += 1;
   }

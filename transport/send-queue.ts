@@ -9,10 +9,12 @@
 import { RoceError } from '../packets/errors.ts';
 import { psnDiff } from '../packets/psn.ts';
 import type { AddressHandle } from './address-handle.ts';
+import type { BindTerms, FastTerms } from './key-table.ts';
+import { bindTerms, checkLocalWork, fastTerms } from './local-work.ts';
 import { PRIVILEGED_QKEY } from './qp-attributes.ts';
 import { Pool, Ring } from './ring.ts';
 import { checkSges, SegmentList } from './segments.ts';
-import { type SendWr, WcOpcode, WrOpcode } from './work.ts';
+import { FlushLevel, FlushType, type SendWr, WcOpcode, WrOpcode } from './work.ts';
 
 /** Largest message: 2^31 bytes (ref:conformance LEN-15). */
 export const MAX_MESSAGE_BYTES = 2 ** 31;
@@ -49,16 +51,24 @@ export class SendEntry {
   inlineLength = -1;
   /** Message bytes. */
   length = 0;
+  /** FLUSH: what its FETH and RETH say. */
+  flushType = 0;
+  flushLevel: FlushLevel = FlushLevel.Range;
+  flushLength = 0;
+  /** BIND MW and REG MR. */
+  bind: BindTerms | undefined = undefined;
+  reg: FastTerms | undefined = undefined;
   /** First and last extended PSN, set when the first packet is sent; -1 before. */
   firstPsn = -1;
   lastPsn = -1;
-  /** PSNs of a READ or atomic already answered. */
+  /** PSNs already answered, of a request that wants an answer. */
   answered = 0;
-
-  /** READ and atomics complete by their answer, all others by an acknowledge. */
-  get wantsAnswer(): boolean {
-    return this.opcode === WrOpcode.RdmaRead || this.isAtomic;
-  }
+  /** READ, atomics, FLUSH and ATOMIC WRITE complete by their answer, all others by an acknowledge. */
+  wantsAnswer = false;
+  /** The answer brings data: READ and atomics. */
+  brings = false;
+  /** Executed here, and no packet leaves: LOCAL INV, BIND MW, REG MR. */
+  local = false;
 
   get isAtomic(): boolean {
     return this.opcode === WrOpcode.AtomicCmpAndSwp || this.opcode === WrOpcode.AtomicFetchAndAdd;
@@ -67,9 +77,31 @@ export class SendEntry {
   get started(): boolean {
     return this.firstPsn >= 0;
   }
+
+  /** Forgets the memory it names, so that a finished request keeps none alive. */
+  release(): void {
+    this.segments.release();
+    this.bind = undefined;
+    this.reg = undefined;
+  }
 }
 
 const EMPTY = new Uint8Array(0);
+
+const WANTS_ANSWER = 1;
+const BRINGS = 2;
+const LOCAL = 4;
+
+const TRAITS: Readonly<Partial<Record<WrOpcode, number>>> = {
+  [WrOpcode.RdmaRead]: WANTS_ANSWER | BRINGS,
+  [WrOpcode.AtomicCmpAndSwp]: WANTS_ANSWER | BRINGS,
+  [WrOpcode.AtomicFetchAndAdd]: WANTS_ANSWER | BRINGS,
+  [WrOpcode.Flush]: WANTS_ANSWER,
+  [WrOpcode.AtomicWrite]: WANTS_ANSWER,
+  [WrOpcode.LocalInv]: LOCAL,
+  [WrOpcode.BindMw]: LOCAL,
+  [WrOpcode.RegMr]: LOCAL,
+};
 
 const COMPLETION_OPCODE: Readonly<Record<WrOpcode, number>> = {
   [WrOpcode.Send]: WcOpcode.Send,
@@ -80,6 +112,11 @@ const COMPLETION_OPCODE: Readonly<Record<WrOpcode, number>> = {
   [WrOpcode.RdmaRead]: WcOpcode.RdmaRead,
   [WrOpcode.AtomicCmpAndSwp]: WcOpcode.CompSwap,
   [WrOpcode.AtomicFetchAndAdd]: WcOpcode.FetchAdd,
+  [WrOpcode.LocalInv]: WcOpcode.LocalInv,
+  [WrOpcode.BindMw]: WcOpcode.BindMw,
+  [WrOpcode.Flush]: WcOpcode.Flush,
+  [WrOpcode.AtomicWrite]: WcOpcode.AtomicWrite,
+  [WrOpcode.RegMr]: WcOpcode.RegMr,
 };
 
 /** The ibv_wc_opcode with which a request completes. */
@@ -106,7 +143,7 @@ export class SendQueue extends Ring<SendEntry> implements SendLimits {
 
   /** Forgets all requests, and the memory they named. */
   override clear(): void {
-    for (let position = this.head; position < this.tail; position++) this.at(position).segments.release();
+    for (let position = this.head; position < this.tail; position++) this.at(position).release();
     super.clear();
   }
 
@@ -130,9 +167,26 @@ export class SendQueue extends Ring<SendEntry> implements SendLimits {
     entry.firstPsn = -1;
     entry.lastPsn = -1;
     entry.answered = 0;
+    const traits = TRAITS[wr.opcode] ?? 0;
+    entry.wantsAnswer = (traits & WANTS_ANSWER) !== 0;
+    entry.brings = (traits & BRINGS) !== 0;
+    entry.local = (traits & LOCAL) !== 0;
+    if (entry.local) takeLocal(entry, wr);
+    if (wr.opcode === WrOpcode.Flush) takeFlush(entry, wr);
     takeData(entry, wr);
     take64(entry, wr);
   }
+}
+
+function takeLocal(entry: SendEntry, wr: SendWr): void {
+  if (wr.opcode === WrOpcode.BindMw) entry.bind = bindTerms(wr);
+  if (wr.opcode === WrOpcode.RegMr) entry.reg = fastTerms(wr);
+}
+
+function takeFlush(entry: SendEntry, wr: SendWr): void {
+  entry.flushType = wr.flush?.type ?? 0;
+  entry.flushLevel = wr.flush?.level ?? FlushLevel.Range;
+  entry.flushLength = wr.length ?? 0;
 }
 
 function takeData(entry: SendEntry, wr: SendWr): void {
@@ -178,23 +232,41 @@ export function checkSendWr(wr: SendWr, limits: SendLimits): void {
   if (!isUnsigned32(wr.rkey) || !isUnsigned32(wr.immData) || !isUnsigned32(wr.invalidateRkey)) {
     throw new RoceError('ERR_ROCE_ARGUMENT', 'rkey, immData and invalidateRkey are unsigned 32-bit values');
   }
-  const atomic = wr.opcode === WrOpcode.AtomicCmpAndSwp || wr.opcode === WrOpcode.AtomicFetchAndAdd;
-  if (wr.inline !== undefined) checkInline(wr, wr.inline, limits, atomic);
+  if (wr.inline !== undefined) checkInline(wr, wr.inline, limits);
   const length = checkSges(wr.sges, limits.maxSge);
   if (length > MAX_MESSAGE_BYTES)
     throw new RoceError('ERR_ROCE_ARGUMENT', `a message has at most 2^31 bytes, not ${length}`);
-  if (atomic && length !== 8)
+  const traits = TRAITS[wr.opcode] ?? 0;
+  if (traits === 0 || wr.opcode === WrOpcode.RdmaRead) return;
+  if ((traits & BRINGS) !== 0 && length !== 8)
     throw new RoceError('ERR_ROCE_ARGUMENT', `an atomic answers with 8 bytes; its SGEs hold ${length}`);
+  if (wr.opcode === WrOpcode.AtomicWrite && (wr.inline?.length ?? length) !== 8)
+    throw new RoceError('ERR_ROCE_ARGUMENT', `an ATOMIC WRITE writes 8 bytes, not ${wr.inline?.length ?? length}`);
+  if (wr.opcode === WrOpcode.Flush) checkFlushWr(wr, length);
+  if ((traits & LOCAL) !== 0) checkLocalWork(wr, length);
 }
 
-function checkInline(wr: SendWr, inline: Uint8Array, limits: SendLimits, atomic: boolean): void {
-  if (atomic || wr.opcode === WrOpcode.RdmaRead) {
+function checkFlushWr({ flush, length = 0 }: SendWr, data: number): void {
+  if (flush === undefined || data > 0) throw new RoceError('ERR_ROCE_ARGUMENT', 'a FLUSH has `flush` and no data');
+  const { type, level } = flush;
+  if (type === 0 || (type & ~(FlushType.Global | FlushType.Persistent)) !== 0)
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'a FLUSH is for global visibility, persistence or both');
+  if (level !== FlushLevel.Range && level !== FlushLevel.Mr)
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'a FLUSH is of a range or of a whole region');
+  if (!Number.isInteger(length) || length < 0 || length > MAX_MESSAGE_BYTES)
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'a FLUSH is of 0 to 2^31 bytes');
+}
+
+function checkInline(wr: SendWr, inline: Uint8Array, limits: SendLimits): void {
+  const atomicWrite = wr.opcode === WrOpcode.AtomicWrite;
+  if (TRAITS[wr.opcode] !== undefined && !atomicWrite) {
     throw new RoceError('ERR_ROCE_ARGUMENT', 'inline data is for SEND and WRITE; READ and atomics need SGEs');
   }
   if (wr.sges !== undefined && wr.sges.length > 0) {
     throw new RoceError('ERR_ROCE_ARGUMENT', 'a work request has inline data or SGEs, not both');
   }
-  if (inline.length > limits.maxInlineData) {
+  // An ATOMIC WRITE takes its eight bytes by value whatever the queue pair has room for, as ibv_wr_atomic_write(3) does.
+  if (inline.length > limits.maxInlineData && !atomicWrite) {
     throw new RoceError(
       'ERR_ROCE_ARGUMENT',
       `${inline.length} bytes of inline data, at most ${limits.maxInlineData} are allowed`,

@@ -3,7 +3,7 @@
  * are those of <infiniband/verbs.h>, so that a reader of rdma-core is at home.
  */
 import type { AddressHandle } from './address-handle.ts';
-import type { MemoryRegion } from './memory.ts';
+import type { MemoryRegion, MemoryWindow } from './memory.ts';
 
 /** Work completion status, values of ibv_wc_status. */
 export const WcStatus = {
@@ -69,11 +69,17 @@ export const WcOpcode = {
   RdmaRead: 2,
   CompSwap: 3,
   FetchAdd: 4,
+  BindMw: 5,
+  LocalInv: 6,
+  Flush: 8,
+  AtomicWrite: 9,
+  /** Of the kernel's verbs, which number it otherwise. */
+  RegMr: 32,
   Recv: 128,
   RecvRdmaWithImm: 129,
 } as const;
 
-/** Send work request opcode, values of ibv_wr_opcode. */
+/** Send work request opcode, values of ibv_wr_opcode; RegMr is the kernel's (ib_wr_opcode). */
 export const WrOpcode = {
   RdmaWrite: 0,
   RdmaWriteWithImm: 1,
@@ -82,9 +88,21 @@ export const WrOpcode = {
   RdmaRead: 4,
   AtomicCmpAndSwp: 5,
   AtomicFetchAndAdd: 6,
+  LocalInv: 7,
+  BindMw: 8,
   SendWithInv: 9,
+  Flush: 14,
+  AtomicWrite: 15,
+  RegMr: 32,
 } as const;
 export type WrOpcode = (typeof WrOpcode)[keyof typeof WrOpcode];
+
+/** What a FLUSH achieves for the bytes it names, a bit set; values of ibv_placement_type. */
+export const FlushType = { Global: 1, Persistent: 2 } as const;
+
+/** Which bytes a FLUSH names: a range, or all that the key reaches; values of ibv_selectivity_level. */
+export const FlushLevel = { Range: 0, Mr: 1 } as const;
+export type FlushLevel = (typeof FlushLevel)[keyof typeof FlushLevel];
 
 /** A piece of local memory: `length` bytes at `offset` in a registered region. */
 export interface Sge {
@@ -93,6 +111,33 @@ export interface Sge {
   readonly offset?: number;
   /** Bytes; default up to the region's end. */
   readonly length?: number;
+}
+
+/** What BIND MW lends a window (ibv_mw_bind_info). */
+export interface MwBind {
+  /** A live region of the same domain with `Access.MwBind`. */
+  readonly mr: MemoryRegion;
+  /** First byte, in addresses of the region. */
+  readonly addr: bigint;
+  /** Bytes, 1 or more. */
+  readonly length: number;
+  /** Bit set of `Access`: remote rights, flush rights that the region has too, and `ZeroBased`. */
+  readonly access: number;
+}
+
+/** What REG MR gives a region of `allocMr` (ib_reg_wr). */
+export interface FastReg {
+  readonly mr: MemoryRegion;
+  /** Default: the memory it had before. */
+  readonly memory?: Uint8Array;
+  /** Virtual address of the first byte. */
+  readonly iova: bigint;
+  /** Bytes of the memory, from its start; at most what `allocMr` was asked for. */
+  readonly length: number;
+  /** Bit set of `Access`. */
+  readonly access: number;
+  /** The new key: the region's, with any low 8 bits. */
+  readonly key: number;
 }
 
 /** A send work request (ibv_send_wr). Fields that the opcode does not use are ignored. */
@@ -109,12 +154,13 @@ export interface SendWr {
   readonly fence?: boolean;
   /** Sets the solicited event bit. */
   readonly solicited?: boolean;
-  /** Remote virtual address: WRITE, READ, atomics. */
+  /** Remote virtual address: WRITE, READ, atomics, FLUSH, ATOMIC WRITE. */
   readonly remoteAddr?: bigint;
+  /** Key of the peer's memory; BIND MW: the new key of the window, of which the low 8 bits count. */
   readonly rkey?: number;
   /** 32-bit immediate data, as a host number. */
   readonly immData?: number;
-  /** Remote key to invalidate: SEND with invalidate. */
+  /** Key to invalidate: the peer's with SEND with invalidate, our own with LOCAL INV. */
   readonly invalidateRkey?: number;
   /** Compare value of COMPARE SWAP, addend of FETCH ADD (ibv_send_wr.wr.atomic.compare_add). */
   readonly compareAdd?: bigint;
@@ -125,6 +171,15 @@ export interface SendWr {
   readonly remoteQpn?: number;
   /** UD: what that queue pair demands. With the highest bit set, and by default, the sender's own Q_Key. */
   readonly remoteQkey?: number;
+  /** FLUSH: what is to be achieved, a bit set of `FlushType`, and for which bytes. */
+  readonly flush?: { readonly type: number; readonly level: FlushLevel };
+  /** FLUSH of a range: bytes from `remoteAddr` on, at most 2^31. */
+  readonly length?: number;
+  /** BIND MW: the window, which is not bound, and what it gets. */
+  readonly mw?: MemoryWindow;
+  readonly bind?: MwBind;
+  /** REG MR. */
+  readonly reg?: FastReg;
 }
 
 /** A receive work request (ibv_recv_wr). */

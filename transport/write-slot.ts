@@ -18,18 +18,27 @@ export class RemoteTarget {
   grant: Grant | undefined = undefined;
   offset = 0;
 
-  /** Opens `length` bytes at virtual address hi:lo for `access`, or says why not. */
+  /** Opens `length` bytes at virtual address hi:lo for `access`, or says why not. The key is looked at whatever the length is. */
   open(rkey: number, hi: number, lo: number, length: number, access: number, config: QpConfig): Verdict {
-    this.grant = undefined;
-    this.offset = 0;
-    if (length === 0) return Verdict.Accept;
     this.grant = config.keys.find(rkey, config.pd, access, config.qpn);
     this.offset = this.grant?.offsetOf(hi, lo, length) ?? -1;
     return this.offset < 0 ? Verdict.KeyRefused : Verdict.Accept;
   }
 
-  /** Opens what the RETH at `reth` names. */
+  /** Opens all that the key reaches. */
+  openWhole(rkey: number, access: number, config: QpConfig): Verdict {
+    this.grant = config.keys.find(rkey, config.pd, access, config.qpn);
+    this.offset = 0;
+    return this.grant === undefined ? Verdict.KeyRefused : Verdict.Accept;
+  }
+
+  /** Opens what the RETH at `reth` names for a READ or a WRITE. */
   openReth(view: DataView, reth: number, length: number, access: number, config: QpConfig): Verdict {
+    if (length === 0) {
+      this.grant = undefined;
+      this.offset = 0;
+      return Verdict.Accept;
+    }
     return this.open(rethRkey(view, reth), rethVaHi(view, reth), rethVaLo(view, reth), length, access, config);
   }
 }

@@ -118,7 +118,7 @@ describe('moves between states', () => {
 
   it.each([
     ['access', -1],
-    ['access', 0x10],
+    ['access', 0x4_00],
     ['pkey', 0x1_00_00],
     ['migReq', 2],
     ['minRnrTimer', 32],

@@ -6,7 +6,7 @@ import { IpAddress } from '../../../packets/address.ts';
 import { CompletionQueue } from '../../../transport/completion-queue.ts';
 import { PortCounters } from '../../../transport/counters.ts';
 import { KeyTable } from '../../../transport/key-table.ts';
-import { Access, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
+import { Access, type MemoryRegion, ProtectionDomain, type RegionOptions } from '../../../transport/memory.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import type { Random } from '../../../transport/random.ts';
 import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
@@ -26,7 +26,8 @@ export interface LinkOptions {
 }
 
 export const QUEUE_DEPTH = 8;
-const ALL_ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
+const ALL_ACCESS =
+  Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic | Access.FlushGlobal;
 
 export class Side {
   readonly name: string;
@@ -61,15 +62,16 @@ export class Side {
     const { mtu, rqPsn, sqPsn, timeout, retryCnt, rnrRetry, minRnrTimer, maxRdAtomic, maxDestRdAtomic } = options;
     const path = { template: pathTemplate(ip, peer.ip), local: ip, remote: peer.ip };
     const destQpn = peer.qp.qpn;
-    qp.modify({ state: QpState.Init, access: ALL_ACCESS });
+    qp.modify({ state: QpState.Init, access: ALL_ACCESS | Access.FlushPersistent });
     qp.modify({ state: QpState.Rtr, path, destQpn, rqPsn, mtu, maxDestRdAtomic, minRnrTimer });
     qp.modify({ state: QpState.Rts, sqPsn, timeout, retryCnt, rnrRetry, maxRdAtomic });
   }
 
-  region(length: number, random: Random, remoteInvalidate = false): MemoryRegion {
+  region(length: number, random: Random, options: Partial<RegionOptions> = {}): MemoryRegion {
     const bytes = Uint8Array.from({ length }, () => random.u32() & 0xff);
     const iova = this.#nextIova;
     this.#nextIova += BigInt(length) + 0x1_0000_0007n;
-    return this.keys.register(this.pd, bytes, { access: ALL_ACCESS, iova, remoteInvalidate });
+    const access = options.persistent === undefined ? ALL_ACCESS : ALL_ACCESS | Access.FlushPersistent;
+    return this.keys.register(this.pd, bytes, { access, iova, ...options });
   }
 }

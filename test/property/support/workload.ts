@@ -1,12 +1,13 @@
 /**
  * What one side of a connection asks of the other, and what must come of it: random work requests, and a flat model that
  * executes them one after the other on plain arrays. READs and the WRITEs and atomics after them are kept well-defined: a
- * request that changes bytes which an unfenced READ may still be reading gets a fence.
+ * request that changes bytes which an unfenced READ may still be reading gets a fence. What a FLUSH for persistence finds in memory
+ * is kept, and compared with the model as it was when that FLUSH came.
  */
 import fc from 'fast-check';
 import type { MemoryRegion } from '../../../transport/memory.ts';
 import type { Random } from '../../../transport/random.ts';
-import { type SendWr, type Sge, WcOpcode, WrOpcode } from '../../../transport/work.ts';
+import { FlushLevel, FlushType, type SendWr, type Sge, WcOpcode, WrOpcode } from '../../../transport/work.ts';
 import type { Side } from './side.ts';
 
 export interface Op {
@@ -22,16 +23,23 @@ export interface Op {
   readonly solicited: boolean;
 }
 
-export const op: fc.Arbitrary<Op> = fc.record({
-  opcode: fc.constantFrom(...Object.values(WrOpcode)),
-  packets: fc.nat(3),
-  rest: fc.integer({ min: -3, max: 3 }),
-  place: fc.nat(1_000_000),
-  split: fc.nat(1_000_000),
-  signaled: fc.boolean(),
-  fence: fc.boolean(),
-  solicited: fc.boolean(),
-});
+/** BIND MW and REG MR have no meaning without what follows them: they have tests of their own. */
+const OPCODES = Object.values(WrOpcode).filter((opcode) => opcode !== WrOpcode.BindMw && opcode !== WrOpcode.RegMr);
+
+/** One request with an opcode out of `opcodes`. */
+export const opOf = (opcodes: readonly WrOpcode[]): fc.Arbitrary<Op> =>
+  fc.record({
+    opcode: fc.constantFrom(...opcodes),
+    packets: fc.nat(3),
+    rest: fc.integer({ min: -3, max: 3 }),
+    place: fc.nat(1_000_000),
+    split: fc.nat(1_000_000),
+    signaled: fc.boolean(),
+    fence: fc.boolean(),
+    solicited: fc.boolean(),
+  });
+
+export const op: fc.Arbitrary<Op> = opOf(OPCODES);
 
 export interface ExpectedSend {
   readonly opcode: number;
@@ -61,8 +69,11 @@ export class Workload {
   readonly wrs: SendWr[] = [];
   readonly sends: ExpectedSend[] = [];
   readonly receives: ExpectedReceive[] = [];
-  /** Regions a SEND with invalidate kills, by the index of its request. */
+  /** Regions that an invalidation kills, by the index of its request. */
   readonly doomed = new Map<number, MemoryRegion>();
+  /** What FLUSHes for persistence found, and what they have to find. */
+  readonly flushed: Uint8Array[] = [];
+  readonly toFlush: Uint8Array[] = [];
   readonly remote: MemoryRegion;
   readonly sink: MemoryRegion;
   readonly slot: number;
@@ -83,7 +94,8 @@ export class Workload {
     this.#mtu = mtu;
     this.#random = random;
     this.slot = 3 * mtu + 3;
-    this.remote = to.region(this.slot + SLACK, random);
+    const keep = (at: number, length: number) => this.flushed.push(this.remote.bytes.slice(at, at + length));
+    this.remote = to.region(this.slot + SLACK, random, { persistent: keep });
     this.#source = from.region(this.slot + SLACK, random);
     this.sink = from.region((ops.length + 1) * (this.slot + 4), random);
     this.#inbox = to.region((ops.length + 1) * this.slot, random);
@@ -113,11 +125,12 @@ export class Workload {
 
   #add(wrId: number, { opcode, packets, rest, place, split, signaled, fence, solicited }: Op): void {
     const atomic = opcode === WrOpcode.AtomicCmpAndSwp || opcode === WrOpcode.AtomicFetchAndAdd;
+    const atomicWrite = opcode === WrOpcode.AtomicWrite;
     const read = opcode === WrOpcode.RdmaRead;
-    const write = opcode === WrOpcode.RdmaWrite || opcode === WrOpcode.RdmaWriteWithImm;
-    const size = atomic ? 8 : Math.max(0, packets * this.#mtu + rest);
+    const write = opcode === WrOpcode.RdmaWrite || opcode === WrOpcode.RdmaWriteWithImm || atomicWrite;
+    const size = atomic || atomicWrite ? 8 : Math.max(0, packets * this.#mtu + rest);
     const room = this.remote.length - size;
-    const at = atomic ? this.#aligned(place, room) : place % (room + 1);
+    const at = atomic || atomicWrite ? this.#aligned(place, room) : place % (room + 1);
     const fenced = fence || ((write || atomic) && this.#overlapsRead(at, size));
     if (fenced) this.#reading = [];
     if (read) this.#reading.push([at, at + size]);
@@ -133,20 +146,23 @@ export class Workload {
     };
     const data = this.#source.bytes.slice(sourceAt, sourceAt + size);
     const immData = this.#random.u32();
-    if (read || atomic) {
+    if (opcode === WrOpcode.Flush) this.#flush(base, at, size, place);
+    else if (opcode === WrOpcode.LocalInv) {
+      this.wrs.push({ ...base, invalidateRkey: this.#doom(wrId, this.from) });
+    } else if (read || atomic) {
       const sges = this.#pieces(this.sink, this.#sinkAt, size, split);
       const operands = { compareAdd: this.#operand(at, place), swap: BigInt(this.#random.u32()) << 17n };
       this.wrs.push({ ...base, sges, ...operands });
       this.#answer(opcode, at, size, operands);
       this.#sinkAt += size + 4;
     } else {
-      const inv = opcode === WrOpcode.SendWithInv ? this.#doom(wrId) : -1;
+      const inv = opcode === WrOpcode.SendWithInv ? this.#doom(wrId, this.to) : -1;
       const local =
         size <= 32 && split % 3 === 0 ? { inline: data } : { sges: this.#pieces(this.#source, sourceAt, size, split) };
       this.wrs.push({ ...base, ...local, immData, invalidateRkey: Math.max(0, inv) });
       if (write) this.#remoteModel.set(data, at);
       const imm = opcode === WrOpcode.SendWithImm || opcode === WrOpcode.RdmaWriteWithImm ? immData : -1;
-      if (opcode !== WrOpcode.RdmaWrite) {
+      if (opcode !== WrOpcode.RdmaWrite && !atomicWrite) {
         const kind = write ? WcOpcode.RecvRdmaWithImm : WcOpcode.Recv;
         this.receives.push({
           opcode: kind,
@@ -161,12 +177,32 @@ export class Workload {
     this.#expectSend(opcode, size, signaled, read || atomic);
   }
 
-  #expectSend(opcode: WrOpcode, size: number, signaled: boolean, wantsAnswer: boolean): void {
-    const packets = Math.max(1, Math.ceil(size / this.#mtu));
-    const byteLen = wantsAnswer ? size : 0;
+  #flush(base: SendWr, at: number, size: number, place: number): void {
+    const type = 1 + (place % 3);
+    const level = place % 5 === 0 ? FlushLevel.Mr : FlushLevel.Range;
+    this.wrs.push({ ...base, flush: { type, level }, length: size });
+    const [from, to] = level === FlushLevel.Mr ? [0, this.remote.length] : [at, at + size];
+    if ((type & FlushType.Persistent) !== 0) this.toFlush.push(this.#remoteModel.slice(from, to));
+  }
+
+  #expectSend(opcode: WrOpcode, size: number, signaled: boolean, brings: boolean): void {
+    const byteLen = brings ? size : 0;
     const firstPsn = this.#psn;
-    this.#psn += packets;
-    this.sends.push({ opcode: COMPLETES_AS[opcode], byteLen, signaled, firstPsn, lastPsn: this.#psn - 1, wantsAnswer });
+    this.#psn += this.#packetsOf(opcode, size);
+    const wantsAnswer = brings || opcode === WrOpcode.Flush || opcode === WrOpcode.AtomicWrite;
+    this.sends.push({
+      opcode: COMPLETES_AS[opcode] ?? -1,
+      byteLen,
+      signaled,
+      firstPsn,
+      lastPsn: this.#psn - 1,
+      wantsAnswer,
+    });
+  }
+
+  #packetsOf(opcode: WrOpcode, size: number): number {
+    if (opcode === WrOpcode.LocalInv) return 0;
+    return opcode === WrOpcode.Flush ? 1 : Math.max(1, Math.ceil(size / this.#mtu));
   }
 
   /** The model executes a READ or an atomic. */
@@ -192,8 +228,8 @@ export class Workload {
     return (BigInt(this.#random.u32()) << 32n) | BigInt(this.#random.u32());
   }
 
-  #doom(wrId: number): number {
-    const region = this.to.region(8, this.#random, true);
+  #doom(wrId: number, side: Side): number {
+    const region = side.region(8, this.#random, { remoteInvalidate: true });
     this.doomed.set(wrId, region);
     return region.rkey;
   }
@@ -216,7 +252,7 @@ export class Workload {
   }
 }
 
-const COMPLETES_AS: Readonly<Record<WrOpcode, number>> = {
+const COMPLETES_AS: Readonly<Partial<Record<WrOpcode, number>>> = {
   [WrOpcode.Send]: WcOpcode.Send,
   [WrOpcode.SendWithImm]: WcOpcode.Send,
   [WrOpcode.SendWithInv]: WcOpcode.Send,
@@ -225,4 +261,7 @@ const COMPLETES_AS: Readonly<Record<WrOpcode, number>> = {
   [WrOpcode.RdmaRead]: WcOpcode.RdmaRead,
   [WrOpcode.AtomicCmpAndSwp]: WcOpcode.CompSwap,
   [WrOpcode.AtomicFetchAndAdd]: WcOpcode.FetchAdd,
+  [WrOpcode.LocalInv]: WcOpcode.LocalInv,
+  [WrOpcode.Flush]: WcOpcode.Flush,
+  [WrOpcode.AtomicWrite]: WcOpcode.AtomicWrite,
 };

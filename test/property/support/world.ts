@@ -235,7 +235,8 @@ export class World {
     const { status, icrc } = parseBytes(bytes, frame);
     must(status === FrameStatus.Ok && icrc, 'every frame sent has a right ICRC');
     must(frame.destQpn === to.qp.qpn, 'frames go to the peer');
-    const acknowledges = (frame.flags & (OpFlag.Ack | OpFlag.AtomicAck)) !== 0;
+    // Of READ responses, the one that answers FLUSH and ATOMIC WRITE and carries nothing.
+    const acknowledges = (frame.flags & OpFlag.Response) !== 0 && frame.payloadLength === 0;
     must(acknowledges || from.qp.state !== QpState.Error, 'in ERROR only what was executed is still acknowledged');
     if ((frame.flags & OpFlag.Response) !== 0) {
       must(psnDiff(frame.psn, to.sqPsn) <= from.requested, 'nothing is acknowledged that was not asked for');
@@ -370,17 +371,25 @@ export class World {
 
   #checkSuccess(): void {
     for (const i of [0, 1] as const) {
-      const { sends, receives, doomed } = this.work[i];
+      const { sends, receives, doomed, flushed, toFlush } = this.work[i];
       const signaled = sends.filter((each) => each.signaled).length;
       must(this.sendStatus[i].size === signaled, 'every signalled request has completed');
       must(this.recvStatus[i].length === receives.length, 'every message was received');
       for (const region of doomed.values()) must(!region.valid, 'invalidated keys are dead');
+      must(flushed.length === toFlush.length, 'every FLUSH is executed once');
+      for (const [k, found] of flushed.entries())
+        must(
+          Buffer.compare(found, toFlush[k] ?? NOTHING) === 0,
+          'a FLUSH finds what was written before it, and no more',
+        );
       const { remote, sink } = this.work[i].memoryMatches();
       must(remote, 'remote memory equals the flat model');
       must(sink, 'local memory equals the flat model');
     }
   }
 }
+
+const NOTHING = new Uint8Array(0);
 
 /** TOS, TTL, UDP checksum and BTH byte 4: what the ICRC leaves out and no other check covers once it is damaged alone. */
 function isMasked(at: number): boolean {
