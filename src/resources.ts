@@ -11,6 +11,7 @@ import { QpType } from '../transport/qp-type.ts';
 import type { QpCapabilities, QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import { RcQueuePair } from '../transport/rc-queue-pair.ts';
+import { UcQueuePair } from '../transport/uc-queue-pair.ts';
 import { UdQueuePair } from '../transport/ud-queue-pair.ts';
 import type { Device } from './device.ts';
 import { type DeviceLimits, qpCapabilities } from './device-options.ts';
@@ -134,6 +135,8 @@ export class Resources {
     switch (type) {
       case QpType.Rc:
         return new RcQueuePair(identity, capabilities, portCounters);
+      case QpType.Uc:
+        return new UcQueuePair(identity, capabilities, portCounters);
       case QpType.Ud:
         return new UdQueuePair(identity, capabilities, portCounters, this.#device.activeMtu);
       default:

@@ -17,5 +17,6 @@ export type { Random } from './random.ts';
 export { RcQueuePair } from './rc-queue-pair.ts';
 export { MAX_MESSAGE_BYTES } from './send-queue.ts';
 export { ackTimeoutNs } from './timers.ts';
+export { UcQueuePair } from './uc-queue-pair.ts';
 export { UdQueuePair } from './ud-queue-pair.ts';
 export * from './work.ts';

@@ -1,0 +1,109 @@
+/**
+ * UcQueuePair: an unreliable connection. SENDs and WRITEs go out once, in order, and are done when their last packet has left;
+ * nothing is acknowledged or repeated. A local fault of a send stops the send side alone: SQE (ref:conformance QPS-07, QPS-21).
+ * What arrives is the business of uc-responder.ts. ref:rxe#3; AckReq is not set (ref:rxe#6, ref:conformance PKT-18).
+ */
+import type { Frame } from '../packets/frame.ts';
+import type { FrameWriter } from '../packets/frame-writer.ts';
+import type { PortCounters } from './counters.ts';
+import type { QpAttributes } from './qp-attributes.ts';
+import type { QpIdentity } from './qp-config.ts';
+import { QpState, rightsOf } from './qp-state.ts';
+import { QpType } from './qp-type.ts';
+import { type QpCapabilities, QueuePair } from './queue-pair.ts';
+import { writeData } from './request-writer.ts';
+import type { SendEntry } from './send-queue.ts';
+import { UcOutcome, UcResponder } from './uc-responder.ts';
+import { WcStatus } from './work.ts';
+
+/** Packets one call of `transmit` may write before other queue pairs get their turn. */
+const BURST = 32;
+
+export class UcQueuePair extends QueuePair {
+  readonly #responder = new UcResponder();
+  /** Extended PSN of the next packet. */
+  #psn = 0;
+  /** Bytes of the oldest send that earlier packets carry. */
+  #offset = 0;
+
+  constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
+    super(QpType.Uc, identity, capabilities, counters);
+  }
+
+  handleFrame(_now: number, frame: Frame): void {
+    if (!this.admitsFromPeer(frame) || !this.mayRespond()) return;
+    this.noteRequest();
+    const outcome = this.#responder.handle(frame, this.recvQueue, this.config, this.counters);
+    if (outcome === UcOutcome.Overrun) this.fail();
+    else if (outcome === UcOutcome.Fault) this.enterError(WcStatus.WrFlushErr);
+  }
+
+  /** There is no answer to what UC does not have. */
+  handleReserved(_frame: Frame): void {
+    this.counters.badService += 1;
+  }
+
+  handleTimeout(_now: number): boolean {
+    return false;
+  }
+
+  nextDeadline(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  get pending(): boolean {
+    if (this.sendQueue.length === 0) return false;
+    const { request, start } = rightsOf(this.current);
+    return start || (request && this.sendQueue.at(this.sendQueue.head).started);
+  }
+
+  transmit(_now: number, writer: FrameWriter): void {
+    for (let budget = BURST; budget > 0 && this.pending && !writer.full; budget--) {
+      const entry = this.sendQueue.at(this.sendQueue.head);
+      // Looked at for every packet, as keys may die.
+      if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) {
+        this.current = QpState.Sqe;
+        this.flushSends(WcStatus.LocProtErr);
+        return;
+      }
+      this.#sendPacket(entry, writer);
+    }
+  }
+
+  protected begin({ sqPsn }: QpAttributes): void {
+    if (sqPsn !== undefined) this.#psn = sqPsn;
+  }
+
+  protected forget(): void {
+    this.#offset = 0;
+    this.#responder.reset();
+  }
+
+  protected enterError(status: WcStatus): void {
+    this.current = QpState.Error;
+    this.flush(status);
+  }
+
+  protected override flush(firstStatus: WcStatus): void {
+    this.#responder.abandon(WcStatus.WrFlushErr, this.config);
+    super.flush(firstStatus);
+  }
+
+  protected override flushSends(firstStatus: WcStatus): void {
+    super.flushSends(firstStatus);
+    this.#offset = 0;
+  }
+
+  #sendPacket(entry: SendEntry, writer: FrameWriter): void {
+    if (!entry.started) entry.firstPsn = this.#psn;
+    const last = entry.length - this.#offset <= this.config.mtu;
+    this.#offset += writeData(writer, this.config, entry, this.#offset, this.#psn, 0);
+    this.#psn += 1;
+    if (!last) return;
+    this.#offset = 0;
+    if (entry.signaled) this.completeSend(entry, WcStatus.Success);
+    entry.segments.release();
+    this.sendQueue.shift();
+    if (this.current === QpState.Sqd) this.noteDrained();
+  }
+}
