@@ -41,6 +41,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./rsockets/main.ts')).rcopyCommand(),
   },
   {
+    name: 'perf',
+    description: 'bandwidth and latency of WRITE, READ, SEND and atomics; speaks to the programs of perftest',
+    load: async () => (await import('./perf/main.ts')).perfCommand(),
+  },
+  {
     name: 'dump',
     description: 'print the frames of a capture file (pcap or pcapng) or of a wire, RoCEv2 in full',
     load: async () => (await import('./dump/index.ts')).dumpCommand(),

@@ -3,6 +3,7 @@ import { badAdvertiser } from './bad-advertiser.ts';
 import { badReader } from './bad-reader.ts';
 import { deafServer } from './deaf-server.ts';
 import { lateReceiver } from './late-receiver.ts';
+import { perfPrograms } from './perf.ts';
 import type { Program } from './program.ts';
 import { rsocketPrograms } from './rsockets.ts';
 import { rdmaClient, rdmaServer, rping, ucmatose } from './stock.ts';
@@ -21,6 +22,7 @@ export const PROGRAMS: readonly Program[] = [
   deafServer,
   lateReceiver,
   ...rsocketPrograms,
+  ...perfPrograms,
 ];
 
 export function findProgram(wanted: string): Program | undefined {

@@ -1,0 +1,82 @@
+/**
+ * The conversation beside the queue pairs: the client says something, the server answers with as much, again and again.
+ *
+ * Owns who speaks first and how the two ways of it (TCP, or a queue pair of the connection manager: cm-exchange.ts) carry a
+ * word. Never knows what a word means: introductions.ts does.
+ */
+import { type IpAddress, RoceError } from '../../src/index.ts';
+import type { RdmaTcp, TcpSocket } from '../../src/tcp/index.ts';
+import { type PerfDest, readDestText, writeDestText } from './dest.ts';
+
+export interface Exchange {
+  /** Our address in this conversation. */
+  readonly localAddress: IpAddress;
+  /** Tells ours and hears theirs, which is as long. Rejects with ERR_ROCE_CLOSED when the peer has gone. */
+  swap(ours: Uint8Array): Promise<Uint8Array>;
+  /** The same for a queue pair's numbers. */
+  swapDest(ours: PerfDest): Promise<PerfDest>;
+  /** Ends in good order; resolves when the peer has heard everything. */
+  end(): Promise<void>;
+  /** Ends at once. */
+  abort(): void;
+}
+
+/** Which end of the exchange we are. */
+export type PerfRole = 'server' | 'client';
+
+export class TcpExchange implements Exchange {
+  readonly localAddress: IpAddress;
+  readonly #socket: TcpSocket;
+  readonly #role: PerfRole;
+
+  constructor(socket: TcpSocket, role: PerfRole) {
+    this.localAddress = socket.localAddress;
+    this.#socket = socket;
+    this.#role = role;
+  }
+
+  /** Waits for one client. */
+  static async accept(tcp: RdmaTcp, port: number, signal: AbortSignal): Promise<TcpExchange> {
+    const listener = tcp.listen(port);
+    const stop = (): void => listener.close();
+    signal.addEventListener('abort', stop);
+    try {
+      const { value, done } = await listener.next();
+      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'nobody came before the end');
+      return new TcpExchange(value, 'server');
+    } finally {
+      signal.removeEventListener('abort', stop);
+      listener.close();
+    }
+  }
+
+  static async connect(tcp: RdmaTcp, server: IpAddress, port: number): Promise<TcpExchange> {
+    return new TcpExchange(await tcp.connect(server, port), 'client');
+  }
+
+  async swap(ours: Uint8Array): Promise<Uint8Array> {
+    if (this.#role === 'client') {
+      await this.#socket.write(ours);
+      return this.#socket.read(ours.length);
+    }
+    const theirs = await this.#socket.read(ours.length);
+    await this.#socket.write(ours);
+    return theirs;
+  }
+
+  async swapDest(ours: PerfDest): Promise<PerfDest> {
+    return { ...readDestText(await this.swap(writeDestText(ours))), gidIndex: ours.gidIndex };
+  }
+
+  /** "done" is perftest's last word; nobody waits for it. */
+  async end(): Promise<void> {
+    await this.#socket.write(DONE).catch(() => undefined);
+    await this.#socket.close();
+  }
+
+  abort(): void {
+    this.#socket.abort();
+  }
+}
+
+const DONE = new TextEncoder().encode('done\0');
