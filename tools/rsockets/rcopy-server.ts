@@ -44,10 +44,12 @@ export async function runRcopyServer(
   if (signal?.aborted === true) stop();
   signal?.addEventListener('abort', stop);
   try {
+    output.line('waiting for connection...');
     for await (const socket of listener) {
       serving = socket;
-      output.line(`waiting for connection...client: ${socket.remoteAddress}`);
+      output.line(`client: ${socket.remoteAddress}`);
       await serve(new RcopySession(socket, into, output), socket);
+      if (signal?.aborted !== true) output.line('waiting for connection...');
     }
     if (signal?.aborted !== true) throw new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
     return 0;
