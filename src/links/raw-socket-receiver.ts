@@ -63,8 +63,8 @@ export class RawReceiver {
     this.#memories.push(memory);
     const take =
       version === 4
-        ? (_: Buffer, bytes: number) => this.#takeV4(bytes)
-        : (_: Buffer, bytes: number, source: string) => this.#takeV6(bytes, source);
+        ? (_: Uint8Array, bytes: number) => this.#takeV4(bytes)
+        : (_: Uint8Array, bytes: number, source: string) => this.#takeV6(bytes, source);
     // In the place of the package's own listener, which reads one packet for each turn of the event loop.
     socket.wrap.removeAllListeners('recvReady');
     socket.wrap.on('recvReady', () => this.#read(socket, slots, memory, take));
@@ -85,7 +85,7 @@ export class RawReceiver {
     socket: RawSocket,
     slots: readonly Buffer[],
     memory: SocketMemory,
-    take: (buffer: Buffer, bytes: number, source: string) => void,
+    take: (buffer: Uint8Array, bytes: number, source: string) => void,
   ): void {
     const batch = this.#batch;
     try {

@@ -1,0 +1,130 @@
+/**
+ * Goal: what `npm pack` makes is a package: it installs into an empty folder, its command runs, every export has types for every
+ * way of resolving modules that counts, and the examples run there as they do here.
+ * Method: pack, install and use it as a stranger would; publint and attw look at the tarball too.
+ */
+import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Availability, describeWhere } from '../support/gate.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const ENTRIES: readonly string[] = Object.keys(MANIFEST.exports)
+  .filter((path) => path !== './package.json')
+  .map((path) => path.replace('.', 'rocev2'));
+
+/** Uses something of every export, and is wrong where the comments say so: types that are `any` would not notice. */
+const USE = `
+import { type RdmaDevice, World } from 'rocev2';
+import { Prng, type SimulatedNetwork } from 'rocev2/fabric';
+import { crc32, Op } from 'rocev2/packets';
+import { LAYOUTS } from 'rocev2/packets/layouts';
+import { type CapturedPacket, readCapture } from 'rocev2/pcap';
+import { ackTimeoutNs, QpState } from 'rocev2/transport';
+
+export const now: number = new World({ seed: 1 }).now;
+export const network: SimulatedNetwork = new World({ seed: new Prng(1).seed }).network;
+export const state: 0 = QpState.Reset;
+export const numbers: number[] = [crc32(new Uint8Array(4)), Op.SendOnly, ackTimeoutNs(14)];
+export const layout: object = LAYOUTS;
+export const packets: CapturedPacket[] = [...readCapture(new Uint8Array(24))];
+export const addresses = (device: RdmaDevice): string[] => device.addresses.map((prefix) => prefix.toString());
+// @ts-expect-error a seed is a number
+new World({ seed: 'one' });
+// @ts-expect-error there is nothing of that name
+import { nothing } from 'rocev2/packets';
+// @ts-expect-error what is not exported cannot be reached
+import 'rocev2/dist/src/device.js';
+`;
+
+const STRICT = { noEmit: true, strict: true, skipLibCheck: false, target: 'es2024', lib: ['es2024'], types: [] };
+/** Both compilers that people have, and both ways to resolve that know \`exports\`. */
+const COMPILERS = ['node_modules/typescript/bin/tsc', 'typedoc/node_modules/typescript/bin/tsc'];
+const RESOLUTIONS = [
+  ['nodenext', 'nodenext'],
+  ['esnext', 'bundler'],
+] as const;
+
+describeWhere(registryAvailable(), 'the package', () => {
+  let directory = '';
+  let tarball = '';
+  let folder = '';
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'roce-package-'));
+    folder = join(directory, 'empty');
+    mkdirSync(folder);
+    succeeds(run('npm', ['pack', '--pack-destination', directory], ROOT));
+    tarball = join(directory, `rocev2-${MANIFEST.version}.tgz`);
+    // Optional packages are compiled where they are installed, and nothing here needs one.
+    succeeds(run('npm', ['install', '--prefer-offline', '--omit=optional', tarball], folder));
+  }, 300_000);
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+  it('runs the demo in an empty folder', () => {
+    const { stdout } = succeeds(run('npx', ['--no-install', 'roce', 'demo'], folder));
+    expect(stdout).toContain('RETRANSMIT');
+    expect(existsSync(join(folder, 'demo.pcapng'))).toBe(true);
+  });
+
+  it('ships programs, documents and examples, and nothing that a user cannot use', () => {
+    const installed = join(folder, 'node_modules/rocev2');
+    expect(readdirSync(installed).sort()).toEqual(
+      ['ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'examples', 'package.json'].sort(),
+    );
+    expect(readdirSync(join(installed, 'dist')).sort()).toEqual(['packets', 'pcap', 'src', 'tools', 'transport']);
+    expect(readdirSync(join(installed, 'docs'))).not.toContain('api');
+  });
+
+  it('can be imported by each of its names', () => {
+    const imports = ENTRIES.map((entry) => `console.log(Object.keys(await import('${entry}')).length > 0);`).join('\n');
+    const { stdout } = succeeds(run(process.execPath, ['--input-type=module', '--eval', imports], folder));
+    expect(stdout).toBe('true\n'.repeat(ENTRIES.length));
+    for (const entry of ENTRIES) expect(USE).toContain(`'${entry}'`);
+  });
+
+  describe.each(COMPILERS)('is typed for %s', (compiler) => {
+    it.each(RESOLUTIONS)('with module %s resolved by %s, without types of anybody else', (module, resolution) => {
+      const project = join(directory, `${compiler.split('/')[0]}-${resolution}`);
+      cpSync(folder, project, { recursive: true });
+      writeFileSync(join(project, 'use.mts'), USE);
+      const compilerOptions = { ...STRICT, module, moduleResolution: resolution };
+      writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.mts'] }));
+      succeeds(run(process.execPath, [join(ROOT, compiler), '--project', project], project));
+    });
+  });
+
+  it('has examples that run where it is installed', () => {
+    const args = ['--import', import.meta.resolve('tsx'), 'node_modules/rocev2/examples/echo.ts'];
+    const { stdout } = succeeds(run(process.execPath, args, folder));
+    expect(stdout).toContain('client: goodbye');
+  });
+
+  it.each([
+    ['publint', ['--strict'], 'All good!', 1],
+    ['attw', ['--profile', 'esm-only', '--format', 'ascii', '--no-emoji'], 'bundler: OK', ENTRIES.length + 1],
+  ] as const)('has nothing that %s complains of', (tool, options, praise, times) => {
+    const { stdout } = succeeds(run(join(ROOT, 'node_modules/.bin', tool), [tarball, ...options], ROOT));
+    expect(stdout.split(praise).length - 1).toBe(times);
+  });
+});
+
+function run(command: string, args: readonly string[], cwd: string): SpawnSyncReturns<string> {
+  return spawnSync(command, args, { cwd, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } });
+}
+
+function succeeds(result: SpawnSyncReturns<string>): SpawnSyncReturns<string> {
+  expect(result.status, `${result.error ?? ''}${result.stdout}${result.stderr}`).toBe(0);
+  return result;
+}
+
+/** What the package depends on has to come from somewhere: npm's cache or a registry. */
+function registryAvailable(): Availability {
+  const [name, version] = Object.entries(MANIFEST.dependencies)[0] ?? [];
+  const { status, stderr } = run('npm', ['view', `${name}@${version}`, 'version', '--prefer-offline'], ROOT);
+  return status === 0 ? { ok: true } : { ok: false, reason: `npm cannot get ${name}: ${stderr.split('\n').at(-2)}` };
+}
