@@ -1,10 +1,10 @@
 /**
- * Replay memory: the last READs and atomics a responder executed, so that a repeated request is answered and not executed
+ * Replay memory: the last requests with answers that a responder executed, so that a repeated request is answered and not executed
  * again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic; ref:conformance RSP-PSN-13,
  * RSP-PSN-15..17, RD-07, RD-08, RD-10, ATM-05..ATM-08).
  */
 import type { Frame } from '../packets/frame.ts';
-import { Op, OpFlag, RETH_AT } from '../packets/opcode.ts';
+import { Op, OpFlag, RETH_AT, SERVICE_MASK } from '../packets/opcode.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
 import type { Grant } from './grant.ts';
 import { ReplyKind, type ReplyQueue } from './reply-queue.ts';
@@ -29,10 +29,13 @@ export class Executed {
 export class ReplayMemory {
   #entries: Executed[] = [];
   #next = 0;
+  /** FLUSHes and ATOMIC WRITEs by the low bits of their PSN; absent before the first. */
+  #empties: number[] | undefined = undefined;
 
   reset(): void {
     this.#entries = [];
     this.#next = 0;
+    this.#empties = undefined;
   }
 
   /** The entry to fill for a request just executed: a new one, or the oldest of `capacity`. */
@@ -61,9 +64,14 @@ export class ReplayMemory {
     return true;
   }
 
-  /** Whether a remembered request has taken `psn`. */
-  remembers(psn: number): boolean {
-    return this.#find(psn) !== undefined;
+  /** A FLUSH or ATOMIC WRITE was executed: all there is to know is that. A requester that does not count them may send many. */
+  rememberEmpty(opcode: number, psn: number): void {
+    this.#empties ??= new Array<number>(EMPTIES).fill(-1);
+    this.#empties[psn & (EMPTIES - 1)] = emptyMark(opcode, psn);
+  }
+
+  remembersEmpty(opcode: number, psn: number): boolean {
+    return this.#empties?.[psn & (EMPTIES - 1)] === emptyMark(opcode, psn);
   }
 
   #find(psn: number): Executed | undefined {
@@ -73,6 +81,13 @@ export class ReplayMemory {
     }
     return undefined;
   }
+}
+
+/** PSNs that a requester may have outstanding: more than any known one has. */
+const EMPTIES = 256;
+
+function emptyMark(opcode: number, psn: number): number {
+  return psn * 2 + ((opcode & ~SERVICE_MASK) === Op.Flush ? 1 : 0);
 }
 
 /** A repeated READ may ask for the whole or for a tail that starts at a packet boundary; the data is read anew. */

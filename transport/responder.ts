@@ -40,7 +40,7 @@ export const Reception = {
 } as const;
 export type Reception = (typeof Reception)[keyof typeof Reception];
 
-/** Answered by an empty READ response: no resources are needed, and nothing is remembered. */
+/** Answered by an empty READ response: no responder resources are needed. */
 const EMPTILY_ANSWERED = OpFlag.Flush | OpFlag.AtomicWrite;
 /** All that is answered by more than an acknowledge. */
 const ANSWERED = OpFlag.Read | OpFlag.Atomic | EMPTILY_ANSWERED;
@@ -150,7 +150,7 @@ export class Responder {
   }
 
   #duplicate(frame: Frame, psn: number, config: QpConfig): Reception {
-    if ((frame.flags & EMPTILY_ANSWERED) !== 0) return this.#repeatEmpty(psn);
+    if ((frame.flags & EMPTILY_ANSWERED) !== 0) return this.#repeatEmpty(frame, psn);
     if ((frame.flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) {
       // Twice the limit: whoever repeats faster than we answer is not a peer that lost something.
       if (this.replies.repeats >= config.maxDestRdAtomic * 2) return Reception.Dropped;
@@ -163,12 +163,9 @@ export class Responder {
     return Reception.Duplicate;
   }
 
-  /**
-   * A repeated FLUSH or ATOMIC WRITE: its PSN has passed, so it has been executed, and its answer says nothing but that. So none is
-   * remembered, and none executed again (ref:conformance MPE-07, MPE-12).
-   */
-  #repeatEmpty(psn: number): Reception {
-    if (this.#replay.remembers(psn)) return Reception.Dropped;
+  /** A repeated FLUSH or ATOMIC WRITE is answered, and not executed again (ref:conformance MPE-07, MPE-12). */
+  #repeatEmpty(frame: Frame, psn: number): Reception {
+    if (!this.#replay.remembersEmpty(frame.opcode, psn)) return Reception.Dropped;
     this.replies.answer(ReplyKind.Empty, psn, psn, this.msn, true);
     return Reception.Duplicate;
   }
@@ -294,6 +291,7 @@ export class Responder {
     this.#countMessage();
     if ((frame.flags & OpFlag.Flush) !== 0) executeFlush(frame, this.#target);
     else executeAtomicWrite(frame, (this.#target.grant as Grant).view, this.#target.offset);
+    this.#replay.rememberEmpty(frame.opcode, this.expected);
     this.replies.answer(ReplyKind.Empty, this.expected, this.expected, this.msn, false);
     this.#newestAck = this.expected;
     this.expected += 1;
