@@ -4,7 +4,7 @@
  */
 import { Syndrome } from '../../../packets/aeth.ts';
 import { crc32 } from '../../../packets/crc32.ts';
-import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
+import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from '../../../packets/opcode.ts';
 
 export interface RethFields {
   readonly va: bigint;
@@ -32,6 +32,9 @@ export interface Packet {
   readonly syndrome?: number;
   readonly msn?: number;
   readonly original?: bigint;
+  /** UD: the Q_Key it carries, and who says to have sent it. */
+  readonly qkey?: number;
+  readonly srcQpn?: number;
   /** What only a stimulus says: lies about the pad, another P_Key, another sender. */
   readonly pad?: number;
   readonly pkey?: number;
@@ -39,6 +42,12 @@ export interface Packet {
   readonly source?: string;
   readonly sourcePort?: number;
 }
+
+/** The same request over UC, where nobody asks for acknowledges. */
+export const uc = (packet: Packet): Packet => ({ ...packet, opcode: packet.opcode | Service.Uc, ackReq: false });
+
+type Datagram = Omit<Data, 'ackReq'> & { readonly qkey: number; readonly srcQpn: number; readonly imm?: number };
+export const datagram = (f: Datagram): Packet => request(f.imm === undefined ? Op.UdSendOnly : Op.UdSendOnlyImm, f);
 
 type Common = Pick<Packet, 'psn' | 'ackReq' | 'solicited' | 'pad' | 'pkey' | 'migReq' | 'source' | 'sourcePort'>;
 type Data = Common & Pick<Packet, 'payload'>;
@@ -148,6 +157,7 @@ export function describePacket(packet: Packet): string {
     const { va, rkey, swapAdd, compare } = packet.atomic;
     words.push(`va 0x${va.toString(16)} rkey 0x${rkey.toString(16)} swap/add ${swapAdd} compare ${compare}`);
   }
+  if (packet.qkey !== undefined) words.push(`from ${packet.srcQpn} Q_Key 0x${packet.qkey.toString(16)}`);
   if (packet.imm !== undefined) words.push(`imm 0x${packet.imm.toString(16)}`);
   if (packet.inv !== undefined) words.push(`inv 0x${packet.inv.toString(16)}`);
   if (packet.original !== undefined) words.push(`original ${packet.original}`);

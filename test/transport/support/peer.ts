@@ -13,10 +13,14 @@ import { PortCounters } from '../../../transport/counters.ts';
 import { KeyTable } from '../../../transport/key-table.ts';
 import { Access, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import type { QpAttributes } from '../../../transport/qp-attributes.ts';
+import type { QpIdentity } from '../../../transport/qp-config.ts';
 import { QpState } from '../../../transport/qp-state.ts';
-import type { QpCapabilities, QpEvent } from '../../../transport/queue-pair.ts';
+import { QpType } from '../../../transport/qp-type.ts';
+import type { QpCapabilities, QpEvent, QueuePair } from '../../../transport/queue-pair.ts';
 import type { Random } from '../../../transport/random.ts';
 import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
+import { UcQueuePair } from '../../../transport/uc-queue-pair.ts';
+import { UdQueuePair } from '../../../transport/ud-queue-pair.ts';
 import { type SendWr, WcOpcode, WcStatus, WorkCompletion } from '../../../transport/work.ts';
 import { describePacket, type Packet, pattern } from './packets.ts';
 import {
@@ -40,6 +44,8 @@ export function fcRuns(normal: number): number {
 }
 
 export interface PeerOptions {
+  /** RC unless said otherwise; UC and UD too. */
+  readonly type?: QpType;
   /** First PSN of both directions; default two before the wrap. */
   readonly psn?: number;
   readonly mtu?: number;
@@ -79,11 +85,25 @@ export function seededRandom(seed: number): Random {
   };
 }
 
+/** Of a UD queue pair under test. */
+export const SUBJECT_QKEY = 0x1234_5678;
+
+function makeQueuePair(
+  { type, mtu = 256 }: PeerOptions,
+  identity: QpIdentity,
+  capabilities: QpCapabilities,
+  counters: PortCounters,
+): QueuePair {
+  if (type === QpType.Uc) return new UcQueuePair(identity, capabilities, counters);
+  if (type === QpType.Ud) return new UdQueuePair(identity, capabilities, counters, mtu);
+  return new RcQueuePair(identity, capabilities, counters);
+}
+
 /** One for all peers: half a megabyte is too much to allocate for every small script. */
 const sharedWriter = new FrameWriter(64, SLOT_BYTES);
 
 export class Peer {
-  readonly qp: RcQueuePair;
+  readonly qp: QueuePair;
   readonly pd = new ProtectionDomain(1);
   readonly keys = new KeyTable(seededRandom(0x5eed), 1000);
   readonly counters = new PortCounters();
@@ -104,7 +124,7 @@ export class Peer {
     this.recvCq = new CompletionQueue(options.cqSize ?? 1000, []);
     const { pd, keys, sendCq, recvCq, counters } = this;
     const capabilities = { maxSendWr: 256, maxRecvWr: 256, maxSge: 4, maxInlineData: 64, ...options.capabilities };
-    this.qp = new RcQueuePair({ qpn: SUBJECT_QPN, pd, keys, sendCq, recvCq }, capabilities, counters);
+    this.qp = makeQueuePair(options, { qpn: SUBJECT_QPN, pd, keys, sendCq, recvCq }, capabilities, counters);
     this.connect(options);
   }
 
@@ -112,6 +132,10 @@ export class Peer {
   connect(options: PeerOptions = {}): void {
     const { qp } = this;
     const state = options.state ?? QpState.Rts;
+    if (qp.type !== QpType.Rc) {
+      this.#connectUnreliable(options, state);
+      return;
+    }
     if (state >= QpState.Init) qp.modify({ state: QpState.Init, access: options.access ?? ALL_ACCESS });
     if (state >= QpState.Rtr) {
       qp.modify({
@@ -134,6 +158,17 @@ export class Peer {
         maxRdAtomic: options.maxRdAtomic ?? 4,
       });
     }
+    if (state === QpState.Sqd || state === QpState.Error) qp.modify({ state });
+  }
+
+  #connectUnreliable({ access = ALL_ACCESS, mtu = 256 }: PeerOptions, state: QpState): void {
+    const { qp, firstPsn } = this;
+    const ud = qp.type === QpType.Ud;
+    const path = { template: pathTemplate(SUBJECT_IP, PEER_IP), local: SUBJECT_IP, remote: PEER_IP };
+    if (state >= QpState.Init) qp.modify({ state: QpState.Init, ...(ud ? { qkey: SUBJECT_QKEY } : { access }) });
+    if (state >= QpState.Rtr)
+      qp.modify({ state: QpState.Rtr, ...(ud ? {} : { path, destQpn: PEER_QPN, rqPsn: firstPsn, mtu }) });
+    if (state >= QpState.Rts) qp.modify({ state: QpState.Rts, sqPsn: firstPsn });
     if (state === QpState.Sqd || state === QpState.Error) qp.modify({ state });
   }
 
@@ -280,6 +315,7 @@ export function describeCompletion(wc: WorkCompletion): string {
   }
   if (wc.immData >= 0) words.push(`imm 0x${wc.immData.toString(16)}`);
   if (wc.invalidatedRkey >= 0) words.push(`inv 0x${wc.invalidatedRkey.toString(16)}`);
+  if (wc.grh) words.push(`from ${wc.srcQpn}`);
   if (wc.solicited) words.push('solicited');
   return words.join(' ');
 }

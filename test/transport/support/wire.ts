@@ -8,6 +8,7 @@ import { readAeth, writeAeth } from '../../../packets/aeth.ts';
 import { readAtomicAckEth, writeAtomicAckEth } from '../../../packets/atomic-ack-eth.ts';
 import { readAtomicEth, writeAtomicEth } from '../../../packets/atomic-eth.ts';
 import { BTH_BYTES, writeBth } from '../../../packets/bth.ts';
+import { dethQkey, dethSourceQpn, writeDeth } from '../../../packets/deth.ts';
 import { Frame, FrameStatus, frameDestinationIs, frameSourceIs, Medium, parseFrame } from '../../../packets/frame.ts';
 import { FrameWriter } from '../../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../../packets/header-template.ts';
@@ -19,6 +20,7 @@ import {
   AETH_AT,
   ATOMIC_ACK_ETH_AT,
   ATOMIC_ETH_AT,
+  DETH_AT,
   IETH_AT,
   IMM_AT,
   OPCODE_HEADER_BYTES,
@@ -92,6 +94,7 @@ function writeHeaders(view: DataView, bth: number, packet: Packet): void {
     const eth = bth + at(ATOMIC_ETH_AT);
     writeAtomicEth(view, eth, hi(va), lo(va), rkey, hi(swapAdd), lo(swapAdd), hi(compare), lo(compare));
   }
+  if (at(DETH_AT) >= 0) writeDeth(view, bth + at(DETH_AT), packet.qkey ?? 0, packet.srcQpn ?? 0);
   if (at(IMM_AT) >= 0) writeImmDt(view, bth + at(IMM_AT), imm ?? 0);
   if (at(IETH_AT) >= 0) writeIeth(view, bth + at(IETH_AT), inv ?? 0);
   if (at(AETH_AT) >= 0) writeAeth(view, bth + at(AETH_AT), syndrome, msn);
@@ -146,6 +149,10 @@ export function readFrame(bytes: Uint8Array, firstPsn: number, config = { pkey: 
   if (at(RETH_AT) >= 0) {
     const { va, rkey, dmaLength } = readReth(view, at(RETH_AT));
     packet.reth = { va, rkey, length: dmaLength };
+  }
+  if (at(DETH_AT) >= 0) {
+    packet.qkey = dethQkey(view, at(DETH_AT));
+    packet.srcQpn = dethSourceQpn(view, at(DETH_AT));
   }
   if (at(ATOMIC_ETH_AT) >= 0) packet.atomic = readAtomicEth(view, at(ATOMIC_ETH_AT));
   if (at(IMM_AT) >= 0) packet.imm = immDt(view, at(IMM_AT));
