@@ -16,6 +16,7 @@ import type { MemoryRegion } from '../transport/memory.ts';
 import type { QpState } from '../transport/qp-state.ts';
 import type { QpType } from '../transport/qp-type.ts';
 import type { QpCapabilities, QpEvent } from '../transport/queue-pair.ts';
+import type { SrqAttributes, SrqEvent } from '../transport/srq.ts';
 import type { RecvWr, SendWr, WorkCompletion } from '../transport/work.ts';
 import type { AcceptOptions, ConnectOptions, ListenOptions } from './connection.ts';
 import type { ListenUdOptions, ResolveUdOptions, UdAnswer, UdDestination } from './datagram-service.ts';
@@ -26,6 +27,17 @@ import type { AddressVector, ModifyAttributes, RegMrOptions } from './verbs/inde
 
 /** What a link says of itself, wherever it runs. */
 export type LinkFacts = Pick<Link, 'name' | 'medium' | 'mtu' | 'addresses' | 'sourcePort' | 'maxUnacked'>;
+
+/** Asynchronous events of one object, in order, until the object or its device is gone. */
+export interface EventStream<Event> extends AsyncIterable<Event> {
+  next(): Promise<IteratorResult<Event>>;
+}
+
+/** Asynchronous events of a completion queue, names after ibv_event_type: it has overrun. */
+export type CqEvent = 'cq-err';
+
+/** Asynchronous events of no object but the device, names after ibv_event_type: its wire is gone; nothing will work any more. */
+export type DeviceEvent = 'port-err' | 'device-fatal';
 
 /** A device on a wire, and the life of both. */
 export interface OpenRdmaDevice {
@@ -61,12 +73,16 @@ export interface RdmaDevice {
   readonly portCounters: Readonly<PortCounters>;
   /** Connection manager of this port. */
   readonly cm: RdmaCm;
+  /** Asynchronous events of the device itself. */
+  readonly events: EventStream<DeviceEvent>;
   /** Makes a protection domain (ibv_alloc_pd). Throws ERR_ROCE_CLOSED, as everything that makes something does after the end. */
   allocPd(): RdmaPd;
   /** Makes a completion queue with room for `capacity` completions (ibv_create_cq). */
   createCq(capacity: number): RdmaCq;
   /** Frees a completion queue. Throws ERR_ROCE_IN_USE while queue pairs complete into it. */
   destroyCq(cq: RdmaCq): void;
+  /** Opens an XRC domain (ibv_open_xrcd). */
+  openXrcd(): RdmaXrcd;
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when nobody answers for it. */
   resolve(address: IpAddress): Promise<void>;
 }
@@ -90,6 +106,11 @@ export interface RdmaPd {
    * @param wc completion of the receive @param grh the first 40 bytes received
    */
   createAhFromWc(wc: Pick<WorkCompletion, 'grh'>, grh: Uint8Array): Promise<RdmaAh>;
+  /**
+   * Makes a shared receive queue (ibv_create_srq), or with an XRC domain and a completion queue an XRC one (ibv_create_srq_ex).
+   * Throws ERR_ROCE_ARGUMENT for what the device does not allow and ERR_ROCE_LIMIT when it has no more.
+   */
+  createSrq(init: RdmaSrqInit): RdmaSrq;
   /** Frees the domain. Throws ERR_ROCE_IN_USE while regions or queue pairs remain. */
   dealloc(): void;
 }
@@ -102,12 +123,60 @@ export interface RdmaAh extends AddressHandle {
   destroy(): void;
 }
 
+/** Both or none of the last two, of the same device. */
+export interface RdmaSrqInit extends SrqAttributes {
+  /** Receives there is room for, 1 or more; `modify` changes it. */
+  readonly maxWr: number;
+  /** Pieces of memory of one receive; default 4. */
+  readonly maxSge?: number;
+  /** XRC: whose target queue pairs may take from this queue. */
+  readonly xrcd?: RdmaXrcd;
+  /** XRC: where its receives complete. */
+  readonly cq?: RdmaCq;
+}
+
+/** Receives that many queue pairs take from, each the oldest there is (ibv_srq). */
+export interface RdmaSrq {
+  readonly pd: RdmaPd;
+  /** What XRC requests name (ibv_get_srq_num), 24 bits. */
+  readonly srqn: number;
+  readonly maxWr: number;
+  readonly maxSge: number;
+  /** What the queue is armed with; 0 when it is not, or not any more. */
+  readonly limit: number;
+  /** Receives posted and not yet taken. */
+  readonly length: number;
+  readonly destroyed: boolean;
+  /** Asynchronous events: fewer receives are left than the limit, told once for each `modify` that set it; or an error. */
+  readonly events: EventStream<SrqEvent>;
+  /** Posts a receive (ibv_post_srq_recv). Throws ERR_ROCE_QUEUE_FULL, or ERR_ROCE_ARGUMENT for a bad request. */
+  postRecv(wr: RecvWr): void;
+  /**
+   * Changes room and limit (ibv_modify_srq); a limit arms the queue. Throws ERR_ROCE_ARGUMENT and changes nothing for less
+   * room than receives posted or than the limit, or more than the device allows.
+   */
+  modify(attributes: SrqAttributes): void;
+  /** Destroys the queue and forgets its receives. Throws ERR_ROCE_IN_USE while queue pairs take from it. */
+  destroy(): void;
+}
+
+/** Joins XRC target queue pairs and XRC shared receive queues (ibv_xrcd). */
+export interface RdmaXrcd {
+  readonly device: RdmaDevice;
+  /** Makes a queue pair of type XRC_RECV in state RESET: it takes requests for every shared receive queue of this domain. */
+  createQp(): RdmaQp;
+  /** Throws ERR_ROCE_IN_USE while queues or queue pairs remain. */
+  close(): void;
+}
+
 export interface RdmaQpInit extends Partial<QpCapabilities> {
   /** Default RC. */
   readonly type?: QpType;
   /** Both of the queue pair's own device. */
   readonly sendCq: RdmaCq;
   readonly recvCq: RdmaCq;
+  /** Where receives come from instead of a queue of its own; `maxRecvWr` says nothing then. Of the same device. */
+  readonly srq?: RdmaSrq;
 }
 
 /** Where completions arrive (ibv_cq): `poll` without waiting, or `for await` over them. */
@@ -115,12 +184,24 @@ export interface RdmaCq extends AsyncIterable<WorkCompletion> {
   readonly capacity: number;
   /** Completions that wait to be polled. */
   readonly length: number;
-  /** A completion found no room; the queue takes no more. */
+  /** A completion found no room; the queue takes no more, and the queue pairs that complete into it go to ERROR. */
   readonly overrun: boolean;
+  /** Asynchronous events: that the queue has overrun. */
+  readonly events: EventStream<CqEvent>;
   /** Moves the oldest completion into `into`; false when there is none. */
   poll(into: WorkCompletion): boolean;
   /** The next completion, waited for; done when the device closes. Rejects with ERR_ROCE_LIMIT after an overrun. */
   next(): Promise<IteratorResult<WorkCompletion>>;
+  /**
+   * Resolves with true once a completion arrives after this call, or with `solicitedOnly` one that the peer solicited or that
+   * failed (ibv_req_notify_cq and ibv_get_cq_event); it stays in the queue. With false when none can come any more.
+   */
+  reqNotify(solicitedOnly?: boolean): Promise<boolean>;
+  /**
+   * Changes the room (ibv_resize_cq). Throws ERR_ROCE_ARGUMENT and changes nothing for less than the queue holds, less than one
+   * or more than the device allows.
+   */
+  resize(capacity: number): void;
 }
 
 /** One end of a connection, or of datagrams (ibv_qp). */
@@ -132,7 +213,7 @@ export interface RdmaQp {
   readonly stateName: string;
   readonly destroyed: boolean;
   /** Asynchronous events, until the queue pair is destroyed. */
-  readonly events: AsyncIterable<QpEvent> & { next(): Promise<IteratorResult<QpEvent>> };
+  readonly events: EventStream<QpEvent>;
   /** Changes attributes and state (ibv_modify_qp), after finding the way to the peer where an address vector is given. */
   modify(attributes: ModifyAttributes): Promise<void>;
   /** `modify` for a destination that is resolved already; throws ERR_ROCE_ADDRESS when it is not. */

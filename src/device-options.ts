@@ -104,6 +104,18 @@ export function qpCapabilities(asked: Partial<QpCapabilities>, limits: DeviceLim
   };
 }
 
+/** The same for a shared receive queue. @throws RoceError ERR_ROCE_ARGUMENT */
+export function srqCapabilities(
+  asked: { readonly maxWr: number; readonly maxSge?: number; readonly limit?: number },
+  limits: DeviceLimits,
+): { maxWr: number; maxSge: number; limit: number } {
+  const { maxWr, maxSge = Math.min(4, limits.maxSge), limit = 0 } = asked;
+  checkRange('maxWr', maxWr, 1, limits.maxSrqWr);
+  checkRange('maxSge', maxSge, 0, limits.maxSge);
+  checkRange('limit', limit, 0, maxWr);
+  return { maxWr, maxSge, limit };
+}
+
 function checkedCapability(name: string, value: number, max: number): number {
   if (!Number.isInteger(value) || value < 0 || value > max) {
     throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from 0 to ${max}`);
@@ -119,6 +131,9 @@ export interface DeviceLimits {
   readonly maxSge: number;
   readonly maxInlineData: number;
   readonly maxQpRdAtom: number;
+  readonly maxSrq: number;
+  /** Receives of one shared receive queue. */
+  readonly maxSrqWr: number;
 }
 
 export const DEFAULT_LIMITS: DeviceLimits = {
@@ -129,4 +144,6 @@ export const DEFAULT_LIMITS: DeviceLimits = {
   maxSge: 32,
   maxInlineData: 512,
   maxQpRdAtom: 128,
+  maxSrq: 65_536,
+  maxSrqWr: 1_048_576,
 };

@@ -18,7 +18,8 @@ import { PortCounters } from '../transport/counters.ts';
 import type { MemoryRegion } from '../transport/memory.ts';
 import type { QpAttributes } from '../transport/qp-attributes.ts';
 import type { Random } from '../transport/random.ts';
-import type { RdmaDevice } from './api.ts';
+import type { DeviceEvent, RdmaDevice } from './api.ts';
+import { AsyncQueue } from './async-queue.ts';
 import { CmService } from './cm-service.ts';
 import { DeviceCounters, dropCauseOf } from './device-counters.ts';
 import {
@@ -36,7 +37,7 @@ import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
 import { tcpOf } from './tcp/device-host.ts';
 import type { TcpStack } from './tcp/stack.ts';
-import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp } from './verbs/index.ts';
+import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
 
 /** IP, UDP, BTH, the longest extended headers and ICRC, as rdma_rxe budgets them (ref:wire#1). */
 const MAX_HEADER_BYTES = 80;
@@ -56,6 +57,7 @@ export class Device implements Machine, RdmaDevice {
   readonly counters = new DeviceCounters();
   readonly portCounters = new PortCounters();
   readonly random: Random;
+  readonly events = new AsyncQueue<DeviceEvent>();
   /** Connection manager of this port: `connect` and `listen`. */
   readonly cm: CmService;
   readonly gsi: Gsi;
@@ -144,6 +146,11 @@ export class Device implements Machine, RdmaDevice {
     this.#resources.destroyCq(cq);
   }
 
+  /** Opens an XRC domain (ibv_open_xrcd). */
+  openXrcd(): Xrcd {
+    return this.#resources.openXrcd();
+  }
+
   /** Ends a registration of any of the device's protection domains (ibv_dereg_mr). */
   deregMr(region: MemoryRegion): void {
     this.#resources.deregMr(region);
@@ -177,7 +184,7 @@ export class Device implements Machine, RdmaDevice {
   /** A queue pair was given something to do: list it for sending and note its deadline. */
   touched(qp: Qp): void {
     this.#schedule(qp);
-    if (this.#resources.notified.length > 0) this.#settle();
+    if (this.#resources.unsettled) this.#settle();
     this.#host.wake();
   }
 
@@ -195,12 +202,20 @@ export class Device implements Machine, RdmaDevice {
     this.#host.wake();
   }
 
+  /** The wire has gone, against our will: whoever listens learns it, then the device closes. */
+  lostWire(): void {
+    this.events.push('port-err');
+    this.events.push('device-fatal');
+    this.close();
+  }
+
   /** Ends every wait with "done"; nothing can be made afterwards. */
   close(): void {
     this.cm.close();
     this.paths.close();
     this.tcp?.close();
     this.#resources.close();
+    this.events.close();
   }
 
   // The machine.

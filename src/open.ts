@@ -84,7 +84,7 @@ async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
   });
   await driver.start(device);
   // Whoever waits for something on a wire that is gone would wait for ever.
-  void driver.closed.then(() => device.close());
+  void driver.closed.then((error) => (error === undefined ? device.close() : device.lostWire()));
   return {
     device,
     link,

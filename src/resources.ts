@@ -11,11 +11,14 @@ import { QpType } from '../transport/qp-type.ts';
 import type { QpCapabilities, QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import { RcQueuePair } from '../transport/rc-queue-pair.ts';
+import { SharedReceiveQueue } from '../transport/srq.ts';
 import { UcQueuePair } from '../transport/uc-queue-pair.ts';
 import { UdQueuePair } from '../transport/ud-queue-pair.ts';
+import type { XrcDomain } from '../transport/xrc-domain.ts';
+import type { RdmaSrq } from './api.ts';
 import type { Device } from './device.ts';
-import { type DeviceLimits, qpCapabilities } from './device-options.ts';
-import { Cq, type CqMaker, Pd, Qp, type QpInit, type RegMrOptions } from './verbs/index.ts';
+import { type DeviceLimits, qpCapabilities, srqCapabilities } from './device-options.ts';
+import { Cq, type CqMaker, Pd, Qp, type QpInit, type RegMrOptions, Srq, type SrqInit, Xrcd } from './verbs/index.ts';
 
 export interface ResourceOptions {
   readonly random: Random;
@@ -30,10 +33,16 @@ export class Resources {
   readonly qps = new Map<number, Qp>();
   /** Completion queues that somebody waits for and that have something. */
   readonly notified: Cq[] = [];
+  /** Shared receive queues that have an event. */
+  readonly #eventful: SharedReceiveQueue[] = [];
   readonly #device: Device;
   readonly #options: ResourceOptions;
   readonly #keys: KeyTable;
   readonly #cqs = new Set<Cq>();
+  /** By number. */
+  readonly #srqs = new Map<number, Srq>();
+  /** Completion queues that have overrun, and were told so. */
+  readonly #overrun = new WeakSet<Cq>();
   #nextPd = 1;
   #nextAh = 1;
   #closed = false;
@@ -53,9 +62,7 @@ export class Resources {
   /** For `Device.createCq`. */
   createCq(capacity: number, make: CqMaker): Cq {
     this.#demandOpen();
-    const { maxCqe } = this.#options.limits;
-    if (capacity > maxCqe) throw new RoceError('ERR_ROCE_ARGUMENT', `a completion queue has at most ${maxCqe} entries`);
-    const cq = make(capacity, this.notified);
+    const cq = make(capacity, this.notified, this.#options.limits.maxCqe);
     this.#cqs.add(cq);
     return cq;
   }
@@ -93,13 +100,15 @@ export class Resources {
     const { sendCq, recvCq } = init;
     if (!(sendCq instanceof Cq && recvCq instanceof Cq))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq };
+    const shared = init.srq === undefined ? {} : { srq: this.#sharedBy(init.srq) };
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq, ...shared };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (maxUnacked !== undefined) qp.core.config.maxUnacked = maxUnacked;
     this.qps.set(qp.qpn, qp);
     pd.core.users += 1;
     sendCq.users += 1;
     recvCq.users += 1;
+    if (shared.srq !== undefined) shared.srq.users += 1;
     return qp;
   }
 
@@ -110,6 +119,50 @@ export class Resources {
     core.config.pd.users -= 1;
     core.config.sendCq.users -= 1;
     core.config.recvCq.users -= 1;
+    if (core.srq !== undefined) core.srq.users -= 1;
+  }
+
+  /** For `Pd.createSrq`. */
+  createSrq(pd: Pd, init: SrqInit): Srq {
+    this.#demandOpen();
+    const { limits } = this.#options;
+    if (this.#srqs.size >= limits.maxSrq)
+      throw new RoceError('ERR_ROCE_LIMIT', `all ${limits.maxSrq} shared receive queues are in use`);
+    const { maxWr, maxSge, limit } = srqCapabilities(init, limits);
+    const xrc = this.#xrcOf(init);
+    const core = new SharedReceiveQueue(
+      { srqn: this.#freshSrqn(), pd: pd.core, maxWr, maxSge, ...(xrc === undefined ? {} : { xrc }) },
+      this.#eventful,
+    );
+    core.modify({ limit }, limits.maxSrqWr);
+    const srq = new Srq(this, pd, core);
+    this.#srqs.set(core.srqn, srq);
+    pd.core.users += 1;
+    core.domain?.add(core);
+    if (core.cq !== undefined) core.cq.users += 1;
+    return srq;
+  }
+
+  /** For `Srq.destroy`. */
+  destroySrq({ core, pd }: Srq): void {
+    if (core.users > 0)
+      throw new RoceError('ERR_ROCE_IN_USE', `${core.users} queue pairs still take from this shared receive queue`);
+    if (!this.#srqs.delete(core.srqn)) return;
+    core.clear();
+    core.domain?.remove(core);
+    pd.core.users -= 1;
+    if (core.cq !== undefined) core.cq.users -= 1;
+  }
+
+  /** For `Device.openXrcd`. */
+  openXrcd(): Xrcd {
+    this.#demandOpen();
+    return new Xrcd(this.#device, this);
+  }
+
+  /** For `Xrcd.createQp`. */
+  createXrcTarget(_xrcd: Xrcd): Qp {
+    throw new RoceError('ERR_ROCE_STATE', 'not yet');
   }
 
   /** Numbers address handles, so that what they send spreads over paths as what queue pairs send does. */
@@ -120,7 +173,16 @@ export class Resources {
 
   /** Passes completions on to those who wait for them. */
   settle(): void {
-    while (this.notified.length > 0) this.notified.shift()?.settle();
+    for (let cq = this.notified.shift(); cq !== undefined; cq = this.notified.shift()) {
+      cq.settle();
+      if (cq.overrun) this.#overran(cq);
+    }
+    while (this.#eventful.length > 0) this.#srqs.get(this.#eventful.shift()?.srqn ?? -1)?.settle();
+  }
+
+  /** Whether `settle` has anything to do. */
+  get unsettled(): boolean {
+    return this.notified.length > 0 || this.#eventful.length > 0;
   }
 
   /** Nothing can be made any more; every wait ends. */
@@ -128,6 +190,39 @@ export class Resources {
     this.#closed = true;
     for (const cq of this.#cqs) cq.close();
     for (const qp of [...this.qps.values()]) qp.destroy();
+    for (const srq of this.#srqs.values()) srq.ended();
+  }
+
+  /** Completions are missing from now on: whoever completes into this queue cannot go on. */
+  #overran(cq: Cq): void {
+    if (!this.#overrun.has(cq)) cq.events.push('cq-err');
+    this.#overrun.add(cq);
+    for (const { core } of this.#srqs.values()) if (core.cq === cq) core.fail();
+    for (const qp of this.qps.values()) {
+      const { sendCq, recvCq } = qp.core.config;
+      if (sendCq !== cq && recvCq !== cq) continue;
+      qp.core.fail();
+      this.#device.touched(qp);
+    }
+  }
+
+  #sharedBy(srq: RdmaSrq): SharedReceiveQueue {
+    if (!(srq instanceof Srq && this.#srqs.get(srq.srqn) === srq))
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair takes receives from a shared queue of its own device');
+    if (srq.core.domain !== undefined)
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'only XRC target queue pairs take from an XRC shared receive queue');
+    return srq.core;
+  }
+
+  #xrcOf({ xrcd, cq }: SrqInit): { domain: XrcDomain; cq: Cq } | undefined {
+    if (xrcd === undefined && cq === undefined) return undefined;
+    if (!(xrcd instanceof Xrcd && cq instanceof Cq && xrcd.device === this.#device && this.#cqs.has(cq)))
+      throw new RoceError(
+        'ERR_ROCE_ARGUMENT',
+        'an XRC shared receive queue needs an XRC domain and a completion queue',
+      );
+    xrcd.demandOpen();
+    return { domain: xrcd.core, cq };
   }
 
   #makeCore(type: QpType, identity: QpIdentity, capabilities: QpCapabilities): QueuePair {
@@ -156,6 +251,14 @@ export class Resources {
       if (qpn > 1 && qpn !== 0xff_ff_ff && !this.qps.has(qpn) && !this.#device.cm.isHeld(qpn)) return qpn;
     }
     invariant(false, 'a random queue pair number is found long before every one was tried');
+  }
+
+  #freshSrqn(): number {
+    for (let tries = 0; tries < 1_000_000; tries++) {
+      const srqn = this.#options.random.u32() >>> 8;
+      if (srqn !== 0 && !this.#srqs.has(srqn)) return srqn;
+    }
+    invariant(false, 'a random number of a shared receive queue is found long before every one was tried');
   }
 
   /** A page-aligned address in the lower half, as user space memory would have. */

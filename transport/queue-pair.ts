@@ -18,6 +18,7 @@ import { RecvEntry, RecvQueue } from './recv-queue.ts';
 import { pkeysMatch } from './request-checks.ts';
 import { checkService } from './send-checks.ts';
 import { completionOpcode, type SendEntry, SendQueue } from './send-queue.ts';
+import { SharedReceiveQueue } from './srq.ts';
 import { ackTimeoutNs } from './timers.ts';
 import { type RecvWr, type SendWr, WcOpcode, WcStatus } from './work.ts';
 
@@ -66,6 +67,11 @@ export abstract class QueuePair {
 
   get state(): QpState {
     return this.current;
+  }
+
+  /** The shared queue that receives come from, if any. */
+  get srq(): SharedReceiveQueue | undefined {
+    return this.recvQueue instanceof SharedReceiveQueue ? this.recvQueue : undefined;
   }
 
   /** Send work requests posted and not completed. */

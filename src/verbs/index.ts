@@ -4,3 +4,5 @@ export { Ah } from './ah.ts';
 export { Cq, type CqMaker, makeCq } from './cq.ts';
 export { Pd, type RegMrOptions } from './pd.ts';
 export { type ModifyAttributes, Qp, type QpInit } from './qp.ts';
+export { Srq, type SrqInit } from './srq.ts';
+export { Xrcd } from './xrcd.ts';

@@ -11,6 +11,7 @@ import type { Resources } from '../resources.ts';
 import { type AddressVector, addressVectorOfGrh } from './address-vector.ts';
 import { Ah } from './ah.ts';
 import type { Qp, QpInit } from './qp.ts';
+import type { Srq, SrqInit } from './srq.ts';
 
 export interface RegMrOptions {
   /** Bit set of `Access`; default local write only. */
@@ -62,6 +63,11 @@ export class Pd implements RdmaPd {
       throw new RoceError('ERR_ROCE_ARGUMENT', 'the first 40 bytes received do not hold the header of a datagram');
     const { source, ...rest } = av;
     return this.createAh(this.device.paths.isOurs(source) ? av : rest);
+  }
+
+  /** Makes a shared receive queue (ibv_create_srq); with an XRC domain and a completion queue an XRC one (ibv_create_srq_ex). */
+  createSrq(init: SrqInit): Srq {
+    return this.#resources.createSrq(this, init);
   }
 
   /** Frees the domain. Throws ERR_ROCE_IN_USE while regions, queue pairs or address handles remain. */

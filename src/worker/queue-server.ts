@@ -55,9 +55,10 @@ export class QueueServer implements PostSink {
         this.expectPosts();
       },
     };
-    const cq = this.#device.createCq(capacity, (room, notified) => new SharedCq(room, notified, watcher));
+    const cq = this.#device.createCq(capacity, (room, notified, most) => new SharedCq(room, notified, most, watcher));
     invariant(cq instanceof SharedCq, 'the device makes the completion queue it is told to make');
     this.#cqs.set(handle, cq);
+    void this.#tellCqEvents(handle, cq);
     return { cq: handle, ring: cq.memory };
   }
 
@@ -151,6 +152,10 @@ export class QueueServer implements PostSink {
 
   #revivedSges(sges: readonly WireSge[]): Sge[] {
     return sges.map(({ key, offset, length }) => ({ mr: this.region(key), offset, length }));
+  }
+
+  async #tellCqEvents(handle: Handle, cq: SharedCq): Promise<void> {
+    for await (const event of cq.events) this.#outbox.post({ kind: 'cq-event', cq: handle, event });
   }
 
   async #tellEvents(served: ServedQp): Promise<void> {

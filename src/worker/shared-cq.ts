@@ -25,8 +25,8 @@ export class SharedCq extends Cq {
   #listed = false;
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for a capacity that is none */
-  constructor(capacity: number, notified: CompletionQueue[], watcher: SharedCqWatcher) {
-    super(capacity, notified);
+  constructor(capacity: number, notified: CompletionQueue[], most: number, watcher: SharedCqWatcher) {
+    super(capacity, notified, most);
     this.memory = completionRingMemory(capacity);
     this.#writer = new CompletionWriter(capacity, this.memory);
     this.#notified = notified;

@@ -11,7 +11,7 @@ import type { DisconnectCause } from '../../transport/cm/index.ts';
 import type { PortCounters } from '../../transport/counters.ts';
 import type { QpCapabilities, QpEvent } from '../../transport/queue-pair.ts';
 import type { RecvWr, SendWr } from '../../transport/work.ts';
-import type { LinkFacts, RdmaAcceptOptions, RdmaConnectOptions, RdmaDevice } from '../api.ts';
+import type { CqEvent, LinkFacts, RdmaAcceptOptions, RdmaConnectOptions, RdmaDevice } from '../api.ts';
 import type { ListenOptions } from '../connection.ts';
 import type { DeviceCounters } from '../device-counters.ts';
 import type { ModifyAttributes, RegMrOptions } from '../verbs/index.ts';
@@ -86,6 +86,7 @@ export type WorkerEvent =
   | { readonly kind: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: WireError }
   /** A completion queue that is waited on has something. */
   | { readonly kind: 'completions'; readonly cq: Handle }
+  | { readonly kind: 'cq-event'; readonly cq: Handle; readonly event: CqEvent }
   | { readonly kind: 'qp-event'; readonly qp: Handle; readonly event: QpEvent }
   | { readonly kind: 'request'; readonly listener: Handle; readonly request: WireRequest }
   | { readonly kind: 'disconnected'; readonly connection: Handle; readonly cause: DisconnectCause }

@@ -7,7 +7,8 @@ import { RoceError } from '../../packets/errors.ts';
 import type { Medium } from '../../packets/frame.ts';
 import { PortCounters } from '../../transport/counters.ts';
 import { Access, MemoryRegion } from '../../transport/memory.ts';
-import type { RdmaCq, RdmaDevice, RdmaQpInit } from '../api.ts';
+import type { DeviceEvent, RdmaCq, RdmaDevice, RdmaQpInit, RdmaXrcd } from '../api.ts';
+import { AsyncQueue } from '../async-queue.ts';
 import { DeviceCounters } from '../device-counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from '../device-options.ts';
 import type { RegMrOptions } from '../verbs/index.ts';
@@ -15,7 +16,7 @@ import { type Channel, closedError, type Told } from './channel.ts';
 import type { PostWriter } from './post-ring.ts';
 import type { DeviceFacts, Handle, SharedMemory, SyncVerbs, WireCounters } from './wire.ts';
 import { WorkerCm } from './worker-cm.ts';
-import { WorkerCq, WorkerPd, WorkerQp } from './worker-queues.ts';
+import { unsupported, WorkerCq, WorkerPd, WorkerQp } from './worker-queues.ts';
 
 export class WorkerDevice implements RdmaDevice {
   readonly name: string;
@@ -29,6 +30,7 @@ export class WorkerDevice implements RdmaDevice {
   readonly pathTraits: PathTraits;
   readonly guid: bigint;
   readonly cm: WorkerCm;
+  readonly events = new AsyncQueue<DeviceEvent>();
   /** For the objects of this device. */
   readonly channel: Channel;
   readonly posts: PostWriter;
@@ -87,6 +89,10 @@ export class WorkerDevice implements RdmaDevice {
     cq.close();
   }
 
+  openXrcd(): RdmaXrcd {
+    throw unsupported('an XRC domain');
+  }
+
   async resolve(address: IpAddress): Promise<void> {
     this.#demandOpen();
     await this.channel.ask('resolve', () => undefined, address);
@@ -118,7 +124,8 @@ export class WorkerDevice implements RdmaDevice {
   /** For `WorkerPd.createQp`. */
   createQp(pd: WorkerPd, init: RdmaQpInit): WorkerQp {
     this.#demandOpen();
-    const { sendCq, recvCq, ...capabilities } = init;
+    const { sendCq, recvCq, srq, ...capabilities } = init;
+    if (srq !== undefined) throw unsupported('a shared receive queue');
     if (!(sendCq instanceof WorkerCq && recvCq instanceof WorkerCq && sendCq.device === this && recvCq.device === this))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
     const handles = { sendCq: sendCq.handle, recvCq: recvCq.handle };
@@ -159,6 +166,9 @@ export class WorkerDevice implements RdmaDevice {
       case 'completions':
         this.#cqs.get(event.cq)?.settle();
         return;
+      case 'cq-event':
+        this.#cqs.get(event.cq)?.events.push(event.event);
+        return;
       case 'qp-event':
         this.#qps.get(event.qp)?.events.push(event.event);
         return;
@@ -170,6 +180,10 @@ export class WorkerDevice implements RdmaDevice {
         return;
       case 'ended':
         this.#counters = event.counters;
+        if (event.error !== undefined) {
+          this.events.push('port-err');
+          this.events.push('device-fatal');
+        }
         this.end();
         return;
       default:
@@ -180,6 +194,7 @@ export class WorkerDevice implements RdmaDevice {
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.events.close();
     this.cm.close();
     for (const cq of this.#cqs.values()) cq.close();
     for (const qp of [...this.#qps.values()]) {

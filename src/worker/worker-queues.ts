@@ -13,7 +13,7 @@ import type { QpEvent } from '../../transport/queue-pair.ts';
 import { checkSges } from '../../transport/segments.ts';
 import { checkSendWr } from '../../transport/send-queue.ts';
 import { type RecvWr, type SendWr, type Sge, WorkCompletion } from '../../transport/work.ts';
-import type { RdmaCq, RdmaPd, RdmaQp, RdmaQpInit } from '../api.ts';
+import type { CqEvent, RdmaCq, RdmaPd, RdmaQp, RdmaQpInit, RdmaSrq } from '../api.ts';
 import { AsyncQueue } from '../async-queue.ts';
 import type { AddressVector, ModifyAttributes, RegMrOptions } from '../verbs/index.ts';
 import { CompletionReader } from './completion-ring.ts';
@@ -53,6 +53,10 @@ export class WorkerPd implements RdmaPd {
     return Promise.reject(unsupported('an address handle'));
   }
 
+  createSrq(): RdmaSrq {
+    throw unsupported('a shared receive queue');
+  }
+
   dealloc(): void {
     this.core.demandUnused();
   }
@@ -64,6 +68,7 @@ export class WorkerCq implements RdmaCq {
   readonly capacity: number;
   /** Queue pairs that complete into this queue. */
   users = 0;
+  readonly events = new AsyncQueue<CqEvent>();
   readonly #reader: CompletionReader;
   #waiting: ((result: IteratorResult<WorkCompletion>) => void)[] = [];
   #closed = false;
@@ -109,6 +114,14 @@ export class WorkerCq implements RdmaCq {
     return { next: () => this.next() };
   }
 
+  reqNotify(): Promise<boolean> {
+    return Promise.reject(unsupported('a notification without the completion'));
+  }
+
+  resize(): void {
+    throw unsupported('another size of a completion queue');
+  }
+
   /** Something has come while somebody waited. */
   settle(): void {
     do {
@@ -125,6 +138,7 @@ export class WorkerCq implements RdmaCq {
     this.settle();
     this.#closed = true;
     for (const resolve of this.#waiting.splice(0)) resolve({ done: true, value: undefined });
+    this.events.close();
   }
 }
 
@@ -236,6 +250,7 @@ export class WorkerQp implements RdmaQp {
   }
 }
 
-function unsupported(what: string): RoceError {
-  return new RoceError('ERR_ROCE_UNSUPPORTED', `a device in a worker does not make ${what} yet`);
+/** For what only the local objects have. */
+export function unsupported(what: string): RoceError {
+  return new RoceError('ERR_ROCE_UNSUPPORTED', `a device in a worker does not have ${what} yet`);
 }

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { InvariantError, RoceError } from '../../packets/errors.ts';
 import { RNR_TIMER_NS } from '../../packets/rnr-timer.ts';
-import { CompletionQueue } from '../../transport/completion-queue.ts';
+import { CompletionQueue, Notification } from '../../transport/completion-queue.ts';
 import { Pool, Ring } from '../../transport/ring.ts';
 import { MAX_MESSAGE_BYTES } from '../../transport/send-queue.ts';
 import { ackTimeoutNs } from '../../transport/timers.ts';
@@ -164,6 +164,46 @@ describe('completion queue', () => {
     expect(cq.length).toBe(1);
   });
 
+  it('takes no more after an overflow even when it is given room', () => {
+    const notified: CompletionQueue[] = [];
+    const cq = new CompletionQueue(1, notified);
+    expect([fill(cq, 1), fill(cq, 2), fill(cq, 3)]).toEqual([true, false, false]);
+    expect(notified).toEqual([cq]);
+    cq.resize(10);
+    expect(fill(cq, 4)).toBe(false);
+    expect(cq.length).toBe(1);
+  });
+
+  it('is resized to no less than it holds, and loses nothing', () => {
+    const cq = new CompletionQueue(3, []);
+    const wc = new WorkCompletion();
+    for (const wrId of [1, 2, 3]) fill(cq, wrId);
+    for (const capacity of [2, 0, -1, 3.5, Number.NaN]) {
+      expect(codeOf(() => cq.resize(capacity))).toBe('ERR_ROCE_ARGUMENT');
+      expect([cq.capacity, cq.length]).toEqual([3, 3]);
+    }
+    cq.resize(40);
+    for (let wrId = 4; wrId <= 40; wrId++) expect(fill(cq, wrId)).toBe(true);
+    for (let wrId = 1; wrId <= 38; wrId++) expect([cq.poll(wc), wc.wrId]).toEqual([true, wrId]);
+    cq.resize(2);
+    expect(fill(cq, 41)).toBe(false);
+    expect([cq.poll(wc), wc.wrId, cq.poll(wc), wc.wrId, cq.overrun]).toEqual([true, 39, true, 40, true]);
+  });
+
+  it('armed in both ways it notifies of each by itself', () => {
+    const notified: CompletionQueue[] = [];
+    const cq = new CompletionQueue(10, notified);
+    cq.arm(true);
+    cq.arm(false);
+    fill(cq, 1);
+    expect([notified.splice(0).length, cq.takeNotifications()]).toEqual([1, Notification.Any]);
+    fill(cq, 2);
+    expect(notified).toEqual([]);
+    fill(cq, 3, true);
+    expect([notified.length, cq.takeNotifications()]).toEqual([1, Notification.Solicited]);
+    expect(cq.takeNotifications()).toBe(Notification.None);
+  });
+
   it('notifies once for the next completion after it was armed', () => {
     const notified: CompletionQueue[] = [];
     const cq = new CompletionQueue(10, notified);
@@ -232,6 +272,17 @@ describe('ring', () => {
       for (const number of [2, 1, 0]) pool.giveBack({ number });
     }
     expect(made).toBe(3);
+  });
+
+  it('is resized to anything but less than it holds', () => {
+    const ring = new Ring(2, new Pool(() => ({ value: 0 })));
+    ring.push().value = 1;
+    ring.push().value = 2;
+    expect(() => ring.resize(1)).toThrow(InvariantError);
+    ring.resize(9);
+    for (let value = 3; value <= 9; value++) ring.push().value = value;
+    expect(ring.full).toBe(true);
+    expect([ring.at(0).value, ring.at(8).value]).toEqual([1, 9]);
   });
 
   it('is read only between head and tail, and never pushed beyond its capacity', () => {
