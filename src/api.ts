@@ -309,6 +309,8 @@ export interface RdmaConnection {
   readonly privateData: Uint8Array;
   /** Resolves when the connection has ended, with how; the queue pair is in ERROR then. */
   readonly closed: Promise<DisconnectCause>;
+  /** Asks the peer for a second path, for when the first fails (LAP), and takes it here when the peer has. */
+  loadAlternatePath(av: AddressVector): Promise<void>;
   /** Flushes the queue pair, tells the peer, and resolves when it has answered or never will. */
   disconnect(privateData?: Uint8Array): Promise<DisconnectCause>;
 }

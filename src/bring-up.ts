@@ -3,14 +3,14 @@
  * the same for who connects and who accepts.
  */
 import type { IpAddress } from '../packets/address.ts';
-import type { CmTransportService } from '../packets/cm/index.ts';
+import { CmAprStatus, type CmTransportService } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import { Access } from '../transport/memory.ts';
 import { QpState } from '../transport/qp-state.ts';
 import { QpType } from '../transport/qp-type.ts';
 import type { Device } from './device.ts';
 import type { PathTraits } from './device-options.ts';
-import { Qp } from './verbs/index.ts';
+import { type AddressVector, Qp } from './verbs/index.ts';
 
 /** What the two sides have told each other. */
 export interface Agreement {
@@ -90,6 +90,11 @@ export function bringDatagramsToRts(qp: Qp, qkey: number): void {
   if (qp.state === QpState.Reset) qp.modifyNow({ state: QpState.Init, qkey });
   if (qp.state === QpState.Init) qp.modifyNow({ state: QpState.Rtr });
   if (qp.state === QpState.Rtr) qp.modifyNow({ state: QpState.Rts, sqPsn: 0 });
+}
+
+/** Gives a connected queue pair a second path, and says how that went: a `CmAprStatus`. */
+export function loadAlternate(qp: Qp, _av: AddressVector): number {
+  return qp.state === QpState.Rts ? CmAprStatus.Unsupported : CmAprStatus.Reject;
 }
 
 /** Anything outstanding is flushed; a queue pair that was never set up, or is there already, stays as it is. */

@@ -23,6 +23,7 @@ import { bringToInit, bringToRts, demandConnectable } from './bring-up.ts';
 import type { Connecting, Conversations } from './cm-conversations.ts';
 import {
   addressOf,
+  CONNECTION_SPACES,
   checkTunables,
   DEFAULT_ACK_TIMEOUT,
   DEFAULT_DEPTH,
@@ -148,7 +149,7 @@ export class ActiveSide {
     // Nothing is read from or retried by an unreliable connection.
     const reliable = service === 'uc' ? 0 : 1;
     return {
-      serviceId: serviceIdOf(options.portSpace ?? 'tcp', options.port),
+      serviceId: serviceIdOf(CONNECTION_SPACES, options.portSpace ?? 'tcp', options.port),
       service,
       local,
       remote,

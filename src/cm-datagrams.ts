@@ -18,7 +18,7 @@ import { QpState } from '../transport/qp-state.ts';
 import { QpType } from '../transport/qp-type.ts';
 import { bringDatagramsToRts } from './bring-up.ts';
 import type { Conversations } from './cm-conversations.ts';
-import { addressOf, DEFAULT_BACKLOG, ephemeralPort, serviceIdOf } from './cm-numbers.ts';
+import { addressOf, DATAGRAM_SPACES, DEFAULT_BACKLOG, ephemeralPort, serviceIdOf } from './cm-numbers.ts';
 import { Listener } from './connection.ts';
 import {
   type ListenUdOptions,
@@ -63,7 +63,7 @@ export class CmDatagrams {
   listen(port: number, options: ListenUdOptions): UdListener {
     this.#conversations.demandOpen();
     const { qp, qkey, privateData, backlog = DEFAULT_BACKLOG, whenFull = 'drop' } = options;
-    const serviceId = serviceIdOf(options.portSpace ?? 'udp', port);
+    const serviceId = serviceIdOf(DATAGRAM_SPACES, options.portSpace ?? 'udp', port);
     const standing = qp === undefined ? undefined : { qp, ...definedOf(qkey, privateData) };
     if (standing !== undefined) this.#answerOf(standing);
     this.#manager.listenSidr(serviceId, backlog, whenFull);
@@ -88,7 +88,7 @@ export class CmDatagrams {
     if (!paths.isOurs(local)) throw new RoceError('ERR_ROCE_ADDRESS', `${local} is not an address of this device`);
     const traits = paths.traits(options);
     const question = {
-      serviceId: serviceIdOf(options.portSpace ?? 'udp', options.port),
+      serviceId: serviceIdOf(DATAGRAM_SPACES, options.portSpace ?? 'udp', options.port),
       local,
       remote,
       localPort: options.localPort ?? ephemeralPort(random),

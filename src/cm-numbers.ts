@@ -35,10 +35,12 @@ function checkWhole(name: string, value: number | undefined, max: number): void 
   throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from 0 to ${max}, not ${value}`);
 }
 
-/** What a port of a port space is called by the connection manager. @throws RoceError ERR_ROCE_ARGUMENT for what is no port */
-export function serviceIdOf(space: 'tcp' | 'ib' | 'udp' | 'ipoib', port: number): bigint {
-  const base = SPACES.get(space);
-  if (base === undefined) throw new RoceError('ERR_ROCE_ARGUMENT', `there is no port space ${space}`);
+/** What a port of a port space is called by the connection manager. @throws RoceError ERR_ROCE_ARGUMENT for what is neither */
+export function serviceIdOf(spaces: ReadonlyMap<string, bigint>, space: string, port: number): bigint {
+  const base = spaces.get(space);
+  if (base === undefined) {
+    throw new RoceError('ERR_ROCE_ARGUMENT', `a port space is one of ${[...spaces.keys()].join(', ')}, not ${space}`);
+  }
   return rdmaServiceId(base, port);
 }
 
@@ -72,9 +74,13 @@ export function withPortOf(flowLabel: number, chosen: PathTraits): PathTraits {
 }
 
 const MTU_CODE_BASE = 7;
-const SPACES: ReadonlyMap<string, bigint> = new Map([
+
+export const CONNECTION_SPACES: ReadonlyMap<string, bigint> = new Map([
   ['tcp', RdmaPortSpace.Tcp],
   ['ib', RdmaPortSpace.Ib],
+]);
+export const DATAGRAM_SPACES: ReadonlyMap<string, bigint> = new Map([
   ['udp', RdmaPortSpace.Udp],
   ['ipoib', RdmaPortSpace.IpoIb],
+  ['ib', RdmaPortSpace.Ib],
 ]);

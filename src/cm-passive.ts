@@ -13,6 +13,7 @@ import { type AcceptParameters, type CmEvent, type ConnectionManager, checkAccep
 import { type Agreement, bringToInit, bringToRts, demandConnectable } from './bring-up.ts';
 import type { Conversations, Settle } from './cm-conversations.ts';
 import {
+  CONNECTION_SPACES,
   checkTunables,
   DEFAULT_ACK_TIMEOUT,
   DEFAULT_BACKLOG,
@@ -57,7 +58,7 @@ export class PassiveSide {
 
   /** For `CmService.listen`. */
   listen(port: number, options: ListenOptions): Listener {
-    const serviceId = serviceIdOf(options.portSpace ?? 'tcp', port);
+    const serviceId = serviceIdOf(CONNECTION_SPACES, options.portSpace ?? 'tcp', port);
     if (this.#listeners.has(serviceId)) throw new RoceError('ERR_ROCE_IN_USE', `port ${port} is listened on already`);
     const { backlog = DEFAULT_BACKLOG, whenFull, services } = options;
     this.#manager.listen(serviceId, backlog, {
@@ -128,8 +129,8 @@ export class PassiveSide {
   /** For `CmService.reject`. */
   reject(request: ConnectionRequest, reason: number, privateData?: Uint8Array): void {
     this.#conversations.demandUnanswered(request);
-    this.#conversations.delete(request.id);
     this.#manager.reject(this.#device.now(), request.id, reason, privateData);
+    this.#conversations.delete(request.id);
     this.#device.cmTouched();
   }
 

@@ -4,12 +4,12 @@
  * pair's own way is in bring-up.ts.
  */
 import type { IpAddress } from '../packets/address.ts';
-import { CmAprStatus } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import type { CmEvent, CmId, ConnectionManager, DisconnectCause } from '../transport/cm/index.ts';
 import type { RdmaCm } from './api.ts';
 import { bringToError } from './bring-up.ts';
 import { ActiveSide } from './cm-active.ts';
+import { AlternatePaths } from './cm-alternate.ts';
 import { type Conversation, Conversations } from './cm-conversations.ts';
 import { CmDatagrams, type UdListener } from './cm-datagrams.ts';
 import { PassiveSide } from './cm-passive.ts';
@@ -24,7 +24,7 @@ import {
 } from './connection.ts';
 import type { ListenUdOptions, ResolveUdOptions, UdDestination } from './datagram-service.ts';
 import type { Device } from './device.ts';
-import type { Qp } from './verbs/index.ts';
+import type { AddressVector, Qp } from './verbs/index.ts';
 
 export class CmService implements RdmaCm {
   readonly #device: Device;
@@ -33,6 +33,7 @@ export class CmService implements RdmaCm {
   readonly #active: ActiveSide;
   readonly #passive: PassiveSide;
   readonly #datagrams: CmDatagrams;
+  readonly #alternates: AlternatePaths;
 
   constructor(device: Device, manager: ConnectionManager) {
     this.#device = device;
@@ -42,6 +43,7 @@ export class CmService implements RdmaCm {
     );
     this.#passive = new PassiveSide(this, device, manager, this.#conversations);
     this.#datagrams = new CmDatagrams(device, manager, this.#conversations);
+    this.#alternates = new AlternatePaths(device, manager, this.#conversations);
   }
 
   /**
@@ -92,9 +94,15 @@ export class CmService implements RdmaCm {
   /** For `Connection.disconnect`: the queue pair first, so that nothing more is sent, then DREQ. Nothing when it has ended. */
   disconnect(connection: Connection, privateData?: Uint8Array): void {
     if (this.#conversations.get(connection.id)?.kind !== 'connected') return;
-    bringToError(connection.qp);
+    // First the message, which may be refused; both leave together, and nothing more is sent.
     this.#manager.disconnect(this.#device.now(), connection.id, privateData);
+    bringToError(connection.qp);
     this.#device.cmTouched();
+  }
+
+  /** For `Connection.loadAlternatePath`. */
+  loadAlternatePath(connection: Connection, av: AddressVector): Promise<void> {
+    return this.#alternates.load(connection, av);
   }
 
   /** Data arrived on a queue pair in RTR: as good as the RTU. */
@@ -135,6 +143,7 @@ export class CmService implements RdmaCm {
   close(): void {
     this.#passive.close();
     this.#datagrams.close();
+    this.#alternates.close();
     this.#conversations.close();
   }
 
@@ -168,10 +177,10 @@ export class CmService implements RdmaCm {
         this.#conversations.release(event.id);
         return;
       case 'alternate-path-request':
-        this.#manager.answerAlternatePath(this.#device.now(), event.id, CmAprStatus.Unsupported);
-        return;
       case 'alternate-path-response':
       case 'alternate-path-unanswered':
+        this.#alternates.handleEvent(event);
+        return;
       case 'mra':
         return;
       case 'resolve-request':
@@ -219,6 +228,7 @@ export class CmService implements RdmaCm {
     }
     if (conversation?.kind !== 'connected') return;
     this.#conversations.delete(id);
+    this.#alternates.ended(id);
     bringToError(conversation.connection.qp);
     conversation.connection.end(cause);
   }

@@ -7,7 +7,7 @@ import type { RdmaConnection, RdmaConnectionRequest } from './api.ts';
 import { AsyncQueue } from './async-queue.ts';
 import type { CmService } from './cm-service.ts';
 import type { PathTraits } from './device-options.ts';
-import type { Qp } from './verbs/index.ts';
+import type { AddressVector, Qp } from './verbs/index.ts';
 
 /**
  * The tunables of a connection that both sides have. Absent ones take the defaults in brackets.
@@ -174,6 +174,15 @@ export class Connection implements RdmaConnection {
   async disconnect(privateData?: Uint8Array): Promise<DisconnectCause> {
     this.#service.disconnect(this, privateData);
     return this.closed;
+  }
+
+  /**
+   * Asks the peer to take a second path for when the first fails (LAP), and takes it here when the peer has. Rejects with
+   * AlternatePathRefused, ERR_ROCE_TIMEOUT (a Linux peer never answers), ERR_ROCE_ADDRESS, ERR_ROCE_STATE when the connection
+   * has ended or is at it already; the connection goes on as it was.
+   */
+  loadAlternatePath(av: AddressVector): Promise<void> {
+    return this.#service.loadAlternatePath(this, av);
   }
 
   /** For the connection manager. */

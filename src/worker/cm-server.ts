@@ -93,8 +93,7 @@ export class CmServer {
   /** Begins the end; the application is told of it when it has come. */
   disconnect(handle: Handle, privateData: Uint8Array | undefined): void {
     const connection = this.#connections.get(handle);
-    if (connection === undefined) return;
-    void connection.disconnect(privateData);
+    if (connection !== undefined) this.#device.cm.disconnect(connection, privateData);
   }
 
   #request(handle: Handle): ConnectionRequest {

@@ -189,6 +189,11 @@ class WorkerConnection implements RdmaConnection {
     });
   }
 
+  /** Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
+  async loadAlternatePath(): Promise<never> {
+    throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', 'a device in a worker asks for no alternate paths');
+  }
+
   async disconnect(privateData?: Uint8Array): Promise<DisconnectCause> {
     this.#cm.disconnect(this.#handle, privateData);
     return this.closed;
