@@ -58,7 +58,8 @@ function printed(type: QpType): string {
 }
 
 describe('the masks of modify', () => {
-  it('QPS-09 RC', () => expect(printed(QpType.Rc)).toMatchInlineSnapshot(`
+  it('QPS-09 RC', () =>
+    expect(printed(QpType.Rc)).toMatchInlineSnapshot(`
     "
     RESET to INIT: needs access; may pkey
     INIT to INIT: may pkey access
@@ -69,7 +70,8 @@ describe('the masks of modify', () => {
     SQD to SQD: may path timeout retryCnt rnrRetry maxRdAtomic maxDestRdAtomic minRnrTimer altPath access pathMigState pkey
     "
   `));
-  it('QPS-09 UC', () => expect(printed(QpType.Uc)).toMatchInlineSnapshot(`
+  it('QPS-09 UC', () =>
+    expect(printed(QpType.Uc)).toMatchInlineSnapshot(`
     "
     RESET to INIT: needs access; may pkey
     INIT to INIT: may pkey access
@@ -81,7 +83,8 @@ describe('the masks of modify', () => {
     SQE to RTS: may access
     "
   `));
-  it('QPS-09 UD', () => expect(printed(QpType.Ud)).toMatchInlineSnapshot(`
+  it('QPS-09 UD', () =>
+    expect(printed(QpType.Ud)).toMatchInlineSnapshot(`
     "
     RESET to INIT: needs qkey; may pkey
     INIT to INIT: may pkey qkey
@@ -93,7 +96,8 @@ describe('the masks of modify', () => {
     SQE to RTS: may qkey
     "
   `));
-  it('QPS-09 XRC initiator', () => expect(printed(QpType.XrcSend)).toMatchInlineSnapshot(`
+  it('QPS-09 XRC initiator', () =>
+    expect(printed(QpType.XrcSend)).toMatchInlineSnapshot(`
     "
     RESET to INIT: needs access; may pkey
     INIT to INIT: may pkey access
@@ -104,7 +108,8 @@ describe('the masks of modify', () => {
     SQD to SQD: may path timeout retryCnt rnrRetry maxRdAtomic altPath access pathMigState pkey
     "
   `));
-  it('QPS-09 XRC target', () => expect(printed(QpType.XrcRecv)).toMatchInlineSnapshot(`
+  it('QPS-09 XRC target', () =>
+    expect(printed(QpType.XrcRecv)).toMatchInlineSnapshot(`
     "
     RESET to INIT: needs access; may pkey
     INIT to INIT: may pkey access

@@ -19,12 +19,9 @@ import { QpType } from '../../../transport/qp-type.ts';
 import type { QpCapabilities, QpEvent, QueuePair } from '../../../transport/queue-pair.ts';
 import type { Random } from '../../../transport/random.ts';
 import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
-<<<<<<< HEAD
+import type { SharedReceiveQueue } from '../../../transport/srq.ts';
 import { UcQueuePair } from '../../../transport/uc-queue-pair.ts';
 import { UdQueuePair } from '../../../transport/ud-queue-pair.ts';
-=======
-import type { SharedReceiveQueue } from '../../../transport/srq.ts';
->>>>>>> 9edad19 (wip)
 import { type SendWr, WcOpcode, WcStatus, WorkCompletion } from '../../../transport/work.ts';
 import { describePacket, type Packet, pattern } from './packets.ts';
 import {
@@ -130,12 +127,9 @@ export class Peer {
     this.recvCq = new CompletionQueue(options.cqSize ?? 1000, []);
     const { pd, keys, sendCq, recvCq, counters } = this;
     const capabilities = { maxSendWr: 256, maxRecvWr: 256, maxSge: 4, maxInlineData: 64, ...options.capabilities };
-<<<<<<< HEAD
-    this.qp = makeQueuePair(options, { qpn: SUBJECT_QPN, pd, keys, sendCq, recvCq }, capabilities, counters);
-=======
     const shared = options.srq === undefined ? {} : { srq: options.srq };
-    this.qp = new RcQueuePair({ qpn: SUBJECT_QPN, pd, keys, sendCq, recvCq, ...shared }, capabilities, counters);
->>>>>>> 9edad19 (wip)
+    const identity = { qpn: SUBJECT_QPN, pd, keys, sendCq, recvCq, ...shared };
+    this.qp = makeQueuePair(options, identity, capabilities, counters);
     this.connect(options);
   }
 
