@@ -4,7 +4,7 @@
  * Owns those connections. Never the exchange itself. As perftest_communication.c#create_rdma_cm_connection: no private data;
  * READs and atomics are agreed on where the test has any; at the end the server disconnects and both sides wait for it.
  */
-import { type RdmaConnection, type RdmaListener, RoceError } from '../../src/index.ts';
+import { QpState, type RdmaConnection, type RdmaListener, RoceError } from '../../src/index.ts';
 import type { PerfSession } from './session.ts';
 
 export class CmConnections {
@@ -26,7 +26,7 @@ export class CmConnections {
 /** Listens, lets the client know by `ready`, and takes one connection for each queue pair. */
 export async function acceptByCm(session: PerfSession, ready: () => Promise<unknown>): Promise<CmConnections> {
   const { options, context } = session;
-  session.initialize();
+  for (const qp of session.qps) session.initialize(qp);
   const listener = context.device.cm.listen(options.port);
   const stop = (): void => listener.close();
   context.signal.addEventListener('abort', stop);
@@ -47,7 +47,7 @@ export async function acceptByCm(session: PerfSession, ready: () => Promise<unkn
 /** Connects each queue pair once the server is ready. */
 export async function connectByCm(session: PerfSession, ready: () => Promise<unknown>): Promise<CmConnections> {
   const { options, qps } = session;
-  session.initialize();
+  for (const qp of qps) session.initialize(qp);
   await ready();
   const connections: RdmaConnection[] = [];
   for (const qp of qps) connections.push(await connect(session, qp, options.server));
@@ -69,6 +69,9 @@ async function connect(
       const refused = error instanceof RoceError && error.code === 'ERR_ROCE_REJECTED';
       if (!refused || tries === MAX_TRIES) throw error;
       await context.sleep(RETRY_NS);
+      // The refusal has taken it to ERROR.
+      qp.modifyNow({ state: QpState.Reset });
+      session.initialize(qp);
     }
   }
 }

@@ -198,7 +198,7 @@ class Run {
       return;
     }
     const theirs = await swapReports(exchange, ours);
-    this.#tell([bwLine(this.#options, sumOf(ours, theirs))]);
+    this.#tell([bwLine(this.#options, sumOf(ours, theirs), ours)]);
     if (this.#options.reportBoth !== true) return;
     for (const [name, report] of [
       ['Local', ours],

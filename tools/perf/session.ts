@@ -108,15 +108,15 @@ export class PerfSession {
     return (this.options.queuePairs + i) * this.#pieceBytes;
   }
 
-  /** To INIT, with everything allowed. */
-  initialize(): void {
-    for (const qp of this.qps) qp.modifyNow({ state: QpState.Init, access: ACCESS });
+  /** From RESET to INIT, with everything allowed. */
+  initialize(qp: RdmaQp): void {
+    qp.modifyNow({ state: QpState.Init, access: ACCESS });
   }
 
   /** Brings the queue pairs to RTS with what both sides told (ctx_connect). */
   async connect(remote: readonly PerfDest[], mtu: number): Promise<void> {
-    this.initialize();
     for (const [i, qp] of this.qps.entries()) {
+      this.initialize(qp);
       const theirs = remote[i];
       const ours = this.local[i];
       if (theirs === undefined || ours === undefined) throw new RoceError('ERR_ROCE_STATE', 'a peer is missing');
