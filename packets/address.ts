@@ -13,12 +13,18 @@ const V4_MAPPED = 0xff_ff;
 
 /** An IPv4 or IPv6 address, immutable, as the four big-endian 32-bit words of its GID. */
 export class IpAddress {
+  /** 4 or 6. Text and GIDs of the form ::ffff:a.b.c.d give version 4. */
   readonly version: 4 | 6;
+  /** Bits 127..96 of the GID, unsigned; 0 for version 4. */
   readonly w0: number;
+  /** Bits 95..64 of the GID, unsigned; 0 for version 4. */
   readonly w1: number;
+  /** Bits 63..32 of the GID, unsigned; 0xffff for version 4. */
   readonly w2: number;
+  /** Bits 31..0 of the GID, unsigned: an IPv4 address itself. */
   readonly w3: number;
 
+  /** From the words of a GID; each is taken as unsigned 32 bits. Most callers want `parse`, `read` or `fromGid`. */
   constructor(version: 4 | 6, w0: number, w1: number, w2: number, w3: number) {
     this.version = version;
     this.w0 = w0 >>> 0;
@@ -87,6 +93,7 @@ export class IpAddress {
     view.setUint32(offset + 12, this.w3);
   }
 
+  /** Same version and same bits. */
   equals(other: IpAddress): boolean {
     return (
       this.w3 === other.w3 &&
@@ -97,10 +104,12 @@ export class IpAddress {
     );
   }
 
+  /** A group: 224.0.0.0/4 or ff00::/8. */
   get isMulticast(): boolean {
     return this.version === 4 ? this.w3 >>> 28 === 0xe : this.w0 >>> 24 === 0xff;
   }
 
+  /** Dotted quad, or IPv6 in its canonical short form (RFC 5952). */
   toString(): string {
     const bytes = new Uint8Array(this.version === 4 ? 4 : 16);
     this.write(new DataView(bytes.buffer), 0);
@@ -110,10 +119,12 @@ export class IpAddress {
 
 /** An address with the length of its network part, as configured on an interface. The host bits are kept. */
 export class IpPrefix {
+  /** The address, host bits included. */
   readonly address: IpAddress;
   /** Network bits: 0..32 for version 4, 0..128 for version 6. */
   readonly length: number;
 
+  /** @throws RoceError ERR_ROCE_ADDRESS when `length` does not fit the address */
   constructor(address: IpAddress, length: number) {
     if (!Number.isInteger(length) || length < 0 || length > (address.version === 4 ? 32 : 128)) {
       throw new RoceError('ERR_ROCE_ADDRESS', `prefix length ${length} does not fit an IPv${address.version} address`);
@@ -131,6 +142,7 @@ export class IpPrefix {
     return new IpPrefix(IpAddress.parse(match[1] ?? ''), Number(match[2]));
   }
 
+  /** Whether `a` is of the same version and has the same network bits. */
   contains(a: IpAddress): boolean {
     if (a.version !== this.address.version) return false;
     const bits = a.version === 4 ? this.length + 96 : this.length;
@@ -142,6 +154,7 @@ export class IpPrefix {
     );
   }
 
+  /** The address, a slash and the length. */
   toString(): string {
     return `${this.address}/${this.length}`;
   }
@@ -150,6 +163,7 @@ export class IpPrefix {
 /** Six bytes in transmission order. */
 export type MacAddress = Uint8Array;
 
+/** Length of a MAC address, in bytes. */
 export const MAC_BYTES = 6;
 
 /** Shared: do not write to it. */

@@ -15,17 +15,28 @@
 import { IpAddress, type MacAddress } from './address.ts';
 import { ETHERTYPE_IPV4, readMac, writeMac } from './ethernet.ts';
 
+/** Length of a message, in bytes. */
 export const ARP_BYTES = 28;
 
-export const ArpOperation = { Request: 1, Reply: 2 } as const;
+/** What a message is. */
+export const ArpOperation = {
+  /** Who has `targetIp`? */
+  Request: 1,
+  /** `senderMac` has `senderIp`. */
+  Reply: 2,
+} as const;
 
+/** A message for IPv4 over Ethernet (RFC 826). */
 export interface Arp {
   /** See `ArpOperation`. */
   readonly operation: number;
+  /** MAC address of who sends it. */
   readonly senderMac: MacAddress;
+  /** Address of who sends it; 0.0.0.0 in a probe. */
   readonly senderIp: IpAddress;
   /** All zero in a request: that is what is asked for. */
   readonly targetMac: MacAddress;
+  /** In a request the address asked for, in a reply that of the asker. */
   readonly targetIp: IpAddress;
 }
 

@@ -15,6 +15,7 @@
  * Owns the bits only; whether a value is acceptable is for `frame.ts` and the transport. Rules: ref:wire#4.
  */
 
+/** Length of the header, in bytes. */
 export const BTH_BYTES = 12;
 
 /** Byte 4 (FECN, BECN, reserved): the one byte of the BTH that the ICRC does not cover (ref:wire#3). */
@@ -33,26 +34,36 @@ const FECN = 0x80;
 const BECN = 0x40;
 const LOW_24 = 0xff_ff_ff;
 
+/** A single bit as a number, so that it can be shifted into place. */
 export type Bit = 0 | 1;
 
+/** The header, field by field (ref:wire#4). */
 export interface Bth {
+  /** 8 bits: service in the upper three, operation in the lower five. See `Op` and `OPCODES`. */
   readonly opcode: number;
+  /** Asks for a solicited completion event at the receiver. */
   readonly solicited: Bit;
+  /** Migration state: 1 when the sender considers its path migrated, which is what RoCE stacks send. */
   readonly migReq: Bit;
   /** 0..3 */
   readonly padCount: number;
   /** 0..15; 0 is the only version there is. */
   readonly transportVersion: number;
+  /** P_Key, 16 bits: the partition in the lower 15, full membership in the top one. */
   readonly pkey: number;
+  /** Forward congestion notification; RoCEv2 marks with ECN of IP instead. */
   readonly fecn: Bit;
+  /** Backward congestion notification; set by some senders of CNPs. */
   readonly becn: Bit;
   /** 24 bits */
   readonly destQpn: number;
+  /** Asks the responder for an acknowledge of this packet. */
   readonly ackReq: Bit;
   /** 24 bits */
   readonly psn: number;
 }
 
+/** Reads the header at `offset`, where `BTH_BYTES` must be: `parseFrame` sees to that. @throws RangeError otherwise */
 export function readBth(view: DataView, offset: number): Bth {
   return {
     opcode: bthOpcode(view, offset),
@@ -94,46 +105,57 @@ export function writeBthCongestion(view: DataView, at: number, fecn: Bit, becn: 
   view.setUint8(at + CONGESTION, (fecn << 7) | (becn << 6));
 }
 
+/** Opcode of the BTH at `at`, 0..255. */
 export function bthOpcode(view: DataView, at: number): number {
   return view.getUint8(at + OPCODE);
 }
 
+/** Solicited event bit of the BTH at `at`. */
 export function bthSolicited(view: DataView, at: number): Bit {
   return (view.getUint8(at + FLAGS) & SOLICITED) === 0 ? 0 : 1;
 }
 
+/** MigReq bit of the BTH at `at`. */
 export function bthMigReq(view: DataView, at: number): Bit {
   return (view.getUint8(at + FLAGS) & MIG_REQ) === 0 ? 0 : 1;
 }
 
+/** Pad count of the BTH at `at`: bytes that fill the payload up to a multiple of four, 0..3. */
 export function bthPadCount(view: DataView, at: number): number {
   return (view.getUint8(at + FLAGS) >>> 4) & 3;
 }
 
+/** Transport header version of the BTH at `at`, 0..15; only 0 exists. */
 export function bthTransportVersion(view: DataView, at: number): number {
   return view.getUint8(at + FLAGS) & 0x0f;
 }
 
+/** P_Key of the BTH at `at`, 0..0xffff. */
 export function bthPkey(view: DataView, at: number): number {
   return view.getUint16(at + PKEY);
 }
 
+/** FECN bit of the BTH at `at`. */
 export function bthFecn(view: DataView, at: number): Bit {
   return (view.getUint8(at + CONGESTION) & FECN) === 0 ? 0 : 1;
 }
 
+/** BECN bit of the BTH at `at`. */
 export function bthBecn(view: DataView, at: number): Bit {
   return (view.getUint8(at + CONGESTION) & BECN) === 0 ? 0 : 1;
 }
 
+/** Destination QPN of the BTH at `at`, 0..0xffffff; 0xffffff is multicast. */
 export function bthDestQpn(view: DataView, at: number): number {
   return view.getUint32(at + DEST_QPN) & LOW_24;
 }
 
+/** AckReq bit of the BTH at `at`. */
 export function bthAckReq(view: DataView, at: number): Bit {
   return view.getInt8(at + PSN) < 0 ? 1 : 0;
 }
 
+/** PSN of the BTH at `at`, 0..0xffffff. */
 export function bthPsn(view: DataView, at: number): number {
   return view.getUint32(at + PSN) & LOW_24;
 }

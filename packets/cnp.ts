@@ -23,12 +23,17 @@ export const CNP_BYTES = BTH_BYTES + 16;
 
 const CNP_OPCODE = 0x81;
 
+/** What a congestion notification says (ref:wire#9). */
 export interface Cnp {
+  /** P_Key of the connection that was marked, 16 bits. */
   readonly pkey: number;
+  /** The queue pair whose packets were marked, 24 bits. */
   readonly destQpn: number;
+  /** Backward congestion notification: 1 from NVIDIA devices. */
   readonly becn: Bit;
 }
 
+/** Reads the BTH of a CNP at `offset`, where `CNP_BYTES` must be. @throws RangeError otherwise */
 export function readCnp(view: DataView, offset: number): Cnp {
   const { pkey, destQpn, becn } = readBth(view, offset);
   return { pkey, destQpn, becn };

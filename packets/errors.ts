@@ -51,6 +51,7 @@ export const ERRNO_OF: Readonly<Record<RoceErrorCode, Errno>> = {
   ERR_ROCE_CAPTURE: 'EIO',
 };
 
+/** What else an error can say: `cause`, and the name that verbs have for it. */
 export interface RoceErrorOptions extends ErrorOptions {
   /** Where verbs have another name than the code's own. */
   readonly errno?: Errno;
@@ -58,11 +59,14 @@ export interface RoceErrorOptions extends ErrorOptions {
 
 /** A caller's mistake, with a code to branch on. */
 export class RoceError extends Error {
+  /** 'RoceError'. */
   override readonly name = 'RoceError';
+  /** Which kind of mistake: to branch on; the message is for people. */
   readonly code: RoceErrorCode;
   /** What verbs would have returned. */
   readonly errno: Errno;
 
+  /** An error with the errno of its code, unless `options` names another. */
   constructor(code: RoceErrorCode, message: string, options?: RoceErrorOptions) {
     super(message, options);
     this.code = code;
@@ -72,6 +76,7 @@ export class RoceError extends Error {
 
 /** Our own bug: a condition that must hold whatever caller and peer do. */
 export class InvariantError extends Error {
+  /** 'InvariantError'. */
   override readonly name = 'InvariantError';
 }
 

@@ -19,6 +19,7 @@ interface Field {
   readonly shown: string;
 }
 
+/** Named values in order, in sections; filled by the `*Fields` functions. */
 export class FieldList {
   private readonly fields: Field[] = [];
   private section = '';
@@ -38,14 +39,17 @@ export class FieldList {
     this.add(name, value, hexNumber(value, digits));
   }
 
+  /** A value shown as it is. */
   text(name: string, value: string): void {
     this.add(name, value, value);
   }
 
+  /** An IP address, shown as text. */
   address(name: string, value: IpAddress): void {
     this.text(name, value.toString());
   }
 
+  /** A MAC address, shown as text. */
   mac(name: string, value: MacAddress): void {
     this.text(name, formatMac(value));
   }

@@ -16,10 +16,15 @@ import { UDP_BYTES, UDP_CHECKSUM_AT, UDP_LENGTH_AT } from './udp.ts';
 
 /** What links carry: `count` frames, frame i in [starts[i], starts[i] + lengths[i]) of `bytes` and of `view`. */
 export interface FrameBatch {
+  /** Memory that all frames of the batch lie in. */
   readonly bytes: Uint8Array;
+  /** The same memory. */
   readonly view: DataView;
+  /** Frames there are. */
   count: number;
+  /** Offset of each frame's first byte. */
   readonly starts: Int32Array;
+  /** Bytes of each frame. */
   readonly lengths: Int32Array;
 }
 
@@ -29,11 +34,19 @@ export interface FrameBatch {
  */
 const PAGE_BYTES = 4096;
 
+/**
+ * A batch with slots of equal size that frames are built in. Reused: `reset`, then `begin` and `end` for each frame.
+ */
 export class FrameWriter implements FrameBatch {
+  /** All slots. */
   readonly bytes: Uint8Array;
+  /** The same memory. */
   readonly view: DataView;
+  /** Offset of each frame's first byte, that of its slot. */
   readonly starts: Int32Array;
+  /** Bytes of each frame. */
   readonly lengths: Int32Array;
+  /** Frames finished since `reset`. */
   count = 0;
   /** IPv4 identification of the next frame, 1..65535; set it for a reproducible trace. */
   nextIpId = 1;
@@ -61,6 +74,7 @@ export class FrameWriter implements FrameBatch {
     this.count = 0;
   }
 
+  /** No slot is left. */
   get full(): boolean {
     return this.count >= this.#capacity;
   }

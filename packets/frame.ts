@@ -60,10 +60,18 @@ import { OPCODE_FLAGS, OPCODE_HEADER_BYTES } from './opcode.ts';
 import { ROCE_UDP_PORT, UDP_BYTES, UDP_DEST_PORT_AT, UDP_LENGTH_AT, UDP_SOURCE_PORT_AT } from './udp.ts';
 
 /** What a frame starts with: an Ethernet header, or an IP header. */
-export const Medium = { Ethernet: 0, Ip: 1 } as const;
+export const Medium = {
+  /** An Ethernet header. */
+  Ethernet: 0,
+  /** An IP header, of either version. */
+  Ip: 1,
+} as const;
+/** One of the media. */
 export type Medium = (typeof Medium)[keyof typeof Medium];
 
+/** What `parseFrame` found: `Ok`, or the first thing that is wrong. */
 export const FrameStatus = {
+  /** A RoCEv2 packet whose headers, payload, pad and ICRC all lie inside the frame. */
   Ok: 0,
   /** Neither IPv4 nor IPv6 (ARP, RoCE version 1, a third VLAN tag...). */
   NotIp: 1,
@@ -75,18 +83,22 @@ export const FrameStatus = {
   Truncated: 4,
   /** IP version, IPv4 header length or IPv4 total length impossible or not supported (options). */
   BadIpHeader: 5,
+  /** IPv4 header checksum wrong. */
   BadIpChecksum: 6,
   /** An IPv4 fragment: RoCE packets are never fragmented. */
   Fragment: 7,
   /** UDP length beyond what IP carries, or too short for UDP header, BTH and ICRC. */
   BadUdpLength: 8,
+  /** No row of the opcode table. */
   UnknownOpcode: 9,
+  /** Transport header version other than 0. */
   BadTransportVersion: 10,
   /** Pad count larger than what follows the headers. */
   BadPad: 11,
   /** Shorter than the headers of its opcode and the ICRC. */
   BadHeaderLength: 12,
 } as const;
+/** One of the statuses. */
 export type FrameStatus = (typeof FrameStatus)[keyof typeof FrameStatus];
 
 /** "Ok", "BadUdpLength"... for printers and counters. */
@@ -103,10 +115,15 @@ const NO_VIEW = new DataView(NO_BYTES.buffer);
  * Made once and filled again by each `parseFrame`. What the parser did not reach is -1 for offsets and `vlanTci`, 0 for everything else.
  */
 export class Frame {
+  /** Memory that the frame lies in, with whatever else. */
   bytes: Uint8Array = NO_BYTES;
+  /** The same memory. */
   view: DataView = NO_VIEW;
+  /** First byte of the frame. */
   start = 0;
+  /** First byte after the frame. */
   end = 0;
+  /** What the frame starts with. */
   medium: Medium = Medium.Ethernet;
   /** EtherType after any VLAN tags; 0 on the IP medium. */
   etherType = 0;
@@ -114,6 +131,7 @@ export class Frame {
   vlanTci = -1;
   /** 4, 6, or 0 when there is no IP header. */
   ipVersion: 0 | 4 | 6 = 0;
+  /** Where the IP header begins. */
   ipOffset = -1;
   /** End of the IP packet by its own length; Ethernet trailer bytes beyond it are not part of it. */
   ipEnd = -1;
@@ -125,25 +143,41 @@ export class Frame {
   trafficClass = 0;
   /** IPv4 TTL or IPv6 hop limit. */
   hopLimit = 0;
+  /** UDP source port. */
   sourcePort = 0;
+  /** UDP destination port. */
   destPort = 0;
+  /** Where the BTH begins. */
   bthOffset = -1;
+  /** Opcode of the BTH, 0..255. */
   opcode = 0;
+  /** Solicited event bit. */
   solicited: Bit = 0;
+  /** MigReq bit. */
   migReq: Bit = 0;
+  /** Bytes of pad after the payload, 0..3. */
   padCount = 0;
+  /** Transport header version; 0 in every Ok frame. */
   transportVersion = 0;
+  /** P_Key, 16 bits. */
   pkey = 0;
+  /** FECN bit. */
   fecn: Bit = 0;
+  /** BECN bit. */
   becn: Bit = 0;
+  /** Destination QPN, 24 bits. */
   destQpn = 0;
+  /** AckReq bit. */
   ackReq: Bit = 0;
+  /** PSN, 24 bits. */
   psn = 0;
   /** `OPCODE_FLAGS` of the opcode. */
   flags = 0;
+  /** Where the payload begins. */
   payloadOffset = -1;
   /** Bytes, pad excluded. */
   payloadLength = 0;
+  /** Where the ICRC begins. */
   icrcOffset = -1;
 }
 

@@ -19,6 +19,7 @@
 
 import { IpAddress } from './address.ts';
 
+/** Length of the header, in bytes, and of what a UD receive begins with. */
 export const GRH_BYTES = 40;
 
 /** Offset of the IPv4 header in the GRH area of a datagram that came over IPv4. */
@@ -31,6 +32,7 @@ const HOP_LIMIT = 7;
 const SOURCE_GID = 8;
 const DESTINATION_GID = 24;
 
+/** The header, field by field (ref:wire#6). */
 export interface Grh {
   /** 4 bits */
   readonly version: number;
@@ -38,13 +40,19 @@ export interface Grh {
   readonly trafficClass: number;
   /** 20 bits */
   readonly flowLabel: number;
+  /** Bytes after this header, 16 bits. */
   readonly payloadLength: number;
+  /** 8 bits: 0x1b behind a real GRH, 17 (UDP) where it is the IPv6 header of RoCEv2. */
   readonly nextHeader: number;
+  /** 8 bits. */
   readonly hopLimit: number;
+  /** Who sent it. */
   readonly sourceGid: IpAddress;
+  /** Whom it was sent to, a group for multicast. */
   readonly destinationGid: IpAddress;
 }
 
+/** Reads the header at `offset`, where `GRH_BYTES` must be. @throws RangeError otherwise */
 export function readGrh(view: DataView, offset: number): Grh {
   const first = view.getUint32(offset + FIRST_WORD);
   return {
@@ -59,6 +67,7 @@ export function readGrh(view: DataView, offset: number): Grh {
   };
 }
 
+/** Writes all 40 bytes; numbers are cut to their width. */
 export function writeGrh(view: DataView, at: number, grh: Grh): void {
   const flow = ((grh.trafficClass & 0xff) << 20) | (grh.flowLabel & 0x0f_ff_ff);
   view.setUint32(at + FIRST_WORD, (grh.version << 28) | flow);

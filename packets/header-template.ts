@@ -33,13 +33,17 @@ import {
 import { IPV6_BYTES, ipv6FirstWord, writeIpv6 } from './ipv6.ts';
 import { ROCE_UDP_PORT, UDP_BYTES, writeUdp } from './udp.ts';
 
+/** What the headers of a path are made from. */
 export interface PathSpec {
+  /** Whether frames begin with an Ethernet header. */
   readonly medium: Medium;
   /** Ignored on the IP medium, as is `destMac`. */
   readonly sourceMac: MacAddress;
+  /** The next hop's. */
   readonly destMac: MacAddress;
   /** PCP, DEI and VID; absent = untagged. */
   readonly vlanTci?: number;
+  /** Our address. */
   readonly source: IpAddress;
   /** Same version as `source`. */
   readonly destination: IpAddress;
@@ -49,15 +53,19 @@ export interface PathSpec {
   readonly hopLimit: number;
   /** 20 bits; IPv6 only. */
   readonly flowLabel: number;
+  /** UDP source port, 0..65535. */
   readonly sourcePort: number;
 }
 
+/** The image of a path's headers, copied in front of each of its packets. */
 export class HeaderTemplate {
   /** Bytes of the image, which ends where the BTH begins. */
   readonly length: number;
   /** Offsets from the start of the image. */
   readonly ipOffset: number;
+  /** Offset of the UDP header from the start of the image. */
   readonly udpOffset: number;
+  /** Version of both addresses. */
   readonly ipVersion: 4 | 6;
   /** IPv4 TOS or IPv6 traffic class. */
   readonly trafficClass: number;

@@ -13,20 +13,35 @@
 import { finishChecksum, onesComplementSum, pseudoHeaderSum } from './checksum.ts';
 import { IP_PROTOCOL_ICMPV6 } from './ipv4.ts';
 
+/** Length of an echo without data, in bytes. */
 export const ICMP_ECHO_BYTES = 8;
 
-export const IcmpType = { EchoReply: 0, EchoRequest: 8 } as const;
+/** Types of ICMP that a host answers or sends here. */
+export const IcmpType = {
+  /** The answer to a ping. */
+  EchoReply: 0,
+  /** A ping. */
+  EchoRequest: 8,
+} as const;
+/** Types of ICMPv6 that a host answers or sends here. */
 export const Icmpv6Type = {
+  /** A ping. */
   EchoRequest: 128,
+  /** The answer to a ping. */
   EchoReply: 129,
+  /** Who has this address? (ARP's request) */
   NeighborSolicitation: 135,
+  /** I have it. (ARP's reply) */
   NeighborAdvertisement: 136,
 } as const;
 
+/** A ping or its answer, of either IP version. */
 export interface IcmpEcho {
+  /** The answer, not the ping. */
   readonly reply: boolean;
   /** 16 bits, chosen by the sender of the request and returned in the reply, as are sequence and data. */
   readonly identifier: number;
+  /** 16 bits. */
   readonly sequence: number;
   /** Shares memory with the frame when read. */
   readonly data: Uint8Array;

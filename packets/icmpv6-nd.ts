@@ -21,11 +21,13 @@ import { IPV6_DESTINATION_AT, IPV6_HOP_LIMIT_AT, IPV6_SOURCE_AT } from './ipv6.t
 
 /** Bytes without options; the link-layer address option adds `LINK_ADDRESS_OPTION_BYTES`. */
 export const NEIGHBOR_MESSAGE_BYTES = 24;
+/** Length of the option that carries a MAC address, in bytes. */
 export const LINK_ADDRESS_OPTION_BYTES = 8;
 
 /** Every neighbour message carries it and is dropped with any other: proof that no router forwarded it. */
 export const NEIGHBOR_HOP_LIMIT = 255;
 
+/** "Who has this address?" (RFC 4861, 4.3). */
 export interface NeighborSolicitation {
   /** The address asked for. */
   readonly target: IpAddress;
@@ -33,6 +35,7 @@ export interface NeighborSolicitation {
   readonly sourceMac: MacAddress | undefined;
 }
 
+/** "I have this address" (RFC 4861, 4.4). */
 export interface NeighborAdvertisement {
   /** The address answered for. */
   readonly target: IpAddress;

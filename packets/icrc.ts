@@ -14,6 +14,7 @@ import { IPV4_BYTES, IPV4_CHECKSUM_AT, IPV4_TOS_AT, IPV4_TTL_AT } from './ipv4.t
 import { IPV6_BYTES, IPV6_HOP_LIMIT_AT } from './ipv6.ts';
 import { UDP_BYTES, UDP_CHECKSUM_AT } from './udp.ts';
 
+/** Length of the ICRC at the end of every RoCE packet, in bytes. */
 export const ICRC_BYTES = 4;
 
 /** CRC register after the eight bytes of ones. */
@@ -50,11 +51,17 @@ export function computeIcrc(
 
 /** What is needed to know of a packet to check its ICRC; a `Frame` is one. Spelled out here because `frame.ts` imports this file. */
 export interface IcrcSpan {
+  /** Memory that the frame lies in. */
   readonly bytes: Uint8Array;
+  /** The same memory. */
   readonly view: DataView;
+  /** Where the IP header begins. */
   readonly ipOffset: number;
+  /** 4 or 6. */
   readonly ipVersion: number;
+  /** Where the BTH begins. */
   readonly bthOffset: number;
+  /** Where the four bytes of the ICRC begin. */
   readonly icrcOffset: number;
 }
 

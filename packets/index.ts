@@ -1,4 +1,8 @@
-/** Bytes to values and back: every header of RoCEv2 and what surrounds it. Pure; runs in a browser. */
+/**
+ * Bytes to values and back: every header of RoCEv2 and what surrounds it. Pure; runs in a browser.
+ *
+ * @module rocev2/packets
+ */
 
 export * from './address.ts';
 export * from './aeth.ts';

@@ -20,32 +20,47 @@
 
 import { IpAddress } from './address.ts';
 
+/** Length of the header without options, in bytes. */
 export const IPV4_BYTES = 20;
 
 /** Protocol numbers, shared with IPv6's next header. */
 export const IP_PROTOCOL_ICMP = 1;
+/** TCP. */
 export const IP_PROTOCOL_TCP = 6;
+/** UDP. */
 export const IP_PROTOCOL_UDP = 17;
+/** ICMP over IPv6. */
 export const IP_PROTOCOL_ICMPV6 = 58;
 
 /** Version 4, IHL 5: the only first byte this project accepts. */
 export const IPV4_VERSION_IHL = 0x45;
 
 // Field offsets, exported for the frame parser and writer and for the ICRC mask.
+/** Offset of the TOS byte: DSCP and ECN. */
 export const IPV4_TOS_AT = 1;
+/** Offset of the total length, 16 bits. */
 export const IPV4_TOTAL_LENGTH_AT = 2;
+/** Offset of the identification, 16 bits. */
 export const IPV4_ID_AT = 4;
+/** Offset of flags and fragment offset, 16 bits. */
 export const IPV4_FRAGMENT_AT = 6;
+/** Offset of the TTL, 8 bits. */
 export const IPV4_TTL_AT = 8;
+/** Offset of the protocol, 8 bits. */
 export const IPV4_PROTOCOL_AT = 9;
+/** Offset of the header checksum, 16 bits. */
 export const IPV4_CHECKSUM_AT = 10;
+/** Offset of the source address, 32 bits. */
 export const IPV4_SOURCE_AT = 12;
+/** Offset of the destination address, 32 bits. */
 export const IPV4_DESTINATION_AT = 16;
 
+/** The don't-fragment bit in the 16 bits at `IPV4_FRAGMENT_AT`. */
 export const IPV4_DONT_FRAGMENT = 0x40_00;
 /** More-fragments bit and fragment offset: any of them set makes a fragment. */
 export const IPV4_FRAGMENT_MASK = 0x3f_ff;
 
+/** The header, field by field (RFC 791). */
 export interface Ipv4 {
   /** 4 bits */
   readonly version: number;
@@ -55,18 +70,25 @@ export interface Ipv4 {
   readonly trafficClass: number;
   /** Bytes, header included. */
   readonly totalLength: number;
+  /** 16 bits. */
   readonly identification: number;
   /** Three bits: reserved, don't fragment, more fragments. */
   readonly flags: number;
   /** In units of 8 bytes, 13 bits. */
   readonly fragmentOffset: number;
+  /** 8 bits. */
   readonly ttl: number;
+  /** 8 bits, such as `IP_PROTOCOL_UDP`. */
   readonly protocol: number;
+  /** 16 bits: over the header, as written or to be written. */
   readonly checksum: number;
+  /** Sender, of version 4. */
   readonly source: IpAddress;
+  /** Receiver, of version 4. */
   readonly destination: IpAddress;
 }
 
+/** Reads the 20 bytes at `offset` as they are, right or wrong. @throws RangeError when they are not there */
 export function readIpv4(view: DataView, offset: number): Ipv4 {
   const versionIhl = view.getUint8(offset);
   const fragment = view.getUint16(offset + IPV4_FRAGMENT_AT);

@@ -18,15 +18,22 @@
 
 import { IpAddress } from './address.ts';
 
+/** Length of the header, in bytes. */
 export const IPV6_BYTES = 40;
 
 // Field offsets, exported for the frame parser and writer and for the ICRC mask.
+/** Offset of the payload length, 16 bits. */
 export const IPV6_PAYLOAD_LENGTH_AT = 4;
+/** Offset of the next header, 8 bits. */
 export const IPV6_NEXT_HEADER_AT = 6;
+/** Offset of the hop limit, 8 bits. */
 export const IPV6_HOP_LIMIT_AT = 7;
+/** Offset of the source address, 128 bits. */
 export const IPV6_SOURCE_AT = 8;
+/** Offset of the destination address, 128 bits. */
 export const IPV6_DESTINATION_AT = 24;
 
+/** The header, field by field (RFC 8200). */
 export interface Ipv6 {
   /** 4 bits */
   readonly version: number;
@@ -36,12 +43,17 @@ export interface Ipv6 {
   readonly flowLabel: number;
   /** Bytes after this header. */
   readonly payloadLength: number;
+  /** 8 bits: the protocol that follows, such as `IP_PROTOCOL_UDP`. */
   readonly nextHeader: number;
+  /** 8 bits. */
   readonly hopLimit: number;
+  /** Sender, of version 6. */
   readonly source: IpAddress;
+  /** Receiver, of version 6. */
   readonly destination: IpAddress;
 }
 
+/** Reads the 40 bytes at `offset` as they are, right or wrong. @throws RangeError when they are not there */
 export function readIpv6(view: DataView, offset: number): Ipv6 {
   const first = view.getUint32(offset);
   return {
@@ -66,6 +78,9 @@ export function writeIpv6(view: DataView, at: number, header: Ipv6): void {
   header.destination.writeGid(view, at + IPV6_DESTINATION_AT);
 }
 
+/**
+ * Version, traffic class and flow label as the unsigned 32 bits that a header begins with; each is cut to its width.
+ */
 export function ipv6FirstWord(version: number, trafficClass: number, flowLabel: number): number {
   return ((version << 28) | ((trafficClass & 0xff) << 20) | (flowLabel & 0x0f_ff_ff)) >>> 0;
 }

@@ -7,6 +7,8 @@
  *
  * `buffer-layout` says it needs a Buffer, and a plain Uint8Array does not do: it calls readUIntBE and writeUIntBE. These two are all that
  * the parts used here call, and loading the package touches no global, so `ByteWindow` stands in and a browser bundle needs no polyfill.
+ *
+ * @module rocev2/packets/layouts
  */
 
 import { BitStructure, type ByteAccess, Layout, Structure, UIntBE } from 'buffer-layout';
@@ -14,20 +16,26 @@ import { invariant, RoceError } from './errors.ts';
 
 /** A number up to 32 bits, a bigint for 64, bytes for addresses. */
 export type FieldValue = number | bigint | Uint8Array;
+/** Values of a header's fields by name. */
 export type FieldValues = Record<string, FieldValue>;
 
 /** Where a field is and what it is called. */
 export interface LayoutField {
+  /** Name of the field, that of the codec's record. */
   readonly name: string;
   /** From the most significant bit of the header's first byte. */
   readonly bitOffset: number;
+  /** Width. */
   readonly bits: number;
+  /** Written as 0 and ignored: its name begins with "reserved". */
   readonly reserved: boolean;
 }
 
 /** One declared header, to be used with `decodeLayout` and `encodeLayout`. */
 export interface HeaderLayout {
+  /** Name of the header in full. */
   readonly title: string;
+  /** Length of the header, in bytes. */
   readonly byteLength: number;
   /** In wire order, without gaps. */
   readonly fields: readonly LayoutField[];
@@ -122,8 +130,11 @@ class BytesLayout extends Layout<Uint8Array> {
 
 /** The headers by name; extended headers have their `HeaderName`. VLAN begins after the 0x8100, CNP after the BTH. */
 export const LAYOUTS = {
+  /** Untagged Ethernet header, 14 bytes. */
   Ethernet: header('Ethernet II', [mac('destMac'), mac('sourceMac'), uint(16, 'etherType')]),
+  /** VLAN tag after its 0x8100, 4 bytes. */
   VLAN: header('802.1Q Virtual LAN', [bitFields({ pcp: 3, dei: 1, vid: 12 }), uint(16, 'etherType')]),
+  /** ARP message, 28 bytes. */
   ARP: header('Address Resolution Protocol', [
     uint(16, 'hardwareType'),
     uint(16, 'protocolType'),
@@ -135,6 +146,7 @@ export const LAYOUTS = {
     mac('targetMac'),
     ipv4Address('targetIp'),
   ]),
+  /** IPv4 header without options, 20 bytes. */
   IPv4: header('Internet Protocol Version 4', [
     bitFields({ version: 4, ihl: 4, trafficClass: 8, totalLength: 16 }),
     bitFields({ identification: 16, flags: 3, fragmentOffset: 13 }),
@@ -142,39 +154,54 @@ export const LAYOUTS = {
     ipv4Address('source'),
     ipv4Address('destination'),
   ]),
+  /** IPv6 header, 40 bytes. */
   IPv6: header('Internet Protocol Version 6', [
     bitFields({ version: 4, trafficClass: 8, flowLabel: 20 }),
     bitFields({ payloadLength: 16, nextHeader: 8, hopLimit: 8 }),
     gid('source'),
     gid('destination'),
   ]),
+  /** UDP header, 8 bytes. */
   UDP: header('User Datagram Protocol', [
     uint(16, 'sourcePort'),
     uint(16, 'destPort'),
     uint(16, 'length'),
     uint(16, 'checksum'),
   ]),
+  /** Base transport header, 12 bytes. */
   BTH: header('Base Transport Header', [
     bitFields({ opcode: 8, solicited: 1, migReq: 1, padCount: 2, transportVersion: 4, pkey: 16 }),
     bitFields({ fecn: 1, becn: 1, reserved6: 6, destQpn: 24 }),
     bitFields({ ackReq: 1, reserved7: 7, psn: 24 }),
   ]),
+  /** Reliable datagram extended header, 4 bytes. */
   RDETH: header('Reliable Datagram Extended Transport Header', [bitFields({ reserved: 8, eeContext: 24 })]),
+  /** Datagram extended header, 8 bytes. */
   DETH: header('Datagram Extended Transport Header', [uint(32, 'qkey'), bitFields({ reserved: 8, sourceQpn: 24 })]),
+  /** XRC extended header, 4 bytes. */
   XRCETH: header('XRC Extended Transport Header', [bitFields({ reserved: 8, xrcSrq: 24 })]),
+  /** Flush extended header, 4 bytes. */
   FETH: header('Flush Extended Transport Header', [bitFields({ reserved: 26, selectivity: 2, placement: 4 })]),
+  /** RDMA extended header, 16 bytes. */
   RETH: header('RDMA Extended Transport Header', [uint64('va'), uint(32, 'rkey'), uint(32, 'dmaLength')]),
+  /** Acknowledge extended header, 4 bytes. */
   AETH: header('ACK Extended Transport Header', [bitFields({ syndrome: 8, msn: 24 })]),
+  /** Atomic extended header, 28 bytes. */
   AtomicETH: header('Atomic Extended Transport Header', [
     uint64('va'),
     uint(32, 'rkey'),
     uint64('swapAdd'),
     uint64('compare'),
   ]),
+  /** Atomic acknowledge extended header, 8 bytes. */
   AtomicAckETH: header('Atomic Acknowledge Extended Transport Header', [uint64('original')]),
+  /** Immediate data, 4 bytes. */
   ImmDt: header('Immediate Data', [uint(32, 'immDt')]),
+  /** Invalidate extended header, 4 bytes. */
   IETH: header('Invalidate Extended Transport Header', [uint(32, 'rkey')]),
+  /** The reserved part of a congestion notification, 16 bytes after its BTH. */
   CNP: header('Congestion Notification, reserved part', [uint64('reservedHigh'), uint64('reservedLow')]),
+  /** Global route header, 40 bytes. */
   GRH: header('Global Route Header', [
     bitFields({ version: 4, trafficClass: 8, flowLabel: 20 }),
     bitFields({ payloadLength: 16, nextHeader: 8, hopLimit: 8 }),
@@ -183,6 +210,7 @@ export const LAYOUTS = {
   ]),
 } as const;
 
+/** Name of a declared header. */
 export type LayoutName = keyof typeof LAYOUTS;
 
 function header(title: string, parts: readonly Layout<unknown>[]): HeaderLayout {

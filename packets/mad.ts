@@ -29,29 +29,57 @@ export const GSI_PKEY = 0xff_ff;
 
 /** Management classes. Only `Cm` is spoken by this project. */
 export const ManagementClass = {
+  /** Subnet management, routed by LID. */
   SubnLidRouted: 0x01,
+  /** Subnet management, directed route. */
   SubnDirected: 0x81,
+  /** Subnet administration. */
   SubnAdm: 0x03,
+  /** Performance management. */
   Perf: 0x04,
+  /** Baseboard management. */
   Bm: 0x05,
+  /** Device management. */
   DeviceMgmt: 0x06,
+  /** Connection management. */
   Cm: 0x07,
 } as const;
 
 /** MAD methods. Connection management uses `Send` for everything. */
-export const MadMethod = { Get: 0x01, Set: 0x02, Send: 0x03, Trap: 0x05, Report: 0x06, GetResp: 0x81 } as const;
+export const MadMethod = {
+  /** Asks for an attribute. */
+  Get: 0x01,
+  /** Changes an attribute. */
+  Set: 0x02,
+  /** A datagram that is neither question nor answer. */
+  Send: 0x03,
+  /** Tells of an event. */
+  Trap: 0x05,
+  /** Passes on a trap. */
+  Report: 0x06,
+  /** The answer to Get and Set. */
+  GetResp: 0x81,
+} as const;
 
 /** The common header, field by field. */
 export interface MadHeader {
+  /** 8 bits; `MAD_BASE_VERSION`. */
   readonly baseVersion: number;
+  /** 8 bits, a `ManagementClass`. */
   readonly mgmtClass: number;
+  /** 8 bits; 2 for connection management. */
   readonly classVersion: number;
+  /** 8 bits, a `MadMethod`; the top bit marks a response. */
   readonly method: number;
+  /** 16 bits; 0 unless a response tells of an error. */
   readonly status: number;
+  /** 16 bits, for the class to use; 0 in connection management. */
   readonly classSpecific: number;
   /** 64 bits; a reply echoes the value of the message it answers. */
   readonly transactionId: bigint;
+  /** 16 bits: which attribute of the class follows. */
   readonly attributeId: number;
+  /** 32 bits, further scope of the attribute. */
   readonly attributeModifier: number;
 }
 

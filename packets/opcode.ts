@@ -20,40 +20,84 @@ import { RETH_BYTES } from './reth.ts';
 import { XRCETH_BYTES } from './xrceth.ts';
 
 /** Top three bits of an opcode: the transport service. `opcode & SERVICE_MASK`. */
-export const Service = { Rc: 0x00, Uc: 0x20, Rd: 0x40, Ud: 0x60, Cnp: 0x80, Xrc: 0xa0 } as const;
+export const Service = {
+  /** Reliable connection. */
+  Rc: 0x00,
+  /** Unreliable connection. */
+  Uc: 0x20,
+  /** Reliable datagram: decoded, never spoken. */
+  Rd: 0x40,
+  /** Unreliable datagram. */
+  Ud: 0x60,
+  /** Congestion notification, which has one opcode. */
+  Cnp: 0x80,
+  /** Extended reliable connection. */
+  Xrc: 0xa0,
+} as const;
+/** One of the services. */
 export type Service = (typeof Service)[keyof typeof Service];
+/** The bits of an opcode that hold its service; the other five are the operation. */
 export const SERVICE_MASK = 0xe0;
 
 /** Opcodes: the RC values, which are also the low five bits in other services; `Ud*` and `Cnp` are complete opcodes. */
 export const Op = {
+  /** SEND, first packet of several. */
   SendFirst: 0x00,
+  /** SEND, neither first nor last. */
   SendMiddle: 0x01,
+  /** SEND, last packet. */
   SendLast: 0x02,
+  /** SEND, last packet, with immediate data. */
   SendLastImm: 0x03,
+  /** SEND of one packet. */
   SendOnly: 0x04,
+  /** SEND of one packet, with immediate data. */
   SendOnlyImm: 0x05,
+  /** RDMA WRITE, first packet of several. */
   WriteFirst: 0x06,
+  /** RDMA WRITE, neither first nor last. */
   WriteMiddle: 0x07,
+  /** RDMA WRITE, last packet. */
   WriteLast: 0x08,
+  /** RDMA WRITE, last packet, with immediate data. */
   WriteLastImm: 0x09,
+  /** RDMA WRITE of one packet. */
   WriteOnly: 0x0a,
+  /** RDMA WRITE of one packet, with immediate data. */
   WriteOnlyImm: 0x0b,
+  /** RDMA READ request. */
   ReadRequest: 0x0c,
+  /** RDMA READ response, first packet of several. */
   ReadResponseFirst: 0x0d,
+  /** RDMA READ response, neither first nor last: the one response without AETH. */
   ReadResponseMiddle: 0x0e,
+  /** RDMA READ response, last packet. */
   ReadResponseLast: 0x0f,
+  /** RDMA READ response of one packet. */
   ReadResponseOnly: 0x10,
+  /** ACKNOWLEDGE, positive or negative: the AETH tells. */
   Acknowledge: 0x11,
+  /** Response to COMPARE SWAP and FETCH ADD. */
   AtomicAcknowledge: 0x12,
+  /** COMPARE SWAP request. */
   CompareSwap: 0x13,
+  /** FETCH ADD request. */
   FetchAdd: 0x14,
+  /** RESYNC of reliable datagrams. */
   Resync: 0x15,
+  /** SEND, last packet, that invalidates a key of the receiver. */
   SendLastInvalidate: 0x16,
+  /** SEND of one packet that invalidates a key of the receiver. */
   SendOnlyInvalidate: 0x17,
+  /** FLUSH request (memory placement extensions). */
   Flush: 0x1c,
+  /** ATOMIC WRITE request (memory placement extensions). */
   AtomicWrite: 0x1d,
+  /** SEND of an unreliable datagram. */
   UdSendOnly: 0x64,
+  /** SEND of an unreliable datagram, with immediate data. */
   UdSendOnlyImm: 0x65,
+  /** Congestion notification packet. */
   Cnp: 0x81,
 } as const;
 
@@ -63,9 +107,13 @@ export const Op = {
  * Known opcodes that are neither request nor response: the CNP.
  */
 export const OpFlag = {
+  /** From requester to responder. */
   Request: 1 << 0,
+  /** From responder to requester. */
   Response: 1 << 1,
+  /** SEND of any kind. */
   Send: 1 << 2,
+  /** RDMA WRITE of any kind. */
   Write: 1 << 3,
   /** READ request. */
   Read: 1 << 4,
@@ -73,8 +121,11 @@ export const OpFlag = {
   Atomic: 1 << 5,
   /** Starts a message of several packets. */
   First: 1 << 6,
+  /** Neither begins nor ends its message. */
   Middle: 1 << 7,
+  /** Ends a message of several packets. */
   Last: 1 << 8,
+  /** Is a whole message. */
   Only: 1 << 9,
   /** Carries ImmDt. */
   Imm: 1 << 10,
@@ -82,13 +133,19 @@ export const OpFlag = {
   Invalidate: 1 << 11,
   /** ACKNOWLEDGE, positive or not. */
   Ack: 1 << 12,
+  /** RDMA READ response. */
   ReadResponse: 1 << 13,
+  /** Response to an atomic. */
   AtomicAck: 1 << 14,
+  /** FLUSH request. */
   Flush: 1 << 15,
+  /** ATOMIC WRITE request. */
   AtomicWrite: 1 << 16,
   /** May carry payload. */
   Payload: 1 << 17,
+  /** Congestion notification. */
   Cnp: 1 << 18,
+  /** RESYNC of reliable datagrams. */
   Resync: 1 << 19,
 } as const;
 
@@ -106,8 +163,11 @@ export type HeaderName =
   | 'IETH'
   | 'CNP';
 
+/** What is known of one opcode. */
 export interface OpcodeInfo {
+  /** The opcode, 0..255. */
   readonly code: number;
+  /** Whether the table has a row for it. */
   readonly known: boolean;
   /** "RC SEND First"; "Unknown (0x..)" when not known. */
   readonly name: string;
@@ -115,6 +175,7 @@ export interface OpcodeInfo {
   readonly service: number;
   /** `OpFlag` bits, 0 when not known. */
   readonly flags: number;
+  /** Extended headers in the order in which they follow the BTH. */
   readonly headers: readonly HeaderName[];
   /** Bytes of extended headers after the BTH. */
   readonly headerBytes: number;
@@ -192,15 +253,25 @@ export const OPCODE_FLAGS = Uint32Array.from(OPCODES, (info) => info.flags);
 export const OPCODE_HEADER_BYTES = Uint8Array.from(OPCODES, (info) => info.headerBytes);
 
 // Offset of a header from the start of the BTH, by opcode; -1 when the opcode does not have it.
+/** Offset of the RETH from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const RETH_AT = headerOffsets('RETH');
+/** Offset of the AETH from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const AETH_AT = headerOffsets('AETH');
+/** Offset of the AtomicETH from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const ATOMIC_ETH_AT = headerOffsets('AtomicETH');
+/** Offset of the AtomicAckETH from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const ATOMIC_ACK_ETH_AT = headerOffsets('AtomicAckETH');
+/** Offset of the immediate data from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const IMM_AT = headerOffsets('ImmDt');
+/** Offset of the IETH from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const IETH_AT = headerOffsets('IETH');
+/** Offset of the DETH from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const DETH_AT = headerOffsets('DETH');
+/** Offset of the RDETH from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const RDETH_AT = headerOffsets('RDETH');
+/** Offset of the XRCETH from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const XRCETH_AT = headerOffsets('XRCETH');
+/** Offset of the FETH from the start of the BTH, by opcode; -1 where the opcode has none. */
 export const FETH_AT = headerOffsets('FETH');
 
 /** The table entry of an opcode; `code` is taken modulo 256. */

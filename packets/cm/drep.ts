@@ -14,8 +14,11 @@ import { readArea, writeArea } from './fields.ts';
 /** Room for private data in DREP, in bytes. */
 export const CM_DREP_PRIVATE_DATA_BYTES = 224;
 
+/** DREP, field by field. */
 export interface CmDrep {
+  /** The sender's id of the connection, 32 bits. */
   readonly localCommId: number;
+  /** The receiver's id, 32 bits. */
   readonly remoteCommId: number;
   /** All 224 bytes when read; up to 224 when written. */
   readonly privateData: Uint8Array;

@@ -15,8 +15,11 @@ import { readArea, readU24, writeArea, writeU24 } from './fields.ts';
 /** Room for private data in DREQ, in bytes. */
 export const CM_DREQ_PRIVATE_DATA_BYTES = 220;
 
+/** DREQ, field by field. */
 export interface CmDreq {
+  /** The sender's id of the connection, 32 bits. */
   readonly localCommId: number;
+  /** The receiver's id, 32 bits. */
   readonly remoteCommId: number;
   /** The receiver's own queue pair: it must match, or the DREQ is not meant for this connection. */
   readonly remoteQpn: number;

@@ -25,7 +25,16 @@ export const IP_CM_SIDR_REQ_PRIVATE_DATA_BYTES = 216 - IP_CM_HEADER_BYTES;
  * RDMA CM port spaces, as service ids for port 0 (rdma:rdma_cma.h). Connections use Tcp (nearly every tool) or Ib
  * (rdma:rdma_xserver.c with XRC); datagram services Udp (udaddy, mckey, perftest over UD), IpoIb (udaddy -P ipoib) or Ib.
  */
-export const RdmaPortSpace = { IpoIb: 0x0002_0000n, Tcp: 0x0106_0000n, Udp: 0x0111_0000n, Ib: 0x013f_0000n } as const;
+export const RdmaPortSpace = {
+  /** RDMA_PS_IPOIB: datagrams, multicast with IPoIB's Q_Key. */
+  IpoIb: 0x0002_0000n,
+  /** RDMA_PS_TCP: connections; what nearly every tool uses. */
+  Tcp: 0x0106_0000n,
+  /** RDMA_PS_UDP: datagrams. */
+  Udp: 0x0111_0000n,
+  /** RDMA_PS_IB: any service of InfiniBand. */
+  Ib: 0x013f_0000n,
+} as const;
 
 /** Service id of a port, 0..65535, in one of `RdmaPortSpace`. Throws RoceError ERR_ROCE_ARGUMENT for what is no port. */
 export function rdmaServiceId(portSpace: bigint, port: number): bigint {
@@ -50,9 +59,13 @@ export function ipCmHeaderRule(serviceId: bigint): 'always' | 'if-there' | 'neve
   return isRdmaServiceId(serviceId) || space === RdmaPortSpace.IpoIb ? 'always' : 'never';
 }
 
+/** The addresses that a request is about (ref:wire#10). */
 export interface IpCmHeader {
+  /** The asker's port, 16 bits. */
   readonly sourcePort: number;
+  /** The asker's address. */
   readonly source: IpAddress;
+  /** The address asked, of the same version. */
   readonly destination: IpAddress;
 }
 

@@ -31,19 +31,33 @@ export const CM_APR_INFO_BYTES = 72;
 
 /** Status of APR (rdma:ib_cm.h). */
 export const CmAprStatus = {
+  /** The path is loaded. */
   Success: 0,
+  /** The connection is unknown. */
   InvalidCommId: 1,
+  /** This side has no alternate paths. */
   Unsupported: 2,
+  /** The path is refused. */
   Reject: 3,
+  /** Another place is to be asked; the additional information says which. */
   Redirect: 4,
+  /** The path is the primary one already. */
   IsCurrent: 5,
+  /** The queue pair is not that of the connection. */
   InvalidQpnEecn: 6,
+  /** The LID is not ours. */
   InvalidLid: 7,
+  /** The GID is not ours. */
   InvalidGid: 8,
+  /** The flow label will not do. */
   InvalidFlowLabel: 9,
+  /** The traffic class will not do. */
   InvalidTclass: 10,
+  /** The hop limit will not do. */
   InvalidHopLimit: 11,
+  /** The packet rate will not do. */
   InvalidPacketRate: 12,
+  /** The service level will not do. */
   InvalidSl: 13,
 } as const;
 
@@ -53,18 +67,27 @@ export function cmAprStatusName(status: number): string {
   return `status ${status}`;
 }
 
+/** LAP, field by field. */
 export interface CmLap {
+  /** The sender's id of the connection, 32 bits. */
   readonly localCommId: number;
+  /** The receiver's id, 32 bits. */
   readonly remoteCommId: number;
+  /** The receiver's own queue pair, 24 bits. */
   readonly remoteQpn: number;
+  /** 5-bit code: how long the sender waits for the APR, 4.096 us * 2^code. */
   readonly remoteCmResponseTimeout: number;
+  /** The path to load, as the sender sees it. */
   readonly alternatePath: CmPath;
   /** All 168 bytes when read; up to 168 when written. */
   readonly privateData: Uint8Array;
 }
 
+/** APR, field by field. */
 export interface CmApr {
+  /** The sender's id of the connection, 32 bits. */
   readonly localCommId: number;
+  /** The receiver's id, 32 bits. */
   readonly remoteCommId: number;
   /** As sent; not to be trusted as a length. */
   readonly infoLength: number;

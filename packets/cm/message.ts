@@ -51,6 +51,7 @@ export type CmMessage =
   | { readonly kind: 'LAP'; readonly body: CmLap }
   | { readonly kind: 'APR'; readonly body: CmApr };
 
+/** Name of a message, as `CmMessage.kind` has it. */
 export type CmKind = CmMessage['kind'];
 
 /** Attribute id of every message. */
@@ -75,19 +76,29 @@ export function cmKind(attributeId: number): CmKind | undefined {
 
 /** Why a MAD is not a message of connection management. */
 export const CmParseStatus = {
+  /** It is one. */
   Ok: 0,
+  /** Not 256 bytes. */
   BadLength: 1,
+  /** Base version other than 1. */
   BadBaseVersion: 2,
+  /** Another management class. */
   NotCm: 3,
+  /** Class version other than 2. */
   BadClassVersion: 4,
+  /** A method other than Send. */
   BadMethod: 5,
+  /** No message has this attribute id. */
   UnknownAttribute: 6,
 } as const;
+/** One of the reasons. */
 export type CmParseStatus = (typeof CmParseStatus)[keyof typeof CmParseStatus];
 
 /** A parsed MAD. */
 export interface CmMad {
+  /** The common header, of which the transaction id matters. */
   readonly header: MadHeader;
+  /** What follows it. */
   readonly message: CmMessage;
 }
 

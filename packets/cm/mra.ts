@@ -14,8 +14,11 @@ import { readArea, writeArea } from './fields.ts';
 /** Room for private data in MRA, in bytes. */
 export const CM_MRA_PRIVATE_DATA_BYTES = 222;
 
+/** MRA, field by field. */
 export interface CmMra {
+  /** The sender's id of the connection, 32 bits. */
   readonly localCommId: number;
+  /** The receiver's id, 32 bits. */
   readonly remoteCommId: number;
   /** A `CmMessageRef` (rej.ts). */
   readonly messageMraed: number;

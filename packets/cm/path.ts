@@ -22,15 +22,21 @@ export const LID_PERMISSIVE = 0xff_ff;
 
 /** One path of a connection, as its sender sees it. */
 export interface CmPath {
+  /** The sender's LID, 16 bits; `LID_PERMISSIVE` on RoCEv2. */
   readonly localLid: number;
+  /** The receiver's LID, 16 bits; `LID_PERMISSIVE` on RoCEv2. */
   readonly remoteLid: number;
+  /** The sender's address. */
   readonly localGid: IpAddress;
+  /** The receiver's address. */
   readonly remoteGid: IpAddress;
   /** 20 bits. */
   readonly flowLabel: number;
   /** 6-bit rate code; 0 is "the port's own". */
   readonly packetRate: number;
+  /** 8 bits: DSCP and ECN. */
   readonly trafficClass: number;
+  /** 8 bits. */
   readonly hopLimit: number;
   /** 4 bits. */
   readonly serviceLevel: number;

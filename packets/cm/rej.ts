@@ -20,43 +20,84 @@ export const CM_REJ_PRIVATE_DATA_BYTES = 148;
 export const CM_REJ_INFO_BYTES = 72;
 
 /** Which message a REJ refuses or an MRA confirms. */
-export const CmMessageRef = { Req: 0, Rep: 1, Other: 2 } as const;
+export const CmMessageRef = {
+  /** The REQ. */
+  Req: 0,
+  /** The REP. */
+  Rep: 1,
+  /** For REJ no message, as when a wait has ended; for MRA the LAP. */
+  Other: 2,
+} as const;
 
 /** Reasons of REJ. */
 export const CmRejReason = {
+  /** No queue pair is to be had. */
   NoQp: 1,
+  /** No end-to-end context is to be had. */
   NoEec: 2,
+  /** Resources are lacking. */
   NoResources: 3,
+  /** Nothing came in time. */
   Timeout: 4,
+  /** The request cannot be served. */
   Unsupported: 5,
+  /** The communication id is unknown. */
   InvalidCommId: 6,
+  /** The communication instance is unknown. */
   InvalidCommInstance: 7,
+  /** Nobody listens to the service id. */
   InvalidServiceId: 8,
+  /** Another transport service is wanted. */
   InvalidTransportType: 9,
+  /** The queue pair is that of a connection which this side still has. */
   StaleConnection: 10,
+  /** The reliable datagram channel does not exist. */
   RdcNotExist: 11,
+  /** The primary path's GID is not ours. */
   InvalidGid: 12,
+  /** The primary path's LID is not ours. */
   InvalidLid: 13,
+  /** The primary path's service level will not do. */
   InvalidSl: 14,
+  /** The primary path's traffic class will not do. */
   InvalidTrafficClass: 15,
+  /** The primary path's hop limit will not do. */
   InvalidHopLimit: 16,
+  /** The primary path's packet rate will not do. */
   InvalidPacketRate: 17,
+  /** The alternate path's GID is not ours. */
   InvalidAltGid: 18,
+  /** The alternate path's LID is not ours. */
   InvalidAltLid: 19,
+  /** The alternate path's service level will not do. */
   InvalidAltSl: 20,
+  /** The alternate path's traffic class will not do. */
   InvalidAltTrafficClass: 21,
+  /** The alternate path's hop limit will not do. */
   InvalidAltHopLimit: 22,
+  /** The alternate path's packet rate will not do. */
   InvalidAltPacketRate: 23,
+  /** Another connection manager is to be asked. */
   PortCmRedirect: 24,
+  /** Another port is to be asked. */
   PortRedirect: 25,
+  /** The path MTU will not do. */
   InvalidMtu: 26,
+  /** So many READs and atomics cannot be answered at a time. */
   InsufficientRespResources: 27,
+  /** The application said no; its private data may say why. What rdma_reject sends. */
   ConsumerDefined: 28,
+  /** The RNR retry count will not do. */
   InvalidRnrRetry: 29,
+  /** The communication id is in use. */
   DuplicateLocalCommId: 30,
+  /** The class version is not 2. */
   InvalidClassVersion: 31,
+  /** The primary path's flow label will not do. */
   InvalidFlowLabel: 32,
+  /** The alternate path's flow label will not do. */
   InvalidAltFlowLabel: 33,
+  /** An option of a vendor is not known here. */
   VendorOptionNotSupported: 35,
 } as const;
 
@@ -66,13 +107,17 @@ export function cmRejReasonName(reason: number): string {
   return `reason ${reason}`;
 }
 
+/** REJ, field by field. */
 export interface CmRej {
+  /** The refusing side's id of the connection, 32 bits; 0 when it has none. */
   readonly localCommId: number;
+  /** The refused side's id, 32 bits. */
   readonly remoteCommId: number;
   /** A `CmMessageRef`. */
   readonly messageRejected: number;
   /** 7 bits, as sent; not to be trusted as a length. */
   readonly infoLength: number;
+  /** 16 bits, a `CmRejReason`. */
   readonly reason: number;
   /** All 72 bytes when read; up to 72 when written. */
   readonly info: Uint8Array;

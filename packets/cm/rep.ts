@@ -22,25 +22,37 @@ import type { CmTransportService } from './req.ts';
 /** Room for private data in REP, in bytes. */
 export const CM_REP_PRIVATE_DATA_BYTES = 196;
 
+/** REP, field by field. */
 export interface CmRep {
+  /** The sender's id of the connection, 32 bits: all later messages carry it. */
   readonly localCommId: number;
+  /** The receiver's id, that of the REQ, 32 bits. */
   readonly remoteCommId: number;
+  /** Q_Key of the sender's queue pair, 32 bits; unused by connected services. */
   readonly localQkey: number;
+  /** The sender's queue pair, 24 bits. */
   readonly localQpn: number;
   /** End-to-end context number; an XRC target gives its QPN here. */
   readonly localEecn: number;
+  /** PSN with which the receiver of this REP begins to send, 24 bits. */
   readonly startingPsn: number;
   /** 24 bits, scattered over three spare bytes. */
   readonly vendorId: number;
+  /** READs and atomics that the sender answers at a time, 8 bits. */
   readonly responderResources: number;
+  /** READs and atomics that the sender may have outstanding, 8 bits. */
   readonly initiatorDepth: number;
   /** 5-bit code: the longest time until this side acknowledges. */
   readonly targetAckDelay: number;
   /** 0 accepted, 1 not supported, 2 rejected. */
   readonly failoverAccepted: number;
+  /** Whether the sender counts credits in its acknowledges. */
   readonly endToEndFlowControl: 0 | 1;
+  /** How often the receiver is to retry when the sender of this REP is not ready, 0..7; 7 for ever. */
   readonly rnrRetryCount: number;
+  /** Whether the sender's queue pair takes from a shared receive queue: it gives no credits then. */
   readonly srq: 0 | 1;
+  /** EUI-64 of the sender's adapter. */
   readonly localCaGuid: bigint;
   /** All 196 bytes when read; up to 196 when written. */
   readonly privateData: Uint8Array;

@@ -25,43 +25,78 @@ import { CM_PATH_BYTES, type CmPath, NO_PATH, readCmPath, writeCmPath } from './
 export const CM_REQ_PRIVATE_DATA_BYTES = 92;
 
 /** Values of the transport service type. */
-export const CmTransport = { Rc: 0, Uc: 1, Rd: 2, Extended: 3 } as const;
+export const CmTransport = {
+  /** Reliable connection. */
+  Rc: 0,
+  /** Unreliable connection. */
+  Uc: 1,
+  /** Reliable datagram. */
+  Rd: 2,
+  /** What the extended transport type says. */
+  Extended: 3,
+} as const;
 /** Values of the extended transport type, when the service type is `CmTransport.Extended`. */
-export const CmExtendedTransport = { Xrc: 1 } as const;
+export const CmExtendedTransport = {
+  /** Extended reliable connection. */
+  Xrc: 1,
+} as const;
 
 /** What a connection carries, as REQ can say it. Reliable datagrams (`CmTransport.Rd`) are nobody's any more. */
 export type CmTransportService = 'rc' | 'uc' | 'xrc';
 
+/** REQ, field by field. */
 export interface CmReq {
+  /** The sender's id of the connection, 32 bits: all later messages carry it. */
   readonly localCommId: number;
   /** 24 bits. */
   readonly vendorId: number;
+  /** The service asked for, 64 bits: see `rdmaServiceId`. */
   readonly serviceId: bigint;
+  /** EUI-64 of the sender's adapter. */
   readonly localCaGuid: bigint;
+  /** Q_Key of the sender's queue pair, 32 bits; unused by connected services. */
   readonly localQkey: number;
+  /** The sender's queue pair, 24 bits. */
   readonly localQpn: number;
+  /** READs and atomics that the sender answers at a time, 8 bits. */
   readonly responderResources: number;
+  /** The sender's end-to-end context, 24 bits; 0 but for reliable datagrams. */
   readonly localEecn: number;
+  /** READs and atomics that the sender wants to have outstanding, 8 bits. */
   readonly initiatorDepth: number;
+  /** The receiver's end-to-end context, 24 bits; 0 but for reliable datagrams. */
   readonly remoteEecn: number;
   /** 5-bit code: how long the sender waits for a REP, 4.096 us * 2^code. */
   readonly remoteCmResponseTimeout: number;
+  /** A `CmTransport`. */
   readonly transportServiceType: number;
+  /** Whether the sender counts credits in its acknowledges. */
   readonly endToEndFlowControl: 0 | 1;
+  /** PSN with which the receiver of this REQ begins to send, 24 bits. */
   readonly startingPsn: number;
   /** 5-bit code: how long the receiver should wait for an answer to its own messages. */
   readonly localCmResponseTimeout: number;
+  /** Transport retries of both sides, 0..7. */
   readonly retryCount: number;
+  /** P_Key of the connection, 16 bits. */
   readonly partitionKey: number;
   /** MTU code: 1 is 256, 5 is 4096. */
   readonly pathMtu: number;
+  /** A reliable datagram channel is there already. */
   readonly rdcExists: 0 | 1;
+  /** How often the receiver is to retry when the sender of this REQ is not ready, 0..7; 7 for ever. */
   readonly rnrRetryCount: number;
+  /** How often the sender repeats a message of its own, 0..15. */
   readonly maxCmRetries: number;
+  /** Whether the sender's queue pair takes from a shared receive queue: it gives no credits then. */
   readonly srq: 0 | 1;
+  /** A `CmExtendedTransport`; 0 unless the service type is `CmTransport.Extended`. */
   readonly extendedTransportType: number;
+  /** The path to use. */
   readonly primaryPath: CmPath;
+  /** The path to migrate to; `NO_PATH` where there is none. */
   readonly alternatePath: CmPath;
+  /** Suggested alternate paths are understood in REJ. */
   readonly sapSupported: 0 | 1;
   /** All 92 bytes when read; up to 92 when written. */
   readonly privateData: Uint8Array;

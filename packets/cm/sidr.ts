@@ -23,11 +23,17 @@ export const CM_SIDR_REP_INFO_BYTES = 72;
 
 /** Status of SIDR_REP (rdma:ib_cm.h). */
 export const CmSidrStatus = {
+  /** The queue pair and its Q_Key are given. */
   Success: 0,
+  /** The service is not offered. */
   Unsupported: 1,
+  /** The service refuses. */
   Reject: 2,
+  /** No queue pair is to be had. */
   NoQp: 3,
+  /** Another place is to be asked; the additional information says which. */
   Redirect: 4,
+  /** The class version is not 2. */
   UnsupportedVersion: 5,
 } as const;
 
@@ -40,15 +46,21 @@ export function cmSidrStatusName(status: number): string {
 /** Q_Key of the datagram services of RDMA CM (rdma:rdma_cm.h, RDMA_UDP_QKEY). */
 export const RDMA_UDP_QKEY = 0x0123_4567;
 
+/** SIDR_REQ, field by field. */
 export interface CmSidrReq {
+  /** The asker's number of the question, 32 bits; the answer has it too. */
   readonly requestId: number;
+  /** P_Key that the datagrams will carry, 16 bits. */
   readonly partitionKey: number;
+  /** The service asked for, 64 bits: see `rdmaServiceId`. */
   readonly serviceId: bigint;
   /** All 216 bytes when read; up to 216 when written. */
   readonly privateData: Uint8Array;
 }
 
+/** SIDR_REP, field by field. */
 export interface CmSidrRep {
+  /** That of the question, 32 bits. */
   readonly requestId: number;
   /** A `CmSidrStatus`. */
   readonly status: number;
@@ -56,8 +68,11 @@ export interface CmSidrRep {
   readonly infoLength: number;
   /** 24 bits, split over two spare areas. */
   readonly vendorId: number;
+  /** Queue pair of the service, 24 bits. */
   readonly qpn: number;
+  /** That of the question, 64 bits. */
   readonly serviceId: bigint;
+  /** Q_Key of the service, 32 bits. */
   readonly qkey: number;
   /** All 72 bytes when read; up to 72 when written. */
   readonly info: Uint8Array;
