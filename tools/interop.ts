@@ -1,24 +1,37 @@
 /**
- * `npm run interop`: real rdma_rxe guests against this stack. The matrix is experiments (`experiments/interop-*.json`), each
- * with every kernel and path MTU. Prints a table, keeps captures, logs and reports, and exits with 1 when a case failed, 2 for a bad command line, 3 when the lab cannot run here.
+ * `npm run interop`: unmodified programs in rdma_rxe guests against ours. Owns the command line and what is written where:
+ * reports and captures below the output folder, verdicts in INTEROP.md. Exit codes: 0, 1 when a cell failed that is ours or a kernel
+ * was missing, 2 for a bad command line, 3 when the lab cannot run here.
  */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
 import { RoceError } from '../src/index.ts';
-import { interopMatrix } from './experiment/matrix.ts';
-import { type CaseResult, failuresOf, runExperiment } from './experiment/run.ts';
-import { Stages } from './experiment/stage.ts';
-import type { CaseSpec } from './experiment/types.ts';
+import { tshark } from './experiment/judge.ts';
+import type { Cell } from './interop/cell.ts';
+import { CELLS } from './interop/cells/index.ts';
+import { caseName, type Entry } from './interop/experiments.ts';
+import {
+  formatInterop,
+  type InteropFile,
+  type KernelRows,
+  mergeRun,
+  parseInterop,
+  rowsByName,
+} from './interop/interop-file.ts';
+import { entriesOf, MatrixRun, type Row } from './interop/matrix-run.ts';
+import { interopVersions } from './interop/versions.ts';
 import { buildImage } from './lab/image.ts';
 import { labAvailable } from './lab/probe.ts';
 import { KERNELS, type KernelLabel } from './lab/recipe.ts';
-import { formatTable } from './table.ts';
 
 interface Options {
   readonly kernel?: KernelLabel[];
   readonly all?: boolean;
   readonly only?: string;
+  readonly list?: boolean;
   readonly out: string;
+  readonly file: string;
 }
 
 /** Without one of these the run has failed; the newest kernel is run as far as it can be had, unless asked for. */
@@ -28,102 +41,95 @@ async function main(): Promise<number> {
   const command = new Command('interop')
     .description('Run the interop matrix against rdma_rxe guests')
     .addOption(new Option('--kernel <label...>', 'kernels to run').choices([...KERNELS]))
-    .option('--all', 'fail when any kernel of the lab cannot be had, the newest included')
-    .option('--only <text>', 'cases whose name contains this text')
+    .option('--all', 'every cell with every kernel (default: those that `npm test` runs); no kernel may be missing')
+    .option('--only <pattern>', 'every cell whose name, with the role of the guest, this regular expression matches')
+    .option('--list', 'print the names and run nothing')
     .option('--out <folder>', 'where reports and captures are kept', 'interop-out')
+    .option('--file <path>', 'where verdicts are written', 'INTEROP.md')
     .exitOverride();
   try {
     command.parse();
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
     throw error;
-  }
-  const lab = labAvailable();
-  if (!lab.ok) {
-    console.error(`interop: ${lab.reason}`);
-    return 3;
   }
   const options = command.opts<Options>();
-  const required = options.kernel ?? (options.all === true ? KERNELS : REQUIRED);
-  const results: Cell[] = [];
-  let missing = 0;
-  for (const kernel of options.kernel ?? KERNELS) {
-    const problem = await imageProblem(kernel);
-    if (problem === undefined) results.push(...(await runKernel(kernel, options)));
-    else if (required.includes(kernel)) missing += 1;
-    if (problem !== undefined) console.log(`${kernel}: skipped, no guest image: ${problem}`);
+  const entries = chosen(options);
+  if (options.list === true) {
+    console.log(entries.map(caseName).join('\n'));
+    return 0;
   }
-  console.log(formatCells(results).join('\n'));
-  const failed = results.filter(({ result }) => !result.passed).length;
-  console.log(`\n${results.length - failed} passed, ${failed} failed; reports and captures in ${options.out}`);
-  return failed + missing === 0 ? 0 : 1;
+  const lab = labAvailable();
+  if (lab.ok && tshark().available) return runAll(entries, options);
+  console.error(`interop: ${lab.ok ? tshark().reason : lab.reason}`);
+  return EXIT_UNAVAILABLE;
 }
 
-/** Why a kernel cannot be had here, or undefined when its image is ready. */
-async function imageProblem(kernel: KernelLabel): Promise<string | undefined> {
+function chosen({ all = false, only }: Options): Entry[] {
+  const entries = entriesOf(CELLS.filter(({ inCi }: Cell) => inCi || all || only !== undefined));
+  return only === undefined ? entries : entries.filter((entry) => new RegExp(only).test(caseName(entry)));
+}
+
+async function runAll(entries: readonly Entry[], options: Options): Promise<number> {
+  const required = options.kernel ?? (options.all === true ? KERNELS : REQUIRED);
+  const kernels = new Map<KernelLabel, KernelRows>();
+  const results: Row[] = [];
+  let missing = 0;
+  for (const kernel of options.kernel ?? KERNELS) {
+    const image = await imageOf(kernel);
+    if ('problem' in image) {
+      console.log(`${kernel}: skipped, no guest image: ${image.problem}`);
+      if (required.includes(kernel)) missing += 1;
+      continue;
+    }
+    const rows = await runKernel(kernel, entries, resolve(options.out, kernel));
+    results.push(...rows);
+    kernels.set(kernel, { release: image.release, rows: rowsByName(rows) });
+    // After each kernel: what has been found is not lost to what comes later.
+    await write({ versions: await interopVersions(), kernels }, options);
+  }
+  const count = (verdict: Row['verdict']): number => results.filter((row) => row.verdict === verdict).length;
+  console.log(
+    `\n${count('pass')} passed, ${count('fail')} failed, ${count('rxe')} limits of rdma_rxe, ${count('n/a')} n/a`,
+  );
+  console.log(`verdicts in ${options.file}; reports and captures in ${options.out}`);
+  return count('fail') + missing === 0 ? 0 : 1;
+}
+
+async function runKernel(kernel: KernelLabel, entries: readonly Entry[], directory: string): Promise<readonly Row[]> {
+  const run = new MatrixRun({ kernel, directory, log: (line) => console.error(`${kernel}: ${line}`) });
   try {
-    await buildImage(kernel, { log: (line) => console.error(line) });
-    return undefined;
+    for (const entry of entries) {
+      const failures = await run.run(entry);
+      console.error(`${kernel}: ${failures.length === 0 ? 'ok  ' : 'FAIL'} ${caseName(entry)} ${failures.join('; ')}`);
+    }
+    await run.findLimits();
+  } finally {
+    await run.close();
+  }
+  for (const { entry, verdict, note, failures } of run.rows)
+    if (verdict === 'fail' || verdict === 'rxe')
+      console.log(`${kernel}: ${verdict} ${caseName(entry)}: ${note}\n    ${failures.join('\n    ')}`);
+  return run.rows;
+}
+
+/** Puts the rows of this run into the file. */
+async function write(run: InteropFile, { file }: Options): Promise<void> {
+  const before = existsSync(file) ? parseInterop(readFileSync(file, 'utf8'), CELLS) : undefined;
+  writeFileSync(file, formatInterop(mergeRun(before, run), CELLS));
+}
+
+/** The release of a kernel's image, or why it cannot be had here. */
+async function imageOf(kernel: KernelLabel): Promise<{ readonly release: string } | { readonly problem: string }> {
+  try {
+    return await buildImage(kernel, { log: (line) => console.error(line) });
   } catch (error) {
-    if (error instanceof RoceError) return error.message;
+    if (error instanceof RoceError) return { problem: error.message };
     throw error;
   }
 }
 
-/** A case of an experiment with one kernel and one MTU. */
-interface Cell {
-  readonly kernel: KernelLabel;
-  readonly name: string;
-  readonly result: CaseResult;
-}
-
-async function runKernel(kernel: KernelLabel, { only, out }: Options): Promise<Cell[]> {
-  const cells: Cell[] = [];
-  const stages = new Stages((line) => console.error(line));
-  try {
-    for (const { mtu, experiment } of interopMatrix(kernel)) {
-      const wanted = (name: string): boolean => only === undefined || name.includes(only);
-      const nameOf = (spec: CaseSpec): string => `${experiment.name}/${spec.name} mtu ${mtu}`;
-      const cases = experiment.cases.filter((spec) => wanted(nameOf(spec)));
-      if (cases.length === 0) continue;
-      const told = (result: CaseResult): void => {
-        cells.push({ kernel, name: nameOf(result.spec), result });
-        console.error(
-          `${kernel}: ${result.passed ? 'pass' : 'FAIL'} ${nameOf(result.spec)} ${failuresOf(result).join('; ')}`,
-        );
-      };
-      const directory = resolve(out, kernel, `${experiment.name}-mtu${mtu}`);
-      await runExperiment({ ...experiment, cases }, { directory, stages, told });
-    }
-  } finally {
-    await stages.close();
-  }
-  return cells;
-}
-
-function formatCells(cells: readonly Cell[]): string[] {
-  const rows = cells.map(({ kernel, name, result }) => [
-    kernel,
-    name,
-    result.passed ? 'pass' : 'FAIL',
-    result.record.seconds.toFixed(1),
-    String(framesOf(result)),
-    failuresOf(result)[0] ?? '',
-  ]);
-  return formatTable(['kernel', 'case', 'verdict', 'seconds', 'frames', 'note'], rows, [
-    'left',
-    'left',
-    'left',
-    'right',
-    'right',
-    'left',
-  ]);
-}
-
-/** What hosts have sent. */
-function framesOf({ record }: CaseResult): number {
-  const directions = record.wires.flatMap(({ account }) => Object.values(account.directions));
-  return directions.reduce((sum, { frames }) => sum + frames, 0);
-}
+const EXIT_USAGE = 2;
+const EXIT_UNAVAILABLE = 3;
 
 process.exitCode = await main();

@@ -49,7 +49,9 @@ class GuestHost implements Host {
 
   async listening(port: number, timeoutMs: number): Promise<void> {
     const tries = Math.ceil(timeoutMs / 100);
-    const listens = `rdma resource show cm_id | grep LISTEN | grep -q ':${port}'`;
+    const tcp = `grep -q ':${hexOf(port)} [0-9A-F]*:0000 0A' /proc/net/tcp /proc/net/tcp6 2> /dev/null`;
+    const rdma = `rdma resource show cm_id | grep LISTEN | grep -q ':${port} '`;
+    const listens = `{ ${tcp} || ${rdma}; }`;
     const { code } = await this.#guest.run(
       `for i in $(seq ${tries}); do ${listens} && exit 0; sleep 0.1; done; exit 1`,
       // Each look takes time too, on a processor that is emulated.
@@ -66,6 +68,11 @@ class GuestHost implements Host {
     await this.#guest.stop();
     await this.port.close();
   }
+}
+
+/** As the kernel's tables of sockets have ports. */
+function hexOf(port: number): string {
+  return port.toString(16).toUpperCase().padStart(4, '0');
 }
 
 const LONGEST_COMMAND_MS = 3_600_000;

@@ -11,7 +11,7 @@ export interface Host {
   readonly description: string;
   /** Starts a command. Never rejects: what cannot be started has ended with exit code 127. */
   start(command: string): HostCommand;
-  /** Resolves when somebody on the host takes RDMA connections on a port. Rejects with ERR_ROCE_TIMEOUT. */
+  /** Resolves when somebody on the host takes RDMA or TCP connections on a port. Rejects with ERR_ROCE_TIMEOUT. */
   listening(port: number, timeoutMs: number): Promise<void>;
   /** Counters as they are now, by name; none where a host has none. */
   counters(): Readonly<Record<string, number>>;

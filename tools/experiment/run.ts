@@ -42,6 +42,8 @@ export interface RunOptions {
   /** The folder for what is left; made when it is not there. */
   readonly directory: string;
   readonly stages: Stages;
+  /** A case that fails leaves nothing behind: it is known how it does. */
+  readonly keepStage?: boolean;
   /** Only the case of this name. */
   readonly only?: string;
   /** Told of every case when it has ended. */
@@ -51,33 +53,51 @@ export interface RunOptions {
 /** Runs an experiment. Rejects with RoceError for hosts that cannot be had here. */
 export async function runExperiment(experiment: Experiment, options: RunOptions): Promise<ExperimentResult> {
   const { directory, stages, only, told } = options;
-  const started = new Date().toISOString();
-  const before = performance.now();
+  const clock = startClock();
   const cases: CaseResult[] = [];
   let hosts: ExperimentResult['hosts'] = [];
   for (const spec of experiment.cases) {
     if (only !== undefined && spec.name !== only) continue;
-    const stage = await stages.for(experiment);
-    hosts = [...stage.hosts].map(([name, { description }]) => ({ name, description }));
+    hosts = await describeHosts(experiment, stages);
     const result = await runJudgedCase(experiment, spec, { directory, stages });
     told?.(result);
     cases.push(result);
   }
-  const passed = cases.every((one) => one.passed);
-  const seconds = (performance.now() - before) / 1000;
-  const result = { experiment, passed, started, seconds, environment: environment(), hosts, cases };
+  return writeReport({ experiment, ...clock(), hosts, cases }, directory);
+}
+
+/** What the clock shows between now and the call of what is returned. */
+export function startClock(): () => Pick<ExperimentResult, 'started' | 'seconds'> {
+  const started = new Date().toISOString();
+  const before = performance.now();
+  return () => ({ started, seconds: (performance.now() - before) / 1000 });
+}
+
+/** The hosts of an experiment, by what they are; starts those that are not there. */
+export async function describeHosts(experiment: Experiment, stages: Stages): Promise<ExperimentResult['hosts']> {
+  const stage = await stages.for(experiment);
+  return [...stage.hosts].map(([name, { description }]) => ({ name, description }));
+}
+
+/** Leaves the report of an experiment whose cases have been run. */
+export function writeReport(
+  parts: Omit<ExperimentResult, 'passed' | 'environment'>,
+  directory: string,
+): ExperimentResult {
+  const passed = parts.cases.every((one) => one.passed);
+  const result = { ...parts, passed, environment: environment() };
   mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, 'experiment.json'), `${JSON.stringify(experiment, null, 2)}\n`);
+  writeFileSync(join(directory, 'experiment.json'), `${JSON.stringify(parts.experiment, null, 2)}\n`);
   writeFileSync(join(directory, 'report.json'), `${JSON.stringify(reportData(result), null, 2)}\n`);
   writeFileSync(join(directory, 'report.md'), reportMarkdown(result));
   return result;
 }
 
-/** Runs one case. A case that failed may have left anything behind: the next one gets fresh hosts. */
+/** Runs one case. A case that failed may have left anything behind: the next one gets fresh hosts, unless `keepStage`. */
 export async function runJudgedCase(
   experiment: Experiment,
   spec: CaseSpec,
-  { directory, stages }: Pick<RunOptions, 'directory' | 'stages'>,
+  { directory, stages, keepStage = false }: Pick<RunOptions, 'directory' | 'stages' | 'keepStage'>,
 ): Promise<CaseResult> {
   const stage = await stages.for(experiment);
   const record = await runCase(stage, experiment, spec, join(directory, spec.name)).catch(async (bug: unknown) => {
@@ -86,7 +106,7 @@ export async function runJudgedCase(
   });
   const judgements = await judgeCase(record, spec.expect);
   const passed = judgements.every(({ verdict }) => verdict !== 'fail');
-  if (!passed) await stages.close();
+  if (!passed && !keepStage) await stages.close();
   return { spec, folder: spec.name, passed, record, judgements };
 }
 

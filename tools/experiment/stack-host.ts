@@ -43,19 +43,9 @@ class StackHost implements Host {
   }
 
   async listening(port: number, timeoutMs: number): Promise<void> {
-    const { cm } = this.#open.device;
+    const { cm, tcp } = this.#open.device;
     const deadline = performance.now() + timeoutMs;
-    // Somebody listens where nobody else may.
-    const isTaken = (): boolean => {
-      try {
-        cm.listen(port).close();
-        return false;
-      } catch (error) {
-        if (error instanceof RoceError && error.code === 'ERR_ROCE_IN_USE') return true;
-        throw error;
-      }
-    };
-    while (!isTaken()) {
+    while (!isTaken(() => cm.listen(port)) && !(tcp !== undefined && isTaken(() => tcp.listen(port)))) {
       if (performance.now() > deadline) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -85,6 +75,17 @@ class StackHost implements Host {
       output.complaint(error.message);
       return EXIT_FAILED;
     }
+  }
+}
+
+/** Somebody listens where nobody else may. */
+function isTaken(listen: () => { close(): void }): boolean {
+  try {
+    listen().close();
+    return false;
+  } catch (error) {
+    if (error instanceof RoceError && error.code === 'ERR_ROCE_IN_USE') return true;
+    throw error;
   }
 }
 

@@ -47,15 +47,19 @@ export interface BuildOptions {
 /** The image of a kernel generation, from the cache or built. Throws `RoceError` when the machine cannot build one. */
 export async function buildImage(kernel: recipe.KernelLabel, options: BuildOptions = {}): Promise<Image> {
   const cache = options.cacheDirectory ?? defaultCacheDirectory();
-  const userland = await buildPart(join(cache, 'parts'), `userland-${userlandRecipe()}`, options, (scratch) =>
-    buildUserland(scratch, options),
-  );
+  const userland = await userlandPart(cache, options);
   // The image holds the userland, so its key does too.
   const prefix = `${kernel}-${hash([kernelRecipe(), basename(userland)])}`;
   const directory = await buildPart(join(cache, 'images'), prefix, options, (scratch) =>
     buildKernel(kernel, scratch, userland, options),
   );
   return readImage(directory);
+}
+
+/** Versions of the packages that every guest's programs are from, by package. Rejects as `buildImage` does. */
+export async function userlandPackages(options: BuildOptions = {}): Promise<Readonly<Record<string, string>>> {
+  const directory = await userlandPart(options.cacheDirectory ?? defaultCacheDirectory(), options);
+  return (await readManifest(directory)).packages;
 }
 
 /** The images in the cache, whole ones only, oldest first. */
@@ -74,6 +78,12 @@ export async function cleanImages(cacheDirectory = defaultCacheDirectory()): Pro
 export function defaultCacheDirectory(): string {
   const directory = process.env['ROCE_LAB_CACHE'];
   return directory === undefined || directory === '' ? join(homedir(), '.cache', 'rocev2', 'lab') : directory;
+}
+
+function userlandPart(cache: string, options: BuildOptions): Promise<string> {
+  return buildPart(join(cache, 'parts'), `userland-${userlandRecipe()}`, options, (scratch) =>
+    buildUserland(scratch, options),
+  );
 }
 
 /** What a build writes into its scratch directory's `out`, and which packages it came from. */
@@ -222,11 +232,14 @@ function hash(value: unknown): string {
 }
 
 async function readImage(directory: string): Promise<Image> {
-  const manifest: unknown = JSON.parse(await readFile(join(directory, MANIFEST), 'utf8'));
-  const { release, packages } = manifest as { release: string; packages: Record<string, string> };
+  const { release, packages } = await readManifest(directory);
   const kernel = recipe.KERNELS.find((label) => basename(directory).startsWith(`${label}-`));
   if (kernel === undefined) throw new RoceError('ERR_ROCE_ARGUMENT', `${directory} is not an image of the lab`);
   return { kernel, release, kernelPath: join(directory, 'kernel'), initrdPath: join(directory, 'initrd'), packages };
+}
+
+async function readManifest(directory: string): Promise<{ release: string; packages: Record<string, string> }> {
+  return JSON.parse(await readFile(join(directory, MANIFEST), 'utf8')) as never;
 }
 
 async function isWhole(directory: string): Promise<boolean> {

@@ -33,9 +33,9 @@ describe('roce experiment', () => {
   });
 
   it('check says what would be run, with parameters', async () => {
-    const { code, stdout } = await roce('check', 'interop-rping', '--set', 'mtu=4200');
+    const { code, stdout } = await roce('check', 'interop-errors', '--set', 'mtu=4200');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^interop-rping: 4 cases, \d+ expectations\n {2}guest-serves-ipv4\n {4}guest\$ rping -s /);
+    expect(stdout).toMatch(/^interop-errors: 8 cases, \d+ expectations\n {2}wrong-key-to-rxe\n {4}ours\$ bad-reader /);
   });
 
   it('programs tells the options of every program', async () => {
