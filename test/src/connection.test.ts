@@ -222,7 +222,7 @@ describe('a connection', () => {
     expect(() => b.cm.listen(PORT)).not.toThrow();
   });
 
-  it('can be made and ended 10,000 times without a trace left behind', async () => {
+  it('can be made and ended 1,000 times, one after the other, without a trace left behind', async () => {
     const { world, a, b } = makePair();
     const listener = b.cm.listen(PORT);
     const serve = async (): Promise<void> => {
@@ -240,7 +240,7 @@ describe('a connection', () => {
       side.qp.destroy();
     };
     const cycles = async (): Promise<void> => {
-      for (let i = 0; i < 10_000; i++) await cycle();
+      for (let i = 0; i < 1_000; i++) await cycle();
       listener.close();
       await serving;
     };
