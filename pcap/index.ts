@@ -1,5 +1,7 @@
 /**
  * `rocev2/pcap`: reading and writing capture files. Runs in a browser.
+ *
+ * @module rocev2/pcap
  */
 
 export { PcapWriter } from './pcap-writer.ts';

@@ -7,6 +7,7 @@
 
 import { ByteBuilder } from './byte-builder.ts';
 
+/** Writes one classic pcap file. */
 export class PcapWriter {
   private readonly out = new ByteBuilder();
   private readonly snapLength: number;

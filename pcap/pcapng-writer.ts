@@ -20,15 +20,21 @@ import type { Direction } from './types.ts';
 
 /** Strings of the section header. */
 export interface PcapngSectionOptions {
+  /** Program that writes the file (shb_userappl). */
   readonly application?: string;
+  /** Machine (shb_hardware). */
   readonly hardware?: string;
+  /** Operating system (shb_os). */
   readonly operatingSystem?: string;
+  /** A comment on the whole file. */
   readonly comment?: string;
 }
 
+/** An interface to be described. */
 export interface PcapngInterfaceOptions {
   /** Interface name as Wireshark shows it. */
   readonly name: string;
+  /** What it is, in words (if_description). */
   readonly description?: string;
   /** See `LinkType`. */
   readonly linkType: number;
@@ -36,17 +42,22 @@ export interface PcapngInterfaceOptions {
   readonly snapLength?: number;
 }
 
+/** What can be said of a packet beside its bytes and time. */
 export interface PcapngPacketOptions {
+  /** Default: unknown, and nothing is written. */
   readonly direction?: Direction;
+  /** Comments, of up to 65,535 bytes each. */
   readonly comments?: readonly string[];
   /** Length on the wire when the caller holds only a part of the packet. */
   readonly originalLength?: number;
 }
 
+/** Writes one pcapng file. */
 export class PcapngWriter {
   private readonly out = new ByteBuilder();
   private readonly snapLengths: number[] = [];
 
+  /** Writes the section header; strings that are absent or empty are left out. */
   constructor(section: PcapngSectionOptions = {}) {
     const start = this.begin(BlockType.SectionHeader);
     this.out.u32(BYTE_ORDER_MAGIC);

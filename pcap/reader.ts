@@ -25,6 +25,7 @@ import { BlockType } from './pcapng-blocks.ts';
 import { PcapngFormat } from './pcapng-format.ts';
 import type { CapturedPacket, CaptureInterface } from './types.ts';
 
+/** Reads one capture file, pcap or pcapng. */
 export class CaptureReader {
   private readonly queue = new ByteQueue();
   private format: CaptureFormat | undefined;

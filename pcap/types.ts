@@ -20,7 +20,15 @@ export const LinkType = {
 } as const;
 
 /** Which way a packet went past the capturing interface (pcapng `epb_flags`, bits 0 and 1). */
-export const Direction = { Unknown: 0, Inbound: 1, Outbound: 2 } as const;
+export const Direction = {
+  /** Not recorded. */
+  Unknown: 0,
+  /** Received by the capturing host. */
+  Inbound: 1,
+  /** Sent by it. */
+  Outbound: 2,
+} as const;
+/** One of the directions. */
 export type Direction = (typeof Direction)[keyof typeof Direction];
 
 /** One interface of a capture file; a classic pcap file has exactly one, without a name. */
@@ -29,7 +37,9 @@ export interface CaptureInterface {
   readonly linkType: number;
   /** Largest number of bytes kept of a packet; 0 means no limit. */
   readonly snapLength: number;
+  /** Name, as Wireshark shows it; empty when the file has none. */
   readonly name: string;
+  /** Description; empty when the file has none. */
   readonly description: string;
 }
 
@@ -42,16 +52,21 @@ export interface CaptureInterface {
 export interface CapturedPacket {
   /** Position in the file, from 1, as Wireshark numbers frames. */
   readonly number: number;
+  /** Whole seconds since 1970, or since whatever the writer counted from. */
   readonly seconds: number;
+  /** Within that second, 0..999,999,999. */
   readonly nanoseconds: number;
   /** The bytes captured. They share memory with what was given to the reader. */
   readonly bytes: Uint8Array;
   /** Length on the wire; larger than `bytes.length` when the capture cut the packet. */
   readonly originalLength: number;
+  /** What the bytes begin with: see `LinkType`. */
   readonly linkType: number;
   /** Index into the reader's `interfaces`. */
   readonly interfaceIndex: number;
+  /** Which way it went, where the file says so. */
   readonly direction: Direction;
+  /** Comments on this packet, in the order of the file. */
   readonly comments: readonly string[];
 }
 

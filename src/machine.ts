@@ -20,5 +20,6 @@ export interface Machine {
   transmit(writer: FrameWriter): boolean;
   /** Earliest time at which `handleTimeouts` has something to do, in nanoseconds; Infinity when never. */
   nextDeadline(): number;
+  /** Does what the deadline was for; called when it has come, and at any time before. */
   handleTimeouts(): void;
 }

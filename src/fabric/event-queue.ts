@@ -5,6 +5,7 @@
  */
 import { invariant } from '../../packets/errors.ts';
 
+/** Events by time, first come first served among equals. */
 export class EventQueue {
   #times: Float64Array;
   #sequences: Float64Array;
@@ -12,7 +13,11 @@ export class EventQueue {
   #count = 0;
   #nextSequence = 0;
 
-  /** @param capacity events held before the arrays grow (they double) */
+  /**
+   * An empty queue.
+   *
+   * @param capacity events held before the arrays grow (they double)
+   */
   constructor(capacity = 64) {
     invariant(capacity >= 1, 'an event queue starts with room for one event');
     this.#times = new Float64Array(capacity);
@@ -20,11 +25,17 @@ export class EventQueue {
     this.#payloads = new Int32Array(capacity);
   }
 
+  /** Events there are. */
   get size(): number {
     return this.#count;
   }
 
-  /** @param time nanoseconds, not NaN; @param payload a 32-bit signed integer handed back by `pop` */
+  /**
+   * Adds an event.
+   *
+   * @param time when, in nanoseconds; finite
+   * @param payload a 32-bit signed integer, handed back by `pop`
+   */
   push(time: number, payload: number): void {
     // An infinite time would never come and a NaN would break the order: both are bugs of the caller.
     invariant(time < Infinity, 'an event has a finite time');
@@ -61,6 +72,7 @@ export class EventQueue {
     return payload;
   }
 
+  /** Forgets all events. */
   clear(): void {
     this.#count = 0;
   }

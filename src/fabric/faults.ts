@@ -18,6 +18,7 @@ export interface EcnProfile {
 
 /** One direction of one port's wire. Everything is optional and absent means: does not happen. Probabilities are 0..1. */
 export interface FaultSpec {
+  /** Probability that a frame is lost. */
   readonly loss?: number;
   /** Probability that a second copy follows. */
   readonly duplicate?: number;
@@ -59,6 +60,7 @@ export interface FaultRule {
   readonly match: (frame: Frame) => boolean;
   /** Which match, from 1; absent: every match. */
   readonly nth?: number;
+  /** What happens to it; 'corrupt' flips one bit, 'mark' marks Congestion Experienced. */
   readonly action: 'drop' | 'duplicate' | 'corrupt' | 'delay' | 'mark';
   /** For 'delay' and 'duplicate', nanoseconds: how much later. Default 10,000 for 'delay', 0 for 'duplicate'. */
   readonly delayNs?: number;
@@ -66,17 +68,25 @@ export interface FaultRule {
 
 /** A rule at work; the counts tell a test whether its rule ever struck. */
 export interface ActiveRule {
+  /** What was put to work. */
   readonly rule: FaultRule;
+  /** Frames that it was for, those before and after `nth` included. */
   matches: number;
+  /** Frames that it did something to. */
   applied: number;
 }
 
 /** What happened to a frame: bits that may come together. */
 export const Fate = {
+  /** Nothing happened. */
   Delivered: 0,
+  /** It never arrives. */
   Dropped: 1 << 0,
+  /** A second copy follows. */
   Duplicated: 1 << 1,
+  /** One bit is flipped. */
   Corrupted: 1 << 2,
+  /** It is held back. */
   Delayed: 1 << 3,
   /** Marked Congestion Experienced. */
   Marked: 1 << 4,
@@ -92,11 +102,17 @@ export function describeFate(fate: number): string {
 export interface WireCounters {
   /** Frames that entered. */
   frames: number;
+  /** Bytes of the frames that entered. */
   bytes: number;
+  /** Lost. */
   dropped: number;
+  /** Copied. */
   duplicated: number;
+  /** Damaged. */
   corrupted: number;
+  /** Held back. */
   reordered: number;
+  /** Marked Congestion Experienced. */
   marked: number;
   /** Dropped because the queue for the rate was full; also counted in `dropped`. */
   overflowed: number;

@@ -1,5 +1,7 @@
 /**
  * `rocev2/fabric`: the simulated network, its faults, and the world that runs machines on it in virtual time.
+ *
+ * @module rocev2/fabric
  */
 export { EventQueue } from './event-queue.ts';
 export {
@@ -15,4 +17,5 @@ export {
 export { type NetworkOptions, type NetworkTap, type PortOptions, SimulatedNetwork } from './network.ts';
 export { type PortCounters, SimulatedPort } from './port.ts';
 export { Prng } from './prng.ts';
+export type { Wire } from './wire.ts';
 export { type MachineFactory, type RunLimits, World, type WorldOptions } from './world.ts';

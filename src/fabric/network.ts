@@ -20,6 +20,7 @@ import { type PortMedium, SimulatedPort } from './port.ts';
 import { Prng } from './prng.ts';
 import { Wire } from './wire.ts';
 
+/** The network as a whole. */
 export interface NetworkOptions {
   /** Seed of every decision by chance; default 1. */
   readonly seed?: number;
@@ -33,6 +34,7 @@ export interface NetworkOptions {
   readonly maxFrames?: number;
 }
 
+/** One port and its wires. */
 export interface PortOptions {
   /** Largest IP packet in bytes; default 1,500. */
   readonly mtu?: number;
@@ -45,7 +47,10 @@ export interface PortOptions {
 /** Sees every frame twice: as it was sent ('out', at the sending port) and as it arrived ('in'). Bytes are valid during the call. */
 export interface NetworkTap {
   /**
-   * @param fate bits of `Fate`: at 'out' what the sending wire does to it, at 'in' all that was done; a dropped frame may never come 'in'
+   * A frame passes.
+   *
+   * @param fate bits of `Fate`: at 'out' what the sending wire does to it, at 'in' all that was done; a dropped frame
+   * may never come 'in'
    * @param serial number of the frame as sent, from 1; its copies share it
    */
   frame(
@@ -65,8 +70,11 @@ const DEFAULT_MTU = 1_500;
 const DEFAULT_MAX_FRAMES = 0x1_00_00;
 const SOURCE_MAC_AT = 6;
 
+/** Ports around a learning switch, in virtual time. */
 export class SimulatedNetwork implements PortMedium {
+  /** What frames begin with. */
   readonly medium: Medium;
+  /** From port to port, in nanoseconds. */
   readonly latencyNs: number;
   /** Set to watch the wire; undefined costs nothing. */
   tap: NetworkTap | undefined;
@@ -87,7 +95,11 @@ export class SimulatedNetwork implements PortMedium {
   #serial = 0;
   #delivering = false;
 
-  /** @throws RoceError ERR_ROCE_ARGUMENT */
+  /**
+   * A network without ports.
+   *
+   * @throws RoceError ERR_ROCE_ARGUMENT
+   */
   constructor(options: NetworkOptions = {}) {
     this.medium = options.medium ?? Medium.Ethernet;
     this.latencyNs = options.latencyNs ?? DEFAULT_LATENCY_NS;
@@ -144,6 +156,7 @@ export class SimulatedNetwork implements PortMedium {
     return active;
   }
 
+  /** Ends a rule; its counts stay as they are. */
   removeRule(active: ActiveRule): void {
     const at = this.#rules.indexOf(active);
     if (at >= 0) this.#rules.splice(at, 1);
@@ -177,7 +190,11 @@ export class SimulatedNetwork implements PortMedium {
     }
   }
 
-  /** For `SimulatedPort.send`. */
+  /**
+   * For `SimulatedPort.send`.
+   *
+   * @internal
+   */
   sendFrom(port: SimulatedPort, batch: FrameBatch, from: number): number {
     for (let index = from; index < batch.count; index++) {
       const poolFull = this.#pool.used >= this.#maxFrames;
@@ -190,7 +207,11 @@ export class SimulatedNetwork implements PortMedium {
     return batch.count - from;
   }
 
-  /** For `SimulatedPort.close`; frames on their way from the port still arrive. */
+  /**
+   * For `SimulatedPort.close`; frames on their way from the port still arrive.
+   *
+   * @internal
+   */
   detach(port: SimulatedPort): void {
     this.#names.delete(port.name);
   }

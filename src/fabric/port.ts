@@ -21,7 +21,9 @@ export interface PortMedium {
 
 /** Frames, by what the port itself did with them; what the wires did is in their counters. */
 export interface PortCounters {
+  /** Frames that the port's holder sent. */
   sent: number;
+  /** Frames handed to the port's sink. */
   delivered: number;
   /** Longer than the MTU allows, on the way in or out: dropped. */
   oversize: number;
@@ -31,23 +33,38 @@ export interface PortCounters {
   hairpinned: number;
 }
 
+/** A port of a simulated network: a `Link` in virtual time. */
 export class SimulatedPort implements Link {
+  /** Name in the network. */
   readonly name: string;
+  /** Largest IP packet, in bytes. */
   readonly mtu: number;
   /** Position in the network. */
   readonly index: number;
+  /** From the port to the medium. */
   readonly sendWire: Wire;
+  /** From the medium to the port. */
   readonly receiveWire: Wire;
+  /** What the port did with frames. */
   readonly counters: PortCounters = { sent: 0, delivered: 0, oversize: 0, unheard: 0, hairpinned: 0 };
+  /** `close` was called. */
   closed = false;
-  /** For the network: a `send` was cut short and `writable` is owed. */
+  /**
+   * For the network: a `send` was cut short and `writable` is owed.
+   *
+   * @internal
+   */
   blocked = false;
 
   readonly #network: PortMedium;
   readonly #batch = new PoolBatch();
   #sink: LinkSink | undefined;
 
-  /** Made by `SimulatedNetwork.attach`. */
+  /**
+   * Made by `SimulatedNetwork.attach`.
+   *
+   * @internal
+   */
   constructor(network: PortMedium, name: string, index: number, mtu: number, sendWire: Wire, receiveWire: Wire) {
     this.#network = network;
     this.name = name;
@@ -57,14 +74,17 @@ export class SimulatedPort implements Link {
     this.receiveWire = receiveWire;
   }
 
+  /** What frames begin with. */
   get medium(): Medium {
     return this.#network.medium;
   }
 
+  /** Longest frame, link header included, in bytes. */
   get maxFrameBytes(): number {
     return this.mtu + MAX_ETHERNET_BYTES;
   }
 
+  /** Begins delivery at once. Rejects with ERR_ROCE_CLOSED on a closed port. */
   start(sink: LinkSink): Promise<void> {
     if (this.closed) return Promise.reject(new RoceError('ERR_ROCE_CLOSED', `port ${this.name} is closed`));
     this.#sink = sink;
@@ -76,6 +96,7 @@ export class SimulatedPort implements Link {
     return this.closed ? batch.count - from : this.#network.sendFrom(this, batch, from);
   }
 
+  /** Takes the port off the network; frames on their way to it are dropped, those from it still arrive. */
   close(): Promise<void> {
     if (this.closed) return Promise.resolve();
     this.closed = true;
@@ -92,17 +113,29 @@ export class SimulatedPort implements Link {
     if (direction !== 'send') this.receiveWire.setFaults(spec);
   }
 
-  /** For the network: whether somebody listens. */
+  /**
+   * For the network: whether somebody listens.
+   *
+   * @internal
+   */
   get listening(): boolean {
     return this.#sink !== undefined;
   }
 
-  /** For the network: adds a frame, by its slot, to the batch in the making; true when it is the first. */
+  /**
+   * For the network: adds a frame, by its slot, to the batch in the making; true when it is the first.
+   *
+   * @internal
+   */
   stage(slot: number): boolean {
     return this.#batch.add(slot);
   }
 
-  /** For the network: hands over what was staged and gives the slots back. */
+  /**
+   * For the network: hands over what was staged and gives the slots back.
+   *
+   * @internal
+   */
   flush(pool: FramePool): void {
     const batch = this.#batch;
     batch.bind(pool);
@@ -115,11 +148,20 @@ export class SimulatedPort implements Link {
     batch.release(pool);
   }
 
+  /**
+   * For the network: no more frames fit the batch in the making.
+   *
+   * @internal
+   */
   get batchFull(): boolean {
     return this.#batch.count === BATCH_FRAMES;
   }
 
-  /** For the network: `send` takes frames again. */
+  /**
+   * For the network: `send` takes frames again.
+   *
+   * @internal
+   */
   unblock(): void {
     if (!this.blocked) return;
     this.blocked = false;

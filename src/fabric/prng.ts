@@ -11,12 +11,16 @@ import type { Random } from '../../transport/random.ts';
 
 const TWO_POW_32 = 0x1_00_00_00_00;
 
+/** A seeded generator of random numbers. */
 export class Prng implements Random {
+  /** The seed it began with. */
   readonly seed: number;
   readonly #path: string;
   readonly #generator: JumpableRandomGenerator;
 
   /**
+   * A stream of its own.
+   *
    * @param seed any safe integer; equal seeds give equal streams
    * @param path labels of the forks on the way here, set by `fork`
    */

@@ -19,13 +19,27 @@ const DEFAULT_SEND_QUEUE_BYTES = 0x4_00_00;
 const DEFAULT_HOLD_BACK_NS = 10_000;
 const NS_BITS_PER_BYTE = 8e9;
 
+/** One direction of a port's wire. */
 export class Wire {
+  /** What was done to frames so far. */
   readonly counters: WireCounters = newWireCounters();
-  /** Set by `decide`: which bit of the frame is flipped when its fate says Corrupted. */
+  /**
+   * Set by `decide`: which bit of the frame is flipped when its fate says Corrupted.
+   *
+   * @internal
+   */
   corruptBit = 0;
-  /** Set by `decide`: how much after the first copy the second arrives, when its fate says Duplicated. */
+  /**
+   * Set by `decide`: how much after the first copy the second arrives, when its fate says Duplicated.
+   *
+   * @internal
+   */
   duplicateDelayNs = 0;
-  /** Whether a frame can meet anything at all here; when not, `decide` and `exitTime` need not be asked. */
+  /**
+   * Whether a frame can meet anything at all here; when not, `decide` and `exitTime` need not be asked.
+   *
+   * @internal
+   */
   active = false;
 
   readonly #direction: WireDirection;
@@ -42,7 +56,11 @@ export class Wire {
   #lastExitNs = 0;
   #holdBackNs = 0;
 
-  /** @param latencyNs what every frame takes, before any fault */
+  /**
+   * @param latencyNs what every frame takes, before any fault
+   *
+   * @internal
+   */
   constructor(direction: WireDirection, spec: FaultSpec, latencyNs: number, random: Prng) {
     this.#direction = direction;
     this.#latencyNs = latencyNs;
@@ -50,6 +68,7 @@ export class Wire {
     this.setFaults(spec);
   }
 
+  /** The specification at work. */
   get faults(): FaultSpec {
     return this.#spec;
   }
@@ -63,11 +82,13 @@ export class Wire {
     this.#updateActive();
   }
 
+  /** @internal */
   addRule(rule: ActiveRule): void {
     this.#rules.push(rule);
     this.#updateActive();
   }
 
+  /** @internal */
   removeRule(rule: ActiveRule): void {
     const at = this.#rules.indexOf(rule);
     if (at >= 0) this.#rules.splice(at, 1);
@@ -89,7 +110,11 @@ export class Wire {
     return this.#byteNs === 0 ? 0 : Math.max(0, this.#freeAtNs - now) / this.#byteNs;
   }
 
-  /** The fate of a frame that enters now, bits of `Fate`; counts it. The caller carries it out. */
+  /**
+   * The fate of a frame that enters now, bits of `Fate`; counts it. The caller carries it out.
+   *
+   * @internal
+   */
   decide(now: number, bytes: Uint8Array, view: DataView, start: number, end: number, medium: Medium): number {
     const { counters } = this;
     counters.frames++;
@@ -104,7 +129,11 @@ export class Wire {
     return fate;
   }
 
-  /** When a frame that entered now and was not dropped comes out; counts on the `decide` just before. */
+  /**
+   * When a frame that entered now and was not dropped comes out; counts on the `decide` just before.
+   *
+   * @internal
+   */
   exitTime(now: number, frameBytes: number): number {
     let departsNs = now;
     if (this.#byteNs > 0) {

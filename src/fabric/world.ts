@@ -15,6 +15,7 @@ import { type NetworkOptions, type PortOptions, SimulatedNetwork } from './netwo
 import { Prng } from './prng.ts';
 import { WriterPool } from './writer-pool.ts';
 
+/** The network, and how machines are driven. */
 export interface WorldOptions extends Omit<NetworkOptions, 'seed'> {
   /** Every choice by chance follows from it: a safe integer. */
   readonly seed: number;
@@ -36,8 +37,11 @@ export interface RunLimits {
 /** Makes a machine for a port. `random` is a stream of its own, which follows from the seed and the machine's name. */
 export type MachineFactory<M extends Machine> = (host: Host, port: Link, random: Prng) => M;
 
+/** A network and its machines, driven in virtual time. Same seed, same calls, same bytes. */
 export class World implements MemberWorld {
+  /** Every choice by chance follows from it. */
   readonly seed: number;
+  /** What the machines are attached to. */
   readonly network: SimulatedNetwork;
   /** For the script of the run itself; machines have their own streams. */
   readonly random: Prng;
@@ -53,6 +57,7 @@ export class World implements MemberWorld {
   readonly #deadlines = new EventQueue();
   readonly #sleepers: ((() => void) | undefined)[] = [];
 
+  /** A world without machines. @throws RoceError ERR_ROCE_ARGUMENT as `SimulatedNetwork` */
   constructor(options: WorldOptions) {
     const { seed } = options;
     this.seed = seed;
@@ -152,7 +157,11 @@ export class World implements MemberWorld {
     });
   }
 
-  /** For the members. */
+  /**
+   * For the members.
+   *
+   * @internal
+   */
   enqueue(member: Member): void {
     this.#ready.push(member);
   }

@@ -6,6 +6,7 @@
 import type { RoceError } from '../../packets/errors.ts';
 import type { FrameBatch, Medium } from '../../packets/index.ts';
 
+/** Who takes what a link delivers. */
 export interface LinkSink {
   /** Frames that arrived; the batch belongs to the link again when the call returns. */
   receive(batch: FrameBatch): void;
@@ -15,9 +16,11 @@ export interface LinkSink {
   closed(error?: RoceError): void;
 }
 
+/** A wire: a socket, an interface, a port of a simulated network. */
 export interface Link {
   /** As typed on a command line, `qemu:/tmp/guest.sock`; also the interface name in captures. */
   readonly name: string;
+  /** What frames begin with. */
   readonly medium: Medium;
   /** Largest IP packet the medium carries, in bytes. */
   readonly mtu: number;
