@@ -37,6 +37,9 @@ export type {
   RdmaPd,
   RdmaQp,
   RdmaQpInit,
+  RdmaSrq,
+  RdmaSrqInit,
+  RdmaXrcd,
 } from './api.ts';
 export { Bump, type BumpOptions } from './bump.ts';
 export {

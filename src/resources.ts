@@ -116,6 +116,7 @@ export class Resources {
   destroyQp(qp: Qp): void {
     const { core } = qp;
     if (!this.qps.delete(qp.qpn)) return;
+    core.retire();
     core.config.pd.users -= 1;
     core.config.sendCq.users -= 1;
     core.config.recvCq.users -= 1;

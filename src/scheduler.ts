@@ -16,7 +16,7 @@ export class Scheduler {
   /** At most one entry of a queue pair is right: the one whose time is its `heapDeadline`. */
   readonly #deadlines = new EventQueue();
 
-  /** `qps` is the device's table; a queue pair that has left it is passed over. */
+  /** `qps` is the device's table; a queue pair that has left it has no deadline, but a last word at its turn. */
   constructor(qps: ReadonlyMap<number, Qp>) {
     this.#qps = qps;
   }
@@ -40,7 +40,6 @@ export class Scheduler {
     while (!writer.full && this.#head < this.#ready.length) {
       const qp = this.#ready[this.#head++] as Qp;
       qp.core.listed = false;
-      if (qp.destroyed) continue;
       qp.core.transmit(now, writer);
       after(qp);
     }

@@ -46,6 +46,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./perf/main.ts')).perfCommand(),
   },
   {
+    name: 'pingpong',
+    description: 'queue pairs that answer each message with one; speaks to the pingpong programs of libibverbs',
+    load: async () => (await import('./pingpong/main.ts')).pingpongCommand(),
+  },
+  {
     name: 'dump',
     description: 'print the frames of a capture file (pcap or pcapng) or of a wire, RoCEv2 in full',
     load: async () => (await import('./dump/index.ts')).dumpCommand(),

@@ -130,6 +130,14 @@ export abstract class QueuePair {
     this.enterError(WcStatus.WrFlushErr);
   }
 
+  /** Destroyed: work vanishes without completion. What is still owed to the peer of what was executed leaves with `transmit`. */
+  retire(): void {
+    this.current = QpState.Error;
+    this.sendQueue.clear();
+    if (!this.recvQueue.shared) this.recvQueue.clear();
+    this.#events = undefined;
+  }
+
   /** Takes a packet that parsed well and whose ICRC is right. */
   abstract handleFrame(now: number, frame: Frame): void;
 

@@ -32,6 +32,12 @@ export class RcQueuePair extends QueuePair {
     super(type, identity, capabilities, counters);
   }
 
+  /** As in ERROR, acknowledges still leave and READs are not answered any more. */
+  override retire(): void {
+    this.#replies.cutAtRead();
+    super.retire();
+  }
+
   handleFrame(now: number, frame: Frame): void {
     if (!this.admitsFromPeer(frame)) return;
     if ((frame.flags & OpFlag.Response) !== 0) this.#handleResponse(now, frame);

@@ -4,6 +4,7 @@ import { badReader } from './bad-reader.ts';
 import { deafServer } from './deaf-server.ts';
 import { lateReceiver } from './late-receiver.ts';
 import { perfPrograms } from './perf.ts';
+import { pingpongs } from './pingpong.ts';
 import type { Program } from './program.ts';
 import { rsocketPrograms } from './rsockets.ts';
 import { rdmaClient, rdmaServer, rping, ucmatose } from './stock.ts';
@@ -16,6 +17,7 @@ export const PROGRAMS: readonly Program[] = [
   ucmatose,
   rdmaServer,
   rdmaClient,
+  ...pingpongs,
   badReader,
   badAdvertiser,
   twoSends,
