@@ -5,7 +5,7 @@
  * Follows perftest_resources.c#run_iter_bw, #run_iter_bw_server: a completion for every `cqModeration` messages and for the
  * last one; the peak is the best stretch between a posting and a completion (perftest_parameters.c#print_report_bw).
  */
-import { type RdmaCq, RoceError, WorkCompletion } from '../../src/index.ts';
+import { type RdmaCq, WorkCompletion } from '../../src/index.ts';
 import type { BwReport } from './introductions.ts';
 import type { PerfSession } from './session.ts';
 
@@ -37,7 +37,6 @@ export async function sendAll(session: PerfSession, size: number): Promise<BwTim
   const completed: { count: number; at: number }[] = [];
   let done = 0;
   const take = (wc: WorkCompletion): void => {
-    session.demandSuccess(wc);
     const lane = lanes[wc.wrId];
     const messages = lane?.pending.shift() ?? 0;
     if (lane !== undefined) lane.completed += messages;
@@ -57,40 +56,44 @@ export async function sendAll(session: PerfSession, size: number): Promise<BwTim
         lane.sinceSignal = 0;
       }
     }
-    await drain(sendCq, ends, take);
+    await drain(session, sendCq, ends, take);
   }
   return { posted, completed };
 }
 
-/** Takes all messages of all queue pairs, or those that come before the run ends; receives for them are posted already. */
-export async function receiveAll(session: PerfSession, size: number): Promise<BwTimes> {
+/**
+ * Takes all messages of all queue pairs, or those that come before the run ends, or `over` says that no more will come.
+ * Receives for them are posted already.
+ */
+export async function receiveAll(session: PerfSession, over?: Promise<unknown>): Promise<BwTimes> {
   const { options, context, qps, recvCq } = session;
   const limit = options.iterations === 0 ? Number.MAX_SAFE_INTEGER : options.iterations;
   const posted = qps.map(() => Math.min(options.rxDepth, limit));
-  const ends = new RunEnd(session);
+  const ends = new RunEnd(session, over);
   const completed: { count: number; at: number }[] = [];
   let first: number | undefined;
+  let last = 0;
   let done = 0;
   const take = (wc: WorkCompletion): void => {
-    session.demandSuccess(wc);
-    first ??= context.clock();
+    last = context.clock();
+    first ??= last;
     done += 1;
     const soFar = posted[wc.wrId] ?? limit;
     if (soFar < limit) {
       posted[wc.wrId] = soFar + 1;
-      session.postReceive(wc.wrId, size);
+      session.postReceive(wc.wrId);
     }
   };
-  while (!ends.reached && done < limit * qps.length) await drain(recvCq, ends, take);
-  completed.push({ count: done, at: context.clock() });
-  return { posted: [first ?? context.clock()], completed };
+  while (!ends.reached && done < limit * qps.length) await drain(session, recvCq, ends, take);
+  completed.push({ count: done, at: last });
+  return { posted: [first ?? last], completed };
 }
 
 /** Posts what receiveAll expects to be posted. */
-export function postReceives(session: PerfSession, size: number): void {
+export function postReceives(session: PerfSession): void {
   const { rxDepth, iterations } = session.options;
   const count = iterations === 0 ? rxDepth : Math.min(rxDepth, iterations);
-  for (let n = 0; n < count; n++) session.qps.forEach((_, i) => session.postReceive(i, size));
+  for (let n = 0; n < count; n++) session.qps.forEach((_, i) => session.postReceive(i));
 }
 
 /** What a run has achieved. */
@@ -123,31 +126,32 @@ function bestNsPerMessage(posted: readonly number[], completed: BwTimes['complet
 }
 
 /** Takes what has completed, waiting for the first unless the run ends before. */
-async function drain(cq: RdmaCq, ends: RunEnd, take: (wc: WorkCompletion) => void): Promise<void> {
-  const first = await ends.orSooner(cq.next());
+async function drain(session: PerfSession, cq: RdmaCq, ends: RunEnd, take: (wc: WorkCompletion) => void) {
+  const first = await session.next(cq, ends.promise);
   if (first === undefined) return;
-  if (first.done === true) throw new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
-  take(first.value);
+  take(first);
   const wc = new WorkCompletion();
-  while (cq.poll(wc)) take(wc);
+  while (cq.poll(wc)) {
+    session.demandSuccess(wc);
+    take(wc);
+  }
 }
 
-/** The end of a run by time. */
+/** The end of a run by time, or because somebody says so. */
 class RunEnd {
   reached = false;
-  readonly #at: Promise<undefined> | undefined;
+  /** Resolves then; absent where only the number of messages counts. */
+  readonly promise: Promise<undefined> | undefined;
 
-  constructor({ options: { durationS }, context: { sleep } }: PerfSession) {
-    if (durationS === undefined) return;
-    this.#at = sleep(durationS * 1e9).then(() => {
+  constructor({ options: { durationS }, context: { sleep } }: PerfSession, over?: Promise<unknown>) {
+    const ends: Promise<unknown>[] = [];
+    if (durationS !== undefined) ends.push(sleep(durationS * 1e9));
+    if (over !== undefined) ends.push(over);
+    if (ends.length === 0) return;
+    this.promise = Promise.race(ends).then(() => {
       this.reached = true;
       return undefined;
     });
-  }
-
-  /** `promise`, or undefined when the run ends first. */
-  orSooner<T>(promise: Promise<T>): Promise<T | undefined> {
-    return this.#at === undefined ? promise : Promise.race([promise, this.#at]);
   }
 }
 

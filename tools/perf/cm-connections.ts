@@ -5,6 +5,7 @@
  * READs and atomics are agreed on where the test has any; at the end the server disconnects and both sides wait for it.
  */
 import { QpState, type RdmaConnection, type RdmaListener, RoceError } from '../../src/index.ts';
+import { initialize } from './bring-up.ts';
 import type { PerfSession } from './session.ts';
 
 export class CmConnections {
@@ -26,7 +27,7 @@ export class CmConnections {
 /** Listens, lets the client know by `ready`, and takes one connection for each queue pair. */
 export async function acceptByCm(session: PerfSession, ready: () => Promise<unknown>): Promise<CmConnections> {
   const { options, context } = session;
-  for (const qp of session.qps) session.initialize(qp);
+  for (const qp of session.qps) initialize(session, qp);
   const listener = context.device.cm.listen(options.port);
   const stop = (): void => listener.close();
   context.signal.addEventListener('abort', stop);
@@ -47,7 +48,7 @@ export async function acceptByCm(session: PerfSession, ready: () => Promise<unkn
 /** Connects each queue pair once the server is ready. */
 export async function connectByCm(session: PerfSession, ready: () => Promise<unknown>): Promise<CmConnections> {
   const { options, qps } = session;
-  for (const qp of qps) session.initialize(qp);
+  for (const qp of qps) initialize(session, qp);
   await ready();
   const connections: RdmaConnection[] = [];
   for (const qp of qps) connections.push(await connect(session, qp, options.server));
@@ -71,7 +72,7 @@ async function connect(
       await context.sleep(RETRY_NS);
       // The refusal has taken it to ERROR.
       qp.modifyNow({ state: QpState.Reset });
-      session.initialize(qp);
+      initialize(session, qp);
     }
   }
 }

@@ -6,21 +6,22 @@
  * last byte of the message counts up, and the other side watches it. With WRITE the server begins, with SEND the client.
  */
 import { QpState, RoceError } from '../../src/index.ts';
-import type { PerfSession } from './session.ts';
+import type { PerfContext, PerfSession } from './session.ts';
 
 /** Runs the test that the options ask for. */
 export function measureLatency(session: PerfSession, size: number): Promise<number[]> {
-  if (session.options.verb === 'write') return pingByWrite(session, size);
-  return session.options.verb === 'send' ? pingBySend(session, size) : requestByRequest(session, size);
+  const { verb } = session.options;
+  const run = new Run(session);
+  const test = verb === 'write' ? pingByWrite : verb === 'send' ? pingBySend : requestByRequest;
+  return test(session, size, run).finally(() => run.end());
 }
 
-async function pingByWrite(session: PerfSession, size: number): Promise<number[]> {
+async function pingByWrite(session: PerfSession, size: number, run: Run): Promise<number[]> {
   const { options, context, region, qps, sendCq } = session;
   const [qp] = qps;
   const request = session.request(0, size, true);
   const sendAt = session.sendOffset(0) + size - 1;
   const watchAt = session.receiveOffset(0) + size - 1;
-  const run = new Run(session);
   const { posted } = run;
   let received = 0;
   while (run.goesOn(posted.length) || run.goesOn(received)) {
@@ -28,8 +29,8 @@ async function pingByWrite(session: PerfSession, size: number): Promise<number[]
     if (run.goesOn(received) && !begins) {
       received += 1;
       const expected = received & 0xff;
-      while (region.bytes[watchAt] !== expected && !run.over) {
-        if (qp?.state === QpState.Error) session.demandSuccess(await session.next(sendCq));
+      while (region.bytes[watchAt] !== expected && run.goesOn(received - 1)) {
+        if (qp?.state === QpState.Error) await session.next(sendCq);
         await context.turn();
       }
     }
@@ -42,39 +43,36 @@ async function pingByWrite(session: PerfSession, size: number): Promise<number[]
   return posted;
 }
 
-async function pingBySend(session: PerfSession, size: number): Promise<number[]> {
+async function pingBySend(session: PerfSession, size: number, run: Run): Promise<number[]> {
   const { options, context, qps, sendCq, recvCq } = session;
   const [qp] = qps;
   const request = session.request(0, size, true);
-  const run = new Run(session);
   const { posted } = run;
   let receives = Math.min(options.rxDepth, run.limit);
   let received = 0;
   while (run.goesOn(posted.length) || run.goesOn(received)) {
     const begins = !options.isServer && posted.length === 0;
     if (run.goesOn(received) && !begins) {
-      const wc = await run.orSooner(session.next(recvCq));
-      if (wc === undefined) break;
+      if ((await session.next(recvCq, run.promise)) === undefined) break;
       received += 1;
       if (receives < run.limit) {
         receives += 1;
-        session.postReceive(0, size);
+        session.postReceive(0);
       }
     }
     if (!run.goesOn(posted.length)) continue;
     posted.push(context.clock());
     qp?.postSend(request);
-    if ((await run.orSooner(session.next(sendCq))) === undefined) break;
+    if ((await session.next(sendCq, run.promise)) === undefined) break;
   }
   return posted;
 }
 
 /** READ and atomics: only the client works. */
-async function requestByRequest(session: PerfSession, size: number): Promise<number[]> {
+async function requestByRequest(session: PerfSession, size: number, run: Run): Promise<number[]> {
   const { context, qps, sendCq } = session;
   const [qp] = qps;
   const request = session.request(0, size, true);
-  const run = new Run(session);
   const { posted } = run;
   while (run.goesOn(posted.length)) {
     posted.push(context.clock());
@@ -84,32 +82,57 @@ async function requestByRequest(session: PerfSession, size: number): Promise<num
   return posted;
 }
 
-/** How long a test goes on: a number of messages, or a time. */
+/** How long a test goes on: a number of messages, or a time; and no longer than a lost message lets it. */
 class Run {
   readonly posted: number[] = [];
   readonly limit: number;
   over = false;
-  readonly #signal: AbortSignal;
-  readonly #end: Promise<undefined> | undefined;
+  /** Resolves when the time is over, rejects when a message was lost; absent where neither can be. */
+  readonly promise: Promise<undefined> | undefined;
+  readonly #context: PerfContext;
+  #lost: RoceError | undefined;
 
   constructor({ options, context }: PerfSession) {
-    const { iterations, durationS } = options;
+    const { iterations, durationS, service } = options;
     this.limit = iterations === 0 ? Number.MAX_SAFE_INTEGER : iterations;
-    this.#signal = context.signal;
-    if (durationS === undefined) return;
-    this.#end = context.sleep(durationS * 1e9).then(() => {
-      this.over = true;
-      return undefined;
-    });
+    this.#context = context;
+    const ends: Promise<undefined>[] = [];
+    if (durationS !== undefined) ends.push(this.#after(durationS * 1e9));
+    if (service !== 'RC') ends.push(this.#watch());
+    if (ends.length === 0) return;
+    this.promise = Promise.race(ends);
+    this.promise.catch(() => undefined);
   }
 
+  /** Throws when there is nothing to hope for. */
   goesOn(count: number): boolean {
-    if (this.#signal.aborted) throw new RoceError('ERR_ROCE_CLOSED', 'interrupted');
+    if (this.#context.signal.aborted) throw new RoceError('ERR_ROCE_CLOSED', 'interrupted');
+    if (this.#lost !== undefined) throw this.#lost;
     return !this.over && count < this.limit;
   }
 
-  /** `promise`, or undefined when the time is over first. */
-  orSooner<T>(promise: Promise<T>): Promise<T | undefined> {
-    return this.#end === undefined ? promise : Promise.race([promise, this.#end]);
+  end(): void {
+    this.over = true;
+  }
+
+  async #after(ns: number): Promise<undefined> {
+    await this.#context.sleep(ns);
+    this.over = true;
+  }
+
+  /** UC and UD repeat nothing: one message lost, and both sides wait for ever. */
+  async #watch(): Promise<undefined> {
+    let seen = -1;
+    while (!this.over && seen !== this.posted.length) {
+      seen = this.posted.length;
+      await this.#context.sleep(PATIENCE_NS);
+    }
+    if (this.over) return;
+    const seconds = PATIENCE_NS / 1e9;
+    this.#lost = new RoceError('ERR_ROCE_TIMEOUT', `no message for ${seconds} s: one was lost, and ${LOSSY}`);
+    throw this.#lost;
   }
 }
+
+const PATIENCE_NS = 10e9;
+const LOSSY = 'UC and UD repeat none';

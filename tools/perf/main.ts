@@ -48,6 +48,7 @@ export interface PerfFlags {
   readonly tos?: number;
   readonly tclass?: number;
   readonly gidIndex?: number;
+  readonly useSrq?: true;
   readonly ipv6?: true;
   readonly rdma_cm?: true;
   readonly comm_rdma_cm?: true;
@@ -113,7 +114,10 @@ export function addPerfOptions(command: Command, { verb, test }: PerfProgram, mt
     );
   if (verb === 'write' || verb === 'send')
     command.option('-I, --inline_size <bytes>', 'messages up to this size travel in the work request', integer(0, 512));
-  if (verb === 'send') command.option('-r, --rx-depth <count>', 'receives posted (default: 512)', integer(1, 16_384));
+  if (verb === 'send')
+    command
+      .option('-r, --rx-depth <count>', 'receives posted (default: 512)', integer(1, 16_384))
+      .option('--use-srq', 'one receive queue for all queue pairs');
   if (test === 'bw') addBandwidthOptions(command);
   else
     command
@@ -172,6 +176,7 @@ export function choicesOf({ verb, test }: PerfProgram, server: IpAddress | undef
     retryCount: flags.retry_count,
     trafficClass: flags.tos ?? flags.tclass,
     gidIndex: flags.gidIndex,
+    useSrq: flags.useSrq,
     ipv6: flags.ipv6,
     cm: flags.rdma_cm,
     cmExchange: flags.comm_rdma_cm,

@@ -43,6 +43,8 @@ export interface PerfChoices {
   readonly ackTimeout?: number | undefined;
   readonly retryCount?: number | undefined;
   readonly trafficClass?: number | undefined;
+  /** Receives come from one queue for all queue pairs. */
+  readonly useSrq?: boolean | undefined;
   /** Index of our address. */
   readonly gidIndex?: number | undefined;
   /** Our address to speak from where none is said: the first of IPv6 instead of IPv4. */
@@ -136,6 +138,7 @@ function contradiction(choices: PerfChoices): string | undefined {
   const { verb, test, durationS, all, service = 'RC', queuePairs = 1, bidirectional, cm, size } = choices;
   if (service === 'UD' && verb !== 'send') return 'UD carries SEND only';
   if (service === 'UC' && (verb === 'read' || verb === 'atomic')) return 'UC carries neither READ nor atomics';
+  if (choices.useSrq === true && verb !== 'send') return 'a shared receive queue is for SEND';
   if (service === 'UC' && cm === true) return 'rdma_cm does not connect UC';
   if (test === 'lat' && queuePairs > 1) return 'several queue pairs are for bandwidth tests';
   if (test === 'lat' && bidirectional === true) return 'bidirectional is for bandwidth tests';

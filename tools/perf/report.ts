@@ -27,7 +27,7 @@ export function headingOf(options: PerfOptions, device: string, mtu: number, gid
     ...(options.events === true ? [` Test with events. Using ${device}_comp0`] : []),
     ` Dual-port       : OFF\t\tDevice         : ${device}`,
     ` Number of qps   : ${options.queuePairs}\t\tTransport type : IB`,
-    ` Connection type : ${service}\t\tUsing SRQ      : OFF`,
+    ` Connection type : ${service}\t\tUsing SRQ      : ${options.useSrq === true ? 'ON' : 'OFF'}`,
     ' PCIe relax order: ON',
     ' ibv_wr* API     : OFF',
   ];

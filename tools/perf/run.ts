@@ -8,7 +8,9 @@
 import { type IpAddress, type RdmaDevice, RoceError } from '../../src/index.ts';
 import type { RdmaTcp } from '../../src/tcp/index.ts';
 import { type BwTimes, postReceives, receiveAll, reportOf, sendAll } from './bandwidth.ts';
+import { bringToRts } from './bring-up.ts';
 import { acceptByCm, type CmConnections, connectByCm } from './cm-connections.ts';
+import { acceptDatagramsByCm, findDatagramsByCm } from './cm-datagrams.ts';
 import { CmExchange } from './cm-exchange.ts';
 import type { PerfDest } from './dest.ts';
 import { type Exchange, TcpExchange } from './exchange.ts';
@@ -66,7 +68,7 @@ class Run {
     this.#print(...headingOf(options, device.name, terms.mtu, session.local[0]?.gidIndex ?? 0));
     if (options.cm) await this.#connectByCm(exchange, session);
     session.remote = await this.#swapDests(exchange, session);
-    if (!options.cm) await session.connect(session.remote, terms.mtu);
+    if (!options.cm) await bringToRts(session, session.remote, terms.mtu);
     await this.#tellDests(exchange, session);
     await this.#traffic(exchange, session, sizesOf(options, largest));
     await this.#finish(exchange);
@@ -97,11 +99,11 @@ class Run {
 
   /** create_rdma_cm_connection: a swap before, so that the server listens when the client comes, and one after. */
   async #connectByCm(exchange: Exchange, session: PerfSession): Promise<void> {
-    const { isServer } = this.#options;
+    const { isServer, service } = this.#options;
     const first = firstOf(session.local);
-    this.#connections = isServer
-      ? await acceptByCm(session, () => exchange.swapDest(first))
-      : await connectByCm(session, () => exchange.swapDest(first));
+    const ready = (): Promise<unknown> => exchange.swapDest(first);
+    if (service === 'UD') await (isServer ? acceptDatagramsByCm(session, ready) : findDatagramsByCm(session, ready));
+    else this.#connections = await (isServer ? acceptByCm(session, ready) : connectByCm(session, ready));
     await exchange.swapDest(first);
   }
 
@@ -142,7 +144,7 @@ class Run {
 
   async #latencyOf(exchange: Exchange, session: PerfSession, size: number): Promise<void> {
     if (this.#options.verb === 'send') {
-      postReceives(session, size);
+      postReceives(session);
       await exchange.swapDest(firstOf(session.local));
     }
     this.#tell(latencyLines(this.#options, size, await measureLatency(session, size)));
@@ -171,24 +173,36 @@ class Run {
   }
 
   async #sendBandwidth(exchange: Exchange, session: PerfSession, sizes: readonly number[]): Promise<void> {
-    const { bidirectional, isServer, all, durationS } = this.#options;
+    const { bidirectional, isServer, all, durationS, service } = this.#options;
     const first = firstOf(session.local);
+    const mayLose = service !== 'RC' && isServer && !bidirectional;
     for (const size of sizes) {
-      if (isServer || bidirectional) postReceives(session, size);
+      if (isServer || bidirectional) postReceives(session);
       await exchange.swapDest(first);
-      const times = await this.#sendOrReceive(session, size);
+      // Who may miss messages has to be told that there are no more: by the swap after the traffic.
+      const told = mayLose ? exchange.swapDest(first) : undefined;
+      const times = await this.#sendOrReceive(session, size, told);
       const swapped = bidirectional && durationS === undefined;
       await this.#tellReport(exchange, reportOf(session, size, times), swapped);
-      if (all) await exchange.swapDest(first);
+      if (told !== undefined) await told;
+      else if (all) await exchange.swapDest(first);
     }
     this.#print(RESULT_LINE);
-    await exchange.swapDest(first);
+    if (all || !mayLose) await exchange.swapDest(first);
   }
 
-  async #sendOrReceive(session: PerfSession, size: number): Promise<BwTimes> {
-    if (!this.#options.bidirectional)
-      return this.#options.isServer ? receiveAll(session, size) : sendAll(session, size);
-    const [sent] = await Promise.all([sendAll(session, size), receiveAll(session, size)]);
+  async #sendOrReceive(session: PerfSession, size: number, told: Promise<unknown> | undefined): Promise<BwTimes> {
+    const { bidirectional, isServer, service } = this.#options;
+    const { sleep } = this.#context;
+    if (!bidirectional && !isServer) return sendAll(session, size);
+    if (!bidirectional)
+      return receiveAll(
+        session,
+        told?.then(() => sleep(GRACE_NS)),
+      );
+    const sending = sendAll(session, size);
+    const over = service === 'RC' ? undefined : sending.then(() => sleep(PATIENCE_NS));
+    const [sent] = await Promise.all([sending, receiveAll(session, over)]);
     return sent;
   }
 
@@ -246,3 +260,8 @@ function firstOf(dests: readonly PerfDest[]): PerfDest {
   if (first === undefined) throw new RoceError('ERR_ROCE_STATE', 'a run has a queue pair');
   return first;
 }
+
+/** What is on its way when the peer says that it has sent everything. */
+const GRACE_NS = 200e6;
+/** How long to wait for messages that may be lost. */
+const PATIENCE_NS = 5e9;

@@ -1,7 +1,7 @@
 /**
- * The verbs objects of a run: one region, two completion queues, the queue pairs, and how they are connected.
+ * The verbs objects of a run: one region, two completion queues, the queue pairs, and the requests they post.
  *
- * Owns what exists and where in the region things are. Never measures: bandwidth.ts and latency.ts do.
+ * Owns what exists and where in the region things are. Never measures (bandwidth.ts, latency.ts) and never connects (bring-up.ts).
  * The region has two halves as perftest's buffer has: what we send from, and where the peer's messages go, each with one
  * piece per queue pair (perftest_communication.c#set_up_connection).
  */
@@ -10,11 +10,13 @@ import {
   type AddressVector,
   type IpAddress,
   type MemoryRegion,
-  QpState,
+  QpType,
+  type RdmaAh,
   type RdmaCq,
   type RdmaDevice,
   type RdmaPd,
   type RdmaQp,
+  type RdmaSrq,
   RoceError,
   type SendWr,
   WcStatus,
@@ -24,7 +26,7 @@ import {
 } from '../../src/index.ts';
 import type { PerfDest } from './dest.ts';
 import type { Terms } from './introductions.ts';
-import { ATOMIC_BYTES, type PerfOptions } from './options.ts';
+import { ATOMIC_BYTES, type PerfOptions, type PerfService } from './options.ts';
 
 /** Where lines go. */
 export interface PerfOutput {
@@ -47,6 +49,13 @@ export interface PerfContext {
   readonly randomPsn: () => number;
 }
 
+/** Where the datagrams of one queue pair go. */
+export interface DatagramPeer {
+  readonly ah: RdmaAh;
+  readonly qpn: number;
+  readonly qkey: number;
+}
+
 export class PerfSession {
   readonly context: PerfContext;
   readonly options: PerfOptions;
@@ -58,9 +67,15 @@ export class PerfSession {
   readonly gid: IpAddress;
   readonly local: readonly PerfDest[];
   remote: readonly PerfDest[] = [];
+  readonly pd: RdmaPd;
+  /** Of each queue pair, with UD. */
+  readonly datagramPeers: (DatagramPeer | undefined)[] = [];
+  /** --use-srq: all queue pairs receive from it. */
+  readonly srq: RdmaSrq | undefined;
+  /** Completions that somebody has asked for and not yet taken. */
+  readonly #waiting = new Map<RdmaCq, Promise<IteratorResult<WorkCompletion>>>();
   /** Bytes of one queue pair's piece. */
   readonly #pieceBytes: number;
-  readonly #pd: RdmaPd;
 
   constructor(context: PerfContext, options: PerfOptions, terms: Terms, gid: IpAddress, largest: number) {
     const { device, randomPsn } = context;
@@ -69,20 +84,17 @@ export class PerfSession {
     this.options = options;
     this.gid = gid;
     this.#pieceBytes = roundUp(Math.max(terms.cycleBytes, largest + GRH_BYTES), PIECE_ALIGNMENT);
-    this.#pd = device.allocPd();
+    this.pd = device.allocPd();
     this.sendCq = device.createCq(txDepth * queuePairs + 1);
     this.recvCq = device.createCq(rxDepth * queuePairs + 1);
-    this.region = this.#pd.regMr(this.#pieceBytes * 2 * queuePairs, { access: ACCESS });
+    this.region = this.pd.regMr(this.#pieceBytes * 2 * queuePairs, { access: ACCESS });
     const { sendCq, recvCq } = this;
+    this.srq = options.useSrq === true ? this.pd.createSrq({ maxWr: rxDepth * queuePairs, maxSge: 1 }) : undefined;
+    const capabilities = { maxSendWr: txDepth, maxRecvWr: rxDepth, maxSge: 1, maxInlineData: inlineBytes };
+    const srq = this.srq === undefined ? {} : { srq: this.srq };
+    const type = QP_TYPES[options.service];
     this.qps = Array.from({ length: queuePairs }, () =>
-      this.#pd.createQp({
-        sendCq,
-        recvCq,
-        maxSendWr: txDepth,
-        maxRecvWr: rxDepth,
-        maxSge: 1,
-        maxInlineData: inlineBytes,
-      }),
+      this.pd.createQp({ type, sendCq, recvCq, ...srq, ...capabilities }),
     );
     const gidIndex = device.addresses.findIndex(({ address }) => address.equals(gid));
     this.local = this.qps.map(({ qpn }, i) => ({
@@ -108,22 +120,6 @@ export class PerfSession {
     return (this.options.queuePairs + i) * this.#pieceBytes;
   }
 
-  /** From RESET to INIT, with everything allowed. */
-  initialize(qp: RdmaQp): void {
-    qp.modifyNow({ state: QpState.Init, access: ACCESS });
-  }
-
-  /** Brings the queue pairs to RTS with what both sides told (ctx_connect). */
-  async connect(remote: readonly PerfDest[], mtu: number): Promise<void> {
-    for (const [i, qp] of this.qps.entries()) {
-      this.initialize(qp);
-      const theirs = remote[i];
-      const ours = this.local[i];
-      if (theirs === undefined || ours === undefined) throw new RoceError('ERR_ROCE_STATE', 'a peer is missing');
-      await this.#connectRc(qp, ours, theirs, mtu);
-    }
-  }
-
   /** A request for queue pair `i`, to be posted any number of times. */
   request(i: number, size: number, signaled: boolean): SendWr {
     const { verb, atomic, inlineBytes } = this.options;
@@ -134,7 +130,7 @@ export class PerfSession {
     const content = size <= inlineBytes ? { inline } : { sges };
     const base = { wrId: i, signaled };
     const where = { remoteAddr: remote?.vaddr ?? 0n, rkey: remote?.rkey ?? 0 };
-    if (verb === 'send') return { ...base, opcode: WrOpcode.Send, ...content };
+    if (verb === 'send') return { ...base, opcode: WrOpcode.Send, ...content, ...this.#datagramTo(i) };
     if (verb === 'write') return { ...base, opcode: WrOpcode.RdmaWrite, ...content, ...where };
     if (verb === 'read') return { ...base, opcode: WrOpcode.RdmaRead, sges, ...where };
     return atomic === 'FETCH_AND_ADD'
@@ -142,17 +138,26 @@ export class PerfSession {
       : { ...base, opcode: WrOpcode.AtomicCmpAndSwp, sges, ...where, compareAdd: 0n, swap: 0n };
   }
 
-  postReceive(i: number, size: number): void {
-    const sge = { mr: this.region, offset: this.receiveOffset(i), length: size };
-    this.qps[i]?.postRecv({ wrId: i, sges: [sge] });
+  /** A receive for a message of any size to queue pair `i`; to whichever with a shared queue. */
+  postReceive(i: number): void {
+    const wr = { wrId: i, sges: [{ mr: this.region, offset: this.receiveOffset(i), length: this.#pieceBytes }] };
+    if (this.srq === undefined) this.qps[i]?.postRecv(wr);
+    else this.srq.postRecv(wr);
   }
 
-  /** The next completion; throws with perftest's words when it failed. */
-  async next(cq: RdmaCq): Promise<WorkCompletion> {
-    const { value, done } = await cq.next();
-    if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
-    this.demandSuccess(value);
-    return value;
+  /**
+   * The next completion, or undefined when `over` resolves first; then it is there for who asks next. Throws with perftest's
+   * words when it failed.
+   */
+  async next(cq: RdmaCq, over?: Promise<undefined>): Promise<WorkCompletion | undefined> {
+    const waiting = this.#waiting.get(cq) ?? cq.next();
+    this.#waiting.set(cq, waiting);
+    const result = await (over === undefined ? waiting : Promise.race([waiting, over]));
+    if (result === undefined) return undefined;
+    this.#waiting.delete(cq);
+    if (result.done === true) throw new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
+    this.demandSuccess(result.value);
+    return result.value;
   }
 
   demandSuccess({ status, wrId }: WorkCompletion): void {
@@ -164,31 +169,12 @@ export class PerfSession {
   /** Frees everything. */
   end(): void {
     for (const qp of this.qps) qp.destroy();
-    this.#pd.deregMr(this.region);
+    this.srq?.destroy();
+    for (const peer of this.datagramPeers) peer?.ah.destroy();
+    this.pd.deregMr(this.region);
     this.context.device.destroyCq(this.sendCq);
     this.context.device.destroyCq(this.recvCq);
-    this.#pd.dealloc();
-  }
-
-  async #connectRc(qp: RdmaQp, ours: PerfDest, theirs: PerfDest, mtu: number): Promise<void> {
-    const { ackTimeout, retryCount } = this.options;
-    await qp.modify({
-      state: QpState.Rtr,
-      av: this.vectorTo(theirs),
-      destQpn: theirs.qpn,
-      rqPsn: theirs.psn,
-      mtu,
-      maxDestRdAtomic: ours.outReads,
-      minRnrTimer: MIN_RNR_TIMER,
-    });
-    qp.modifyNow({
-      state: QpState.Rts,
-      sqPsn: ours.psn,
-      timeout: ackTimeout,
-      retryCnt: retryCount,
-      rnrRetry: INFINITE_RETRY,
-      maxRdAtomic: Math.min(theirs.outReads, 255),
-    });
+    this.pd.dealloc();
   }
 
   /** The way to a queue pair of the peer. */
@@ -196,15 +182,20 @@ export class PerfSession {
     const { trafficClass } = this.options;
     return { destination: gid, source: this.gid, ...(trafficClass === undefined ? {} : { trafficClass }) };
   }
+
+  #datagramTo(i: number): Pick<SendWr, 'ah' | 'remoteQpn' | 'remoteQkey'> {
+    const peer = this.datagramPeers[i];
+    return peer === undefined ? {} : { ah: peer.ah, remoteQpn: peer.qpn, remoteQkey: peer.qkey };
+  }
 }
 
 function roundUp(value: number, multiple: number): number {
   return Math.ceil(value / multiple) * multiple;
 }
 
-const ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
-const PIECE_ALIGNMENT = 64;
+/** What queue pairs and the region allow. */
+export const ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
 /** What a datagram's headers take at the beginning of its receive. */
 export const GRH_BYTES = 40;
-const MIN_RNR_TIMER = 12;
-const INFINITE_RETRY = 7;
+const PIECE_ALIGNMENT = 64;
+const QP_TYPES: Readonly<Record<PerfService, QpType>> = { RC: QpType.Rc, UC: QpType.Uc, UD: QpType.Ud };

@@ -49,6 +49,74 @@ describe.each(VERBS)('perf %s', (verb) => {
   });
 });
 
+describe('services without acknowledgement', () => {
+  const services: readonly (readonly [string, Omit<PerfChoices, 'server'>])[] = [
+    ['UC SEND bw', { verb: 'send', test: 'bw', service: 'UC', size: 9000 }],
+    ['UC SEND bw both ways', { verb: 'send', test: 'bw', service: 'UC', bidirectional: true, queuePairs: 2 }],
+    ['UC SEND lat', { verb: 'send', test: 'lat', service: 'UC' }],
+    ['UC WRITE bw', { verb: 'write', test: 'bw', service: 'UC', size: 9000 }],
+    ['UC WRITE lat', { verb: 'write', test: 'lat', service: 'UC' }],
+    ['UD SEND bw', { verb: 'send', test: 'bw', service: 'UD', queuePairs: 2 }],
+    ['UD SEND bw both ways', { verb: 'send', test: 'bw', service: 'UD', bidirectional: true }],
+    ['UD SEND lat', { verb: 'send', test: 'lat', service: 'UD' }],
+    ['UD SEND bw by the connection manager', { verb: 'send', test: 'bw', service: 'UD', cm: true, queuePairs: 2 }],
+    ['UD SEND lat by the connection manager', { verb: 'send', test: 'lat', service: 'UD', cm: true }],
+    [
+      'UD both ways by the connection manager',
+      { verb: 'send', test: 'bw', service: 'UD', cm: true, bidirectional: true },
+    ],
+  ];
+
+  it.each(services)('%s', async (_, choices) => {
+    const pair = makePerfPair();
+    const played = await playPair(pair, { iterations: 30, ...choices });
+    expect([played.server.code, played.client.code]).toEqual([0, 0]);
+    expect(tableOf(played.server.lines).slice(0, 2)).toEqual(tableOf(played.client.lines).slice(0, 2));
+    expect(tableOf(played.client.lines)[1]).toBe(30 * (choices.queuePairs ?? 1));
+    expect(pair.server.qpCount + pair.client.qpCount).toBe(0);
+  });
+
+  it('all sizes of UD end with the MTU', async () => {
+    const choices = { verb: 'send', test: 'bw', service: 'UD', iterations: 5, all: true, mtu: 1024 } as const;
+    const { client, server } = await playPair(makePerfPair(), choices);
+    for (const { lines } of [client, server])
+      expect(lines.filter((line) => /^ \d/.test(line)).map((line) => Number.parseInt(line, 10))).toEqual([
+        2, 4, 8, 16, 32, 64, 128, 256, 512, 1024,
+      ]);
+  });
+
+  it('a longer message than the MTU is cut to it', async () => {
+    const { client } = await playPair(makePerfPair(), { verb: 'send', test: 'bw', service: 'UD', iterations: 5 });
+    expect(tableOf(client.lines)[0]).toBe(4096);
+  });
+
+  it.each(['UC', 'UD'] as const)('%s counts what arrived where the wire loses', async (service) => {
+    const pair = makePerfPair();
+    pair.world.network.addRule({ match: ({ opcode }) => (opcode & 0x1f) === 0x04, nth: 7, action: 'drop' });
+    const choices = { verb: 'send', test: 'bw', service, iterations: 50, size: 100 } as const;
+    const played = await playPair(pair, choices);
+    expect(tableOf(played.client.lines)[1]).toBe(50);
+    expect(tableOf(played.server.lines)[1]).toBe(49);
+  });
+
+  it('a latency test that lost a message says so', async () => {
+    const pair = makePerfPair();
+    pair.world.network.addRule({ match: ({ opcode }) => opcode === 0x64, nth: 7, action: 'drop' });
+    const choices = { verb: 'send', test: 'lat', service: 'UD', iterations: 50 } as const;
+    await expect(playPair(pair, choices)).rejects.toThrow(/one was lost/);
+  });
+});
+
+describe('a shared receive queue', () => {
+  it.each(['RC', 'UC', 'UD'] as const)('serves several queue pairs of %s', async (service) => {
+    const choices = { verb: 'send', test: 'bw', service, iterations: 30, queuePairs: 3, size: 500 } as const;
+    const played = await playPair(makePerfPair(), choices, { ofServer: { useSrq: true, rxDepth: 16 } });
+    expect(tableOf(played.client.lines)[1]).toBe(90);
+    if (service === 'RC') expect(tableOf(played.server.lines)[1]).toBe(90);
+    expect(played.server.lines.join()).toContain('Using SRQ      : ON');
+  });
+});
+
 describe('what was agreed on', () => {
   it('carries exactly as many bytes as it says', async () => {
     const pair = makePerfPair();
