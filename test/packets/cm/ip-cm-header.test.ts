@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../packets/address.ts';
 import {
   IP_CM_HEADER_BYTES,
+  ipCmHeaderRule,
   isRdmaServiceId,
   RdmaPortSpace,
   rdmaServiceId,
@@ -57,6 +58,17 @@ describe('service ids of RDMA CM', () => {
   it('are port space plus port, as rping asks for', () => {
     expect(rdmaServiceId(RdmaPortSpace.Tcp, 7174)).toBe(0x0000_0000_0106_1c06n);
     expect(rdmaServiceId(RdmaPortSpace.Udp, 7174)).toBe(0x0000_0000_0111_1c06n);
+    expect(rdmaServiceId(RdmaPortSpace.Ib, 7471)).toBe(0x0000_0000_013f_1d2fn);
+    expect(rdmaServiceId(RdmaPortSpace.IpoIb, 1)).toBe(0x0000_0000_0002_0001n);
+  });
+
+  it('say whether a header has to be there: always, or with RDMA_PS_IB where it is; other service ids have none', () => {
+    const rules = [RdmaPortSpace.Tcp, RdmaPortSpace.Udp, RdmaPortSpace.IpoIb, RdmaPortSpace.Ib].map((space) =>
+      ipCmHeaderRule(rdmaServiceId(space, 7)),
+    );
+    expect(rules).toEqual(['always', 'always', 'always', 'if-there']);
+    expect(ipCmHeaderRule(0x1000_0000_0000_0001n)).toBe('never');
+    expect(ipCmHeaderRule(0x1_0106_1c06n)).toBe('never');
   });
 
   it('are told apart from others by their upper 40 bits', () => {

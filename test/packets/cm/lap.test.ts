@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../packets/address.ts';
-import { CmAprStatus, NO_PATH } from '../../../packets/cm/index.ts';
+import { CmAprStatus, cmAprStatusName, NO_PATH } from '../../../packets/cm/index.ts';
 import { checkRoundTrip, encode } from './harness.ts';
 
 describe('LAP and APR', () => {
@@ -49,5 +49,10 @@ describe('LAP and APR', () => {
     expect(() => encode({ kind: 'APR', body: { ...body, privateData: new Uint8Array(149) } })).toThrow(
       '148 bytes, not 149',
     );
+  });
+
+  it('have a name for every status of APR', () => {
+    expect(Object.entries(CmAprStatus).map(([, status]) => cmAprStatusName(status))).toEqual(Object.keys(CmAprStatus));
+    expect(cmAprStatusName(99)).toBe('status 99');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type CmRep, readCmRep } from '../../../packets/cm/index.ts';
+import { type CmRep, cmRepQpn, readCmRep } from '../../../packets/cm/index.ts';
 import { checkRoundTrip, decode, encode, madBytes, viewOf } from './harness.ts';
 import { expectTshark, vectorsOf } from './tshark.ts';
 
@@ -41,5 +41,11 @@ describe('REP', () => {
     expect(() => encode({ kind: 'REP', body: { ...rep, privateData: new Uint8Array(197) } })).toThrow(
       '196 bytes, not 197',
     );
+  });
+
+  it('names its queue pair in the end-to-end context when it is an XRC target', () => {
+    const rep = decode(madBytes(vectorsOf('cm.rep.localqpn')[0]?.mad ?? ''), 'REP').body as CmRep;
+    const both = { ...rep, localQpn: 5, localEecn: 6 };
+    expect([cmRepQpn(both, 'rc'), cmRepQpn(both, 'uc'), cmRepQpn(both, 'xrc')]).toEqual([5, 5, 6]);
   });
 });

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type CmReq, readCmReq, readIpCmHeader } from '../../../packets/cm/index.ts';
+import {
+  type CmReq,
+  cmReqService,
+  cmTransportFields,
+  hasAlternatePath,
+  readCmReq,
+  readIpCmHeader,
+} from '../../../packets/cm/index.ts';
 import { CM_VECTORS } from '../../vectors/cm-mads.ts';
 import { checkRoundTrip, decode, encode, madBytes, viewOf } from './harness.ts';
 import { expectTshark, vectorsOf } from './tshark.ts';
@@ -102,5 +109,18 @@ describe('REQ', () => {
     expect(() => encode({ kind: 'REQ', body: { ...req, privateData: new Uint8Array(93) } })).toThrow(
       'private data of REQ holds 92 bytes, not 93',
     );
+  });
+
+  it('says which service it asks for, and whether it names a second path', () => {
+    const req = decode(madBytes(CM_VECTORS[0]?.mad ?? ''), 'REQ').body as CmReq;
+    expect([cmReqService(req), hasAlternatePath(req)]).toEqual(['rc', false]);
+    for (const service of ['rc', 'uc', 'xrc'] as const) {
+      const asked = decode(encode({ kind: 'REQ', body: { ...req, ...cmTransportFields(service) } }), 'REQ')
+        .body as CmReq;
+      expect(cmReqService(asked)).toBe(service);
+    }
+    expect(cmReqService({ transportServiceType: 2, extendedTransportType: 0 })).toBeUndefined();
+    expect(cmReqService({ transportServiceType: 3, extendedTransportType: 2 })).toBeUndefined();
+    expect(hasAlternatePath({ ...req, alternatePath: req.primaryPath })).toBe(true);
   });
 });

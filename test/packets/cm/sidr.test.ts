@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   CmSidrStatus,
+  cmSidrStatusName,
   isRdmaServiceId,
   RdmaPortSpace,
   readCmSidrRep,
@@ -49,5 +50,10 @@ describe('SIDR_REQ and SIDR_REP', () => {
     expect(() =>
       encode({ kind: 'SIDR_REP', body: { ...rep, info: new Uint8Array(0), privateData: new Uint8Array(137) } }),
     ).toThrow('136 bytes, not 137');
+  });
+
+  it('have a name for every status', () => {
+    expect(Object.values(CmSidrStatus).map(cmSidrStatusName)).toEqual(Object.keys(CmSidrStatus));
+    expect(cmSidrStatusName(99)).toBe('status 99');
   });
 });
