@@ -95,6 +95,20 @@ describe('an example on the simulated network', () => {
       /^the counter is [123]?\d, it should be 40$/,
     );
   });
+
+  it('ud-chat brings every line to everybody, and with losses some of them, in order and whole', async () => {
+    const said = ['ann: hello', 'bob: hello ann', 'eve: what are you two up to?'];
+    const lines = [...said, 'ann: RDMA', 'bob: without a connection', 'eve: I see'];
+    const heard = lines.flatMap((line, i) =>
+      ['ann', 'bob', 'eve'].filter((name) => !line.startsWith(name)).map((name) => `${name} hears ${i + 1} ${line}`),
+    );
+    expect(await output(startExample('ud-chat'))).toEqual(heard);
+    const lossy = await output(startExample('ud-chat', ['--loss', '0.2']));
+    expect(lossy.some((line) => / has missed \d$/.test(line))).toBe(true);
+    const texts = lossy.flatMap((line) => / hears \d (.*)/.exec(line)?.[1] ?? []);
+    expect(texts.length).toBeLessThan(heard.length);
+    expect(texts.filter((text) => !lines.includes(text))).toEqual([]);
+  });
 });
 
 describe('an example on a wire between two processes', () => {
