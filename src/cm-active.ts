@@ -163,6 +163,7 @@ export class ActiveSide {
       rnrRetryCount: reliable * (options.rnrRetryCount ?? DEFAULT_RETRY),
       ackTimeout: options.ackTimeout ?? DEFAULT_ACK_TIMEOUT,
       flowLabel,
+      srq: options.qp.core.srq !== undefined,
       ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
       ...(options.cmResponseTimeout === undefined ? {} : { cmResponseTimeout: options.cmResponseTimeout }),
       ...(options.maxCmRetries === undefined ? {} : { maxCmRetries: options.maxCmRetries }),

@@ -160,6 +160,7 @@ export class PassiveSide {
       initiatorDepth,
       responderResources,
       rnrRetryCount: reliable * (options.rnrRetryCount ?? DEFAULT_RETRY),
+      srq: options.qp.core.srq !== undefined,
       ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
     };
     checkAccept(parameters);
