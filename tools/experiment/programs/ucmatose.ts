@@ -11,6 +11,7 @@ import {
   type Qp,
   RoceError,
   WcStatus,
+  type WorkCompletion,
   WrOpcode,
   wcStatusName,
 } from '../../../src/index.ts';
@@ -77,12 +78,16 @@ class Node {
 
 /** Waits for `count` successful completions. */
 export async function drain(cq: Cq, count: number): Promise<void> {
-  for (let i = 0; i < count; i++) {
-    const { value, done } = await cq.next();
-    if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'the device was closed while completions were awaited');
-    if (value.status !== WcStatus.Success)
-      throw new RoceError('ERR_ROCE_STATE', `completion failed: ${wcStatusName(value.status)} (${value.status})`);
-  }
+  for (let i = 0; i < count; i++) await nextCompletion(cq);
+}
+
+/** The next completion, which has to be a success. */
+export async function nextCompletion(cq: Cq): Promise<WorkCompletion> {
+  const { value, done } = await cq.next();
+  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'the device was closed while completions were awaited');
+  if (value.status !== WcStatus.Success)
+    throw new RoceError('ERR_ROCE_STATE', `completion failed: ${wcStatusName(value.status)} (${value.status})`);
+  return value;
 }
 
 /** Serves one client run: takes `connections` requests, sends, receives, waits for the disconnects. */
