@@ -41,6 +41,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./rsockets/main.ts')).rcopyCommand(),
   },
   {
+    name: 'udpong',
+    description: 'datagrams over RDMA, counted or echoed, timed; the words are those of udpong of rdmacm-utils',
+    load: async () => (await import('./rsockets/main.ts')).udpongCommand(),
+  },
+  {
     name: 'perf',
     description: 'bandwidth and latency of WRITE, READ, SEND and atomics; speaks to the programs of perftest',
     load: async () => (await import('./perf/main.ts')).perfCommand(),

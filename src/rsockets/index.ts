@@ -3,6 +3,8 @@
  * too.
  */
 export type { RSocketConnectOptions } from './connect.ts';
+export { type RDatagramOptions, RDatagramSocket, type Received, type UdpPort } from './datagram.ts';
+export type { DatagramSource } from './datagram-protocol.ts';
 export type { IoMapping } from './iomaps.ts';
 export { RListener, type RListenOptions } from './listener.ts';
 export type { RSocketOptions, RSocketSettings } from './options.ts';

@@ -213,7 +213,8 @@ export class RSocket {
     if (!this.#connected || (how === 'write' && !this.#writable)) return;
     if (how !== 'read') this.#writable = false;
     else if (this.#writable) return;
-    await this.#events.until(() => !this.#connected || this.#send.controlsFree(1));
+    // Looked at without a turn in between: credits use the same slots.
+    while (this.#connected && !this.#send.controlsFree(1)) await this.#events.next();
     if (!this.#connected) return;
     this.#send.controls++;
     this.#endpoint.postMessage(rsMessage(RsOp.Ctrl, this.#readable ? RsCtrl.Shutdown : RsCtrl.Disconnect));

@@ -24,6 +24,7 @@ export class Events {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** What it resolves to may have changed again: who takes what others want, too, looks and takes in one turn instead. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await this.next();
   }

@@ -1,4 +1,4 @@
-/** `roce rstream`, `roce riostream`, `roce rcopy`: the command lines of the tools of rsockets, plus the options that open a device. */
+/** `roce rstream`, `roce riostream`, `roce rcopy`, `roce udpong`: the command lines of the tools of rsockets, plus the options that open a device. */
 import type { Command } from 'commander';
 import { addLinkOptions, exitWith, type LinkFlags, withDevice } from '../options.ts';
 import type { RpingOutput } from '../rping/session.ts';
@@ -6,6 +6,7 @@ import { type RcopyFlags, rcopyOptions, rcopyRun } from './rcopy.ts';
 import { riostreamOptions, riostreamRun } from './riostream.ts';
 import { rstreamOptions, rstreamRun, type ToolRun } from './rstream.ts';
 import type { StreamFlags } from './stream-flags.ts';
+import { type UdpongFlags, udpongCommandOptions, udpongRun } from './udpong-command.ts';
 
 export function rstreamCommand(): Command {
   return onLink<StreamFlags>(rstreamOptions(), rstreamRun);
@@ -18,6 +19,10 @@ export function riostreamCommand(): Command {
 export function rcopyCommand(): Command {
   const command = rcopyOptions();
   return onLink<RcopyFlags>(command, (flags) => rcopyRun(command, flags, command.args));
+}
+
+export function udpongCommand(): Command {
+  return onLink<UdpongFlags>(udpongCommandOptions(), udpongRun);
 }
 
 function onLink<Flags>(command: Command, toolRun: (flags: Flags) => ToolRun): Command {
