@@ -5,13 +5,16 @@
 import type { ProtectionDomain } from './memory.ts';
 import type { QpPath } from './qp-config.ts';
 
+/** An address handle, sans I/O. */
 export class AddressHandle {
+  /** Queue pairs of this domain may name it. */
   readonly domain: ProtectionDomain;
   /** Headers and addresses; the device keeps the MAC address in them right. Absent where the stack runs in another thread. */
   readonly path: QpPath | undefined;
   /** True once destroyed: no new work request may name it. */
   destroyed = false;
 
+  /** A handle for a path that is resolved. */
   constructor(domain: ProtectionDomain, path: QpPath | undefined) {
     this.domain = domain;
     this.path = path;

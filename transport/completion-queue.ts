@@ -8,11 +8,19 @@ import { Pool, Ring } from './ring.ts';
 import { type WcStatus, WorkCompletion } from './work.ts';
 
 /** What a completion queue is armed for, and what has come of it: one-shot, each by itself. */
-export const Notification = { None: 0, Solicited: 1, Any: 2 } as const;
+export const Notification = {
+  /** Nothing. */
+  None: 0,
+  /** The next completion that was solicited or failed. */
+  Solicited: 1,
+  /** The next completion. */
+  Any: 2,
+} as const;
 const BOTH = Notification.Solicited | Notification.Any;
 
 const ENTRIES = new Pool(() => new WorkCompletion());
 
+/** A completion queue, sans I/O. */
 export class CompletionQueue {
   /** Set when a completion found no room; the queue then takes no more, and its queue pairs are to be torn down. */
   overrun = false;
@@ -36,6 +44,7 @@ export class CompletionQueue {
     return this.#ring.capacity;
   }
 
+  /** Completions that wait to be polled. */
   get length(): number {
     return this.#ring.length;
   }

@@ -3,7 +3,9 @@
  * has one counter for every cause for which something of the peer is dropped, so that nothing vanishes unseen.
  */
 export class PortCounters {
+  /** RoCE packets sent. */
   sentPkts = 0;
+  /** RoCE packets received that are whole and have a queue pair. */
   rcvdPkts = 0;
   /** Requests at an old PSN: repeated, answered again, not executed. */
   duplicateRequest = 0;
@@ -15,7 +17,9 @@ export class PortCounters {
   sendRnrErr = 0;
   /** Sequence NAKs received or implied. */
   rcvdSeqErr = 0;
+  /** Work requests that failed with RetryExcErr. */
   retryExceededErr = 0;
+  /** Work requests that failed with RnrRetryExcErr. */
   retryRnrExceededErr = 0;
   /** Packets sent again. */
   retransmittedPkts = 0;
@@ -32,6 +36,7 @@ export class PortCounters {
   badState = 0;
   /** Opcode of another service than the queue pair's. */
   badService = 0;
+  /** P_Key of another partition than the queue pair's. */
   badPkey = 0;
   /** Datagrams whose Q_Key is not the queue pair's: verbs' qkey_viol_cntr. */
   qkeyViolation = 0;

@@ -5,7 +5,9 @@
  */
 import type { ProtectionDomain } from './memory.ts';
 
+/** What makes up a grant beside its memory. */
 export interface GrantTerms {
+  /** The key that opens it, 32 bits. */
   readonly key: number;
   /** Bit set of `Access`. */
   readonly access: number;
@@ -15,20 +17,30 @@ export interface GrantTerms {
   readonly qpn?: number;
   /** Makes bytes durable; offsets count from `base`. */
   readonly persistent?: Persist | undefined;
+  /** Offset of the first byte in the region that `persistent` knows; default 0. */
   readonly base?: number;
 }
 
 /** Makes `length` bytes at `offset` of a region durable; called while a FLUSH for persistence is executed, before it is answered. */
 export type Persist = (offset: number, length: number) => void;
 
+/** What one key opens: bytes, addresses, rights. */
 export class Grant {
+  /** Only queue pairs of this domain may use it. */
   readonly pd: ProtectionDomain;
+  /** The key, 32 bits. */
   readonly key: number;
+  /** The memory. */
   readonly bytes: Uint8Array;
+  /** The same memory. */
   readonly view: DataView;
+  /** Bytes. */
   readonly length: number;
+  /** Virtual address of the first byte. */
   readonly iova: bigint;
+  /** Bit set of `Access`. */
   readonly access: number;
+  /** The only queue pair that may use it, or 0 for all of the domain. */
   readonly qpn: number;
   /** False once the key was deregistered, invalidated or unbound: it opens nothing any more. */
   valid = true;

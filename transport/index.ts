@@ -1,4 +1,8 @@
-/** The protocol, sans I/O: queue pairs, memory, completion queues. See ARCHITECTURE.md for how a packet travels. */
+/**
+ * The protocol, sans I/O: queue pairs, memory, completion queues. See ARCHITECTURE.md for how a packet travels.
+ *
+ * @module rocev2/transport
+ */
 export { InvariantError, RoceError, type RoceErrorCode } from '../packets/errors.ts';
 export { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
 export { AddressHandle } from './address-handle.ts';
@@ -9,10 +13,10 @@ export type { Grant, GrantTerms, Persist } from './grant.ts';
 export { type BindTerms, type FastTerms, KeyTable, type KeyUser } from './key-table.ts';
 export * from './memory.ts';
 export { MigState, type QpAttributes } from './qp-attributes.ts';
-export type { QpIdentity, QpPath } from './qp-config.ts';
-export * from './qp-state.ts';
+export type { QpConfig, QpIdentity, QpPath } from './qp-config.ts';
+export { QP_STATE_NAMES, QpState } from './qp-state.ts';
 export { QpType } from './qp-type.ts';
-export { type QpCapabilities, type QpEvent, QueuePair } from './queue-pair.ts';
+export { type QpCapabilities, type QpEvent, type QpSignal, QueuePair } from './queue-pair.ts';
 export type { Random } from './random.ts';
 export { RcQueuePair } from './rc-queue-pair.ts';
 export { MAX_MESSAGE_BYTES } from './send-queue.ts';

@@ -15,10 +15,13 @@ import { noteMemory } from './shared-copy.ts';
 
 /** What BIND MW asks for. */
 export interface BindTerms {
+  /** The window, not bound. */
   readonly mw: MemoryWindow;
+  /** The region that lends. */
   readonly mr: MemoryRegion;
   /** First byte, in addresses of the region. */
   readonly addr: bigint;
+  /** Bytes, 1 or more. */
   readonly length: number;
   /** Bit set of `Access`. */
   readonly access: number;
@@ -28,8 +31,11 @@ export interface BindTerms {
 
 /** What REG MR asks for. */
 export interface FastTerms {
+  /** The region, without memory. */
   readonly mr: MemoryRegion;
+  /** The memory it gets. */
   readonly bytes: Uint8Array;
+  /** Virtual address of the first byte. */
   readonly iova: bigint;
   /** Bit set of `Access`. */
   readonly access: number;
@@ -39,10 +45,13 @@ export interface FastTerms {
 
 /** Who invalidates, binds or registers: a queue pair by number, and its domain. */
 export interface KeyUser {
+  /** Its number, 24 bits. */
   readonly qpn: number;
+  /** Its domain. */
   readonly pd: ProtectionDomain;
 }
 
+/** The keys of one device. */
 export class KeyTable {
   /** What keys open, by index. Absent while a window is unbound. */
   readonly #grants = new Map<number, Grant>();

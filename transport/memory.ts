@@ -8,9 +8,13 @@ import { Grant, type Persist } from './grant.ts';
 
 /** Access flags with the values of ibv_access_flags. Local read is always allowed. */
 export const Access = {
+  /** Receives, READs and atomics of our own may write it. */
   LocalWrite: 1,
+  /** Peers may WRITE. */
   RemoteWrite: 2,
+  /** Peers may READ. */
   RemoteRead: 4,
+  /** Peers may do atomics. */
   RemoteAtomic: 8,
   /** Regions: memory windows may be bound to it. */
   MwBind: 0x10,
@@ -24,10 +28,12 @@ export const Access = {
 
 /** Groups queue pairs, regions and windows; nothing of one domain reaches into another. */
 export class ProtectionDomain {
+  /** Number of the domain on its device. */
   readonly handle: number;
   /** Regions, windows and queue pairs that still refer to this domain. */
   users = 0;
 
+  /** A domain without users. */
   constructor(handle: number) {
     this.handle = handle;
   }
@@ -39,6 +45,7 @@ export class ProtectionDomain {
   }
 }
 
+/** How a region is registered. */
 export interface RegionOptions {
   /** Bit set of `Access`. Remote write and remote atomic need local write, as in ibv_reg_mr(3). */
   readonly access: number;
@@ -50,7 +57,9 @@ export interface RegionOptions {
   readonly persistent?: Persist | undefined;
 }
 
+/** Registered memory (ibv_mr): bytes that work requests name, and peers too when they are given its key. */
 export class MemoryRegion {
+  /** The domain it belongs to. */
   readonly pd: ProtectionDomain;
   /** Whether its keys can be invalidated. */
   readonly remoteInvalidate: boolean;
@@ -70,22 +79,27 @@ export class MemoryRegion {
     this.grant = new Grant(pd, bytes, { key, access, iova, persistent });
   }
 
+  /** The memory itself. Shared with whoever gave it; what a peer writes shows here. */
   get bytes(): Uint8Array {
     return this.grant.bytes;
   }
 
+  /** The same memory. */
   get view(): DataView {
     return this.grant.view;
   }
 
+  /** Bytes. */
   get length(): number {
     return this.grant.length;
   }
 
+  /** Virtual address of the first byte. */
   get iova(): bigint {
     return this.grant.iova;
   }
 
+  /** Bit set of `Access`. */
   get access(): number {
     return this.grant.access;
   }
@@ -95,6 +109,7 @@ export class MemoryRegion {
     return this.grant.key;
   }
 
+  /** What peers name it by; as `lkey`. */
   get rkey(): number {
     return this.grant.key;
   }
@@ -112,6 +127,7 @@ export class MemoryRegion {
 
 /** A memory window of type 2B: names no memory until it is bound, and then serves one queue pair. */
 export class MemoryWindow {
+  /** The domain it belongs to. */
   readonly pd: ProtectionDomain;
   /** The key as of the last bind. */
   rkey: number;

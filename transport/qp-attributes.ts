@@ -9,20 +9,33 @@ import { canModify, QP_STATE_NAMES, type QpState } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 
 /** Path migration state, values of ibv_mig_state. */
-export const MigState = { Migrated: 0, Rearm: 1, Armed: 2 } as const;
+export const MigState = {
+  /** On the path it has; no alternate path is armed. */
+  Migrated: 0,
+  /** An alternate path is to be armed as soon as the peer agrees. */
+  Rearm: 1,
+  /** An alternate path waits to be taken. */
+  Armed: 2,
+} as const;
+/** One of the states. */
 export type MigState = (typeof MigState)[keyof typeof MigState];
 
 /** Q_Keys with this bit are for the kernel of verbs: in a work request it stands for the queue pair's own Q_Key. */
 export const PRIVILEGED_QKEY = 0x80_00_00_00;
 
+/** Attributes of a queue pair (ibv_qp_attr); which of them a move needs or allows, ibv_modify_qp(3) says by type. */
 export interface QpAttributes {
+  /** The state to move to; absent: none. */
   readonly state?: QpState;
   /** Remote access allowed, a bit set of `Access`. Connected services. */
   readonly access?: number;
+  /** P_Key of all packets, 16 bits. */
   readonly pkey?: number;
   /** UD: what datagrams must carry to be taken, 31 bits; the upper half is reserved for management (EPERM). */
   readonly qkey?: number;
+  /** The way to the peer. Connected services. */
   readonly path?: QpPath;
+  /** The peer's queue pair, 2..0xfffffe. Connected services. */
   readonly destQpn?: number;
   /** First PSN expected from the peer, 24 bits. */
   readonly rqPsn?: number;

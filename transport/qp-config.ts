@@ -14,44 +14,69 @@ import type { SharedReceiveQueue } from './srq.ts';
 
 /** The way to the peer: the constant part of every packet, and the two addresses every packet of the peer must carry. */
 export interface QpPath {
+  /** Headers of every packet. */
   readonly template: HeaderTemplate;
+  /** Our address on it. */
   readonly local: IpAddress;
+  /** The peer's address. */
   readonly remote: IpAddress;
 }
 
+/** What a queue pair is made with and keeps for life. */
 export interface QpIdentity {
+  /** Its number, 24 bits. */
   readonly qpn: number;
+  /** Its protection domain. */
   readonly pd: ProtectionDomain;
+  /** The keys that its peer may name. */
   readonly keys: KeyTable;
+  /** Where sends complete. */
   readonly sendCq: CompletionQueue;
+  /** Where receives complete. */
   readonly recvCq: CompletionQueue;
   /** Where receives come from; absent: from a queue of its own. */
   readonly srq?: SharedReceiveQueue;
 }
 
+/** Attributes of a queue pair as they stand. To be read; `QueuePair.modify` changes them. */
 export class QpConfig {
+  /** Its service. */
   readonly type: QpType;
   /** Its bits are part of every opcode. */
   readonly service: Service;
+  /** Its number, 24 bits. */
   readonly qpn: number;
+  /** Its protection domain. */
   readonly pd: ProtectionDomain;
+  /** The keys that its peer may name. */
   readonly keys: KeyTable;
+  /** Where sends complete. */
   readonly sendCq: CompletionQueue;
+  /** Where receives complete. */
   readonly recvCq: CompletionQueue;
+  /** The way to the peer, once it is known. */
   path: QpPath | undefined = undefined;
+  /** The peer's queue pair. */
   destQpn = 0;
+  /** P_Key of all packets, 16 bits. */
   pkey = 0xff_ff;
   /** UD: what datagrams must carry. */
   qkey = 0;
+  /** The MigReq bit of packets sent. */
   migReq: 0 | 1 = 1;
   /** Path MTU in payload bytes: 256, 512, 1024, 2048 or 4096. */
   mtu = 1024;
   /** Remote access this queue pair allows, a bit set of `Access`. */
   access = 0;
+  /** READs and atomics outstanding at most. */
   maxRdAtomic = 0;
+  /** READs and atomics of the peer at a time. */
   maxDestRdAtomic = 0;
+  /** Code of the wait asked for when there is no receive, 0..31. */
   minRnrTimer = 0;
+  /** Wait for an acknowledge, in nanoseconds; Infinity for ever. */
   ackTimeoutNs = Number.POSITIVE_INFINITY;
+  /** Retries after a timeout or sequence NAK. */
   retryCnt = 0;
   /** 7 retries for ever. */
   rnrRetry = 0;
@@ -60,6 +85,7 @@ export class QpConfig {
   /** At least every so many packets ask for an acknowledge. */
   ackInterval = 32;
 
+  /** Of a queue pair in RESET. */
   constructor(type: QpType, identity: QpIdentity) {
     this.type = type;
     this.service = serviceOf(type);

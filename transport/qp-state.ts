@@ -4,7 +4,22 @@
  * fails locally (ref:conformance QPS-07, QPS-21), RC falls into ERROR.
  */
 
-export const QpState = { Reset: 0, Init: 1, Rtr: 2, Rts: 3, Sqd: 4, Sqe: 5, Error: 6 } as const;
+export const QpState = {
+  /** Made, or reset: does nothing. */
+  Reset: 0,
+  /** Takes receives, and no packets yet. */
+  Init: 1,
+  /** Ready to receive. */
+  Rtr: 2,
+  /** Ready to send as well. */
+  Rts: 3,
+  /** Send queue drained: what had begun goes on, nothing new begins. */
+  Sqd: 4,
+  /** Send queue in error: of the unreliable services. */
+  Sqe: 5,
+  /** All work is flushed. */
+  Error: 6,
+} as const;
 export type QpState = (typeof QpState)[keyof typeof QpState];
 
 /** Names in the order of the values. */
@@ -23,6 +38,7 @@ const TRANSITIONS: readonly (readonly QpState[])[] = [
   /* ERR   */ [Reset, Err],
 ];
 
+/** Whether a queue pair may be moved from one state to another (ibv_modify_qp(3)). */
 export function canModify(from: QpState, to: QpState): boolean {
   return TRANSITIONS[from]?.includes(to) ?? false;
 }
@@ -53,6 +69,7 @@ const RIGHTS: readonly StateRights[] = [
   /* ERR   */ rights('postSend postRecv flushSends flushRecvs'),
 ];
 
+/** What a queue pair does in a state. */
 export function rightsOf(state: QpState): StateRights {
   return RIGHTS[state] as StateRights;
 }

@@ -4,7 +4,19 @@
 import { Service } from '../packets/opcode.ts';
 
 /** Queue pair type, values of ibv_qp_type. */
-export const QpType = { Rc: 2, Uc: 3, Ud: 4, XrcSend: 9, XrcRecv: 10 } as const;
+export const QpType = {
+  /** Reliable connection. */
+  Rc: 2,
+  /** Unreliable connection: no acknowledges, no READ, no atomics; a broken message vanishes. */
+  Uc: 3,
+  /** Unreliable datagram: one packet each, to anybody. */
+  Ud: 4,
+  /** Initiator of an extended reliable connection: sends to any shared receive queue of the target's domain. */
+  XrcSend: 9,
+  /** Target of an extended reliable connection: receives into shared receive queues. */
+  XrcRecv: 10,
+} as const;
+/** One of the types. */
 export type QpType = (typeof QpType)[keyof typeof QpType];
 
 /** The service bits of every packet that a queue pair of this type sends and takes. */

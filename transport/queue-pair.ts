@@ -22,10 +22,15 @@ import { SharedReceiveQueue } from './srq.ts';
 import { ackTimeoutNs } from './timers.ts';
 import { type RecvWr, type SendWr, WcOpcode, WcStatus } from './work.ts';
 
+/** How much a queue pair has room for (ibv_qp_cap). */
 export interface QpCapabilities {
+  /** Send work requests outstanding at most. */
   readonly maxSendWr: number;
+  /** Receive work requests outstanding at most. */
   readonly maxRecvWr: number;
+  /** Pieces of memory of one work request at most. */
   readonly maxSge: number;
+  /** Bytes of `SendWr.inline` at most. */
   readonly maxInlineData: number;
 }
 
@@ -35,8 +40,11 @@ export type QpEvent = 'comm-est' | 'sq-drained' | 'qp-req-err' | 'qp-access-err'
 /** What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its CM. */
 export type QpSignal = QpEvent | 'first-request';
 
+/** A queue pair of any service, sans I/O. */
 export abstract class QueuePair {
+  /** Its number, 24 bits. */
   readonly qpn: number;
+  /** Its attributes, as `modify` has set them. */
   readonly config: QpConfig;
   /** True while the device has this queue pair in its list of those with something to send. */
   listed = false;
@@ -53,6 +61,7 @@ export abstract class QueuePair {
   /** In ERROR, with a shared receive queue: no receive of this queue pair will complete any more, and that was told. */
   #lastWqeReached = false;
 
+  /** In state RESET. */
   constructor(type: QpType, identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
     this.qpn = identity.qpn;
     this.config = new QpConfig(type, identity);
@@ -61,10 +70,12 @@ export abstract class QueuePair {
     this.recvQueue = identity.srq ?? new RecvQueue(capabilities.maxRecvWr, capabilities.maxSge, identity.pd);
   }
 
+  /** Its service. */
   get type(): QpType {
     return this.config.type;
   }
 
+  /** Its state. */
   get state(): QpState {
     return this.current;
   }
@@ -156,6 +167,7 @@ export abstract class QueuePair {
   /** When `handleTimeout` is due, in nanoseconds; Infinity when never. */
   abstract nextDeadline(): number;
 
+  /** The next asynchronous event, or undefined. */
   pollEvent(): QpSignal | undefined {
     return this.#events?.shift();
   }

@@ -21,6 +21,7 @@ import { WcStatus } from './work.ts';
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 const BURST = 32;
 
+/** A queue pair of a reliable connection: RC, or either end of XRC. */
 export class RcQueuePair extends QueuePair {
   readonly #requester = new Requester();
   readonly #completer = new Completer();

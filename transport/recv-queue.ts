@@ -22,6 +22,7 @@ export class RecvQueue {
   readonly pd: ProtectionDomain;
   /** Where buffers complete that were taken out; undefined when that is the queue pair's affair. */
   readonly cq: CompletionQueue | undefined;
+  /** Pieces of memory of one receive at most. */
   readonly maxSge: number;
   protected readonly ring: Ring<RecvEntry>;
 
@@ -32,6 +33,7 @@ export class RecvQueue {
     this.cq = cq;
   }
 
+  /** Receives posted and not yet taken. */
   get length(): number {
     return this.ring.length;
   }
@@ -52,7 +54,11 @@ export class RecvQueue {
     entry.segments.assign(wr.sges ?? []);
   }
 
-  /** The oldest buffer in exchange for a spent entry, or undefined when no receive is posted. */
+  /**
+   * The oldest buffer in exchange for a spent entry, or undefined when no receive is posted.
+   *
+   * @internal
+   */
   take(spent: RecvEntry): RecvEntry | undefined {
     if (this.ring.length === 0) return undefined;
     spent.segments.release();

@@ -21,18 +21,30 @@ export interface SrqAttributes {
   readonly limit?: number;
 }
 
+/** What a shared receive queue is made with. */
 export interface SrqIdentity {
   /** 24 bits; what XRC packets name. */
   readonly srqn: number;
+  /** The domain its memory belongs to. */
   readonly pd: ProtectionDomain;
+  /** Receives there is room for, 1 or more. */
   readonly maxWr: number;
+  /** Pieces of memory of one receive at most. */
   readonly maxSge: number;
   /** For XRC: whose target queue pairs may take, and where their receives complete. */
-  readonly xrc?: { readonly domain: XrcDomain; readonly cq: CompletionQueue };
+  readonly xrc?: {
+    /** Whose target queue pairs may take. */
+    readonly domain: XrcDomain;
+    /** Where their receives complete. */
+    readonly cq: CompletionQueue;
+  };
 }
 
+/** A shared receive queue, sans I/O. */
 export class SharedReceiveQueue extends RecvQueue {
+  /** Its number, 24 bits: what XRC packets name. */
   readonly srqn: number;
+  /** The XRC domain it belongs to, if any. */
   readonly domain: XrcDomain | undefined;
   /** Queue pairs that take from this queue. */
   users = 0;
@@ -88,7 +100,11 @@ export class SharedReceiveQueue extends RecvQueue {
     super.post(wr);
   }
 
-  /** As a receive queue; below the limit the queue disarms itself and tells (IBV_EVENT_SRQ_LIMIT_REACHED). */
+  /**
+   * As a receive queue; below the limit the queue disarms itself and tells (IBV_EVENT_SRQ_LIMIT_REACHED).
+   *
+   * @internal
+   */
   override take(spent: RecvEntry): RecvEntry | undefined {
     if (this.failed) return undefined;
     const taken = super.take(spent);
@@ -99,13 +115,18 @@ export class SharedReceiveQueue extends RecvQueue {
     return taken;
   }
 
-  /** The completion queue of an XRC shared receive queue has overrun. */
+  /**
+   * The completion queue of an XRC shared receive queue has overrun.
+   *
+   * @internal
+   */
   fail(): void {
     if (this.failed) return;
     this.failed = true;
     this.#note('srq-err');
   }
 
+  /** The next asynchronous event, or undefined. */
   pollEvent(): SrqEvent | undefined {
     return this.#events?.shift();
   }

@@ -19,6 +19,7 @@ import { WcStatus } from './work.ts';
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 const BURST = 32;
 
+/** A queue pair of an unreliable connection. */
 export class UcQueuePair extends QueuePair {
   readonly #responder = new UcResponder();
   /** Extended PSN of the next packet. */
@@ -26,6 +27,7 @@ export class UcQueuePair extends QueuePair {
   /** Bytes of the oldest send that earlier packets carry. */
   #offset = 0;
 
+  /** In state RESET. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
     super(QpType.Uc, identity, capabilities, counters);
   }

@@ -28,6 +28,7 @@ import { WcStatus, WrOpcode } from './work.ts';
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 const BURST = 32;
 
+/** A queue pair for unreliable datagrams. */
 export class UdQueuePair extends QueuePair {
   readonly #slot = new ReceiveSlot();
   /** Extended PSN of the next datagram. */

@@ -7,29 +7,54 @@ import type { MemoryRegion, MemoryWindow } from './memory.ts';
 
 /** Work completion status, values of ibv_wc_status. */
 export const WcStatus = {
+  /** The work is done. */
   Success: 0,
+  /** A message is longer than the receive that took it, or a READ response than was asked for. */
   LocLenErr: 1,
+  /**
+   * The queue pair cannot do it (a READ with `maxRdAtomic` 0), or REG MR or LOCAL INV was refused by the rules of keys.
+   */
   LocQpOpErr: 2,
+  /** Of reliable datagrams; never here. */
   LocEecOpErr: 3,
+  /** A local region is gone, too small, or of another domain. */
   LocProtErr: 4,
+  /** The queue pair went to ERROR before the work was done. Whether the peer has seen any of it is not known. */
   WrFlushErr: 5,
+  /** BIND MW was refused by the rules of keys. */
   MwBindErr: 6,
+  /** The peer's response makes no sense. */
   BadRespErr: 7,
+  /** A peer's WRITE with immediate met a local failure; never here. */
   LocAccessErr: 8,
+  /** The peer calls the request malformed or not allowed (NAK 0x61). */
   RemInvReqErr: 9,
+  /** The peer's key, range or rights do not allow it (NAK 0x62). */
   RemAccessErr: 10,
+  /** The peer failed on its own account (NAK 0x63). */
   RemOpErr: 11,
+  /** The peer has not answered, however often it was asked (`retryCnt`). */
   RetryExcErr: 12,
+  /** The peer was never ready to receive (`rnrRetry`). */
   RnrRetryExcErr: 13,
+  /** Of reliable datagrams; never here. */
   LocRddViolErr: 14,
+  /** Of reliable datagrams; never here. */
   RemInvRdReqErr: 15,
+  /** The peer aborted; never here. */
   RemAbortErr: 16,
+  /** Of reliable datagrams; never here. */
   InvEecnErr: 17,
+  /** Of reliable datagrams; never here. */
   InvEecStateErr: 18,
+  /** The device failed; never here. */
   FatalErr: 19,
+  /** A response took too long; never here: see RetryExcErr. */
   RespTimeoutErr: 20,
+  /** Any other failure; never here. */
   GeneralErr: 21,
 } as const;
+/** One of the statuses. */
 export type WcStatus = (typeof WcStatus)[keyof typeof WcStatus];
 
 const STATUS_NAMES: readonly string[] = [
@@ -64,48 +89,85 @@ export function wcStatusName(status: number): string {
 
 /** Work completion opcode, values of ibv_wc_opcode. */
 export const WcOpcode = {
+  /** SEND of any kind. */
   Send: 0,
+  /** RDMA WRITE, with immediate or without. */
   RdmaWrite: 1,
+  /** RDMA READ. */
   RdmaRead: 2,
+  /** COMPARE SWAP. */
   CompSwap: 3,
+  /** FETCH ADD. */
   FetchAdd: 4,
+  /** BIND MW. */
   BindMw: 5,
+  /** LOCAL INV. */
   LocalInv: 6,
+  /** FLUSH. */
   Flush: 8,
+  /** ATOMIC WRITE. */
   AtomicWrite: 9,
   /** Of the kernel's verbs, which number it otherwise. */
   RegMr: 32,
+  /** A SEND of the peer. */
   Recv: 128,
+  /** A WRITE with immediate of the peer. */
   RecvRdmaWithImm: 129,
 } as const;
 
 /** Send work request opcode, values of ibv_wr_opcode; RegMr is the kernel's (ib_wr_opcode). */
 export const WrOpcode = {
+  /** RDMA WRITE: our bytes into the peer's memory. */
   RdmaWrite: 0,
+  /** RDMA WRITE that also completes a receive of the peer. */
   RdmaWriteWithImm: 1,
+  /** SEND: our bytes into the peer's next receive. */
   Send: 2,
+  /** SEND with 32 bits for the peer's completion. */
   SendWithImm: 3,
+  /** RDMA READ: the peer's memory into ours. */
   RdmaRead: 4,
+  /** COMPARE SWAP of a 64-bit word of the peer; what it was comes back. */
   AtomicCmpAndSwp: 5,
+  /** FETCH ADD to a 64-bit word of the peer; what it was comes back. */
   AtomicFetchAndAdd: 6,
+  /** Ends a key of our own. */
   LocalInv: 7,
+  /** Lends a part of a region through a memory window. */
   BindMw: 8,
+  /** SEND that ends a key of the peer. */
   SendWithInv: 9,
+  /** FLUSH: earlier WRITEs are made visible or durable before it completes. */
   Flush: 14,
+  /** ATOMIC WRITE: 8 bytes at once, to an address that is a multiple of 8. */
   AtomicWrite: 15,
+  /** Gives a region of `allocMr` its memory and a new key. */
   RegMr: 32,
 } as const;
+/** One of the opcodes. */
 export type WrOpcode = (typeof WrOpcode)[keyof typeof WrOpcode];
 
 /** What a FLUSH achieves for the bytes it names, a bit set; values of ibv_placement_type. */
-export const FlushType = { Global: 1, Persistent: 2 } as const;
+export const FlushType = {
+  /** Everybody sees it. */
+  Global: 1,
+  /** It outlives a loss of power. */
+  Persistent: 2,
+} as const;
 
 /** Which bytes a FLUSH names: a range, or all that the key reaches; values of ibv_selectivity_level. */
-export const FlushLevel = { Range: 0, Mr: 1 } as const;
+export const FlushLevel = {
+  /** `length` bytes from `remoteAddr` on. */
+  Range: 0,
+  /** All that the key reaches. */
+  Mr: 1,
+} as const;
+/** One of the levels. */
 export type FlushLevel = (typeof FlushLevel)[keyof typeof FlushLevel];
 
 /** A piece of local memory: `length` bytes at `offset` in a registered region. */
 export interface Sge {
+  /** The region; of the protection domain of the queue pair. */
   readonly mr: MemoryRegion;
   /** First byte, from the region's start; default 0. */
   readonly offset?: number;
@@ -127,6 +189,7 @@ export interface MwBind {
 
 /** What REG MR gives a region of `allocMr` (ib_reg_wr). */
 export interface FastReg {
+  /** A region of `allocMr` that has no memory now. */
   readonly mr: MemoryRegion;
   /** Default: the memory it had before. */
   readonly memory?: Uint8Array;
@@ -142,7 +205,9 @@ export interface FastReg {
 
 /** A send work request (ibv_send_wr). Fields that the opcode does not use are ignored. */
 export interface SendWr {
+  /** Comes back in the completion; any number. */
   readonly wrId: number;
+  /** What to do. */
   readonly opcode: WrOpcode;
   /** Gathered (SEND, WRITE) or filled (READ, atomics) in order; at most the queue pair's maxSge. */
   readonly sges?: readonly Sge[];
@@ -164,6 +229,7 @@ export interface SendWr {
   readonly invalidateRkey?: number;
   /** Compare value of COMPARE SWAP, addend of FETCH ADD (ibv_send_wr.wr.atomic.compare_add). */
   readonly compareAdd?: bigint;
+  /** Swap value of COMPARE SWAP. */
   readonly swap?: bigint;
   /** UD: where the datagram goes, a handle of the queue pair's protection domain. */
   readonly ah?: AddressHandle;
@@ -172,11 +238,17 @@ export interface SendWr {
   /** UD: what that queue pair demands. With the highest bit set, and by default, the sender's own Q_Key. */
   readonly remoteQkey?: number;
   /** FLUSH: what is to be achieved, a bit set of `FlushType`, and for which bytes. */
-  readonly flush?: { readonly type: number; readonly level: FlushLevel };
+  readonly flush?: {
+    /** Bit set of `FlushType`. */
+    readonly type: number;
+    /** Which bytes. */
+    readonly level: FlushLevel;
+  };
   /** FLUSH of a range: bytes from `remoteAddr` on, at most 2^31. */
   readonly length?: number;
   /** BIND MW: the window, which is not bound, and what it gets. */
   readonly mw?: MemoryWindow;
+  /** BIND MW: what the window gets. */
   readonly bind?: MwBind;
   /** REG MR. */
   readonly reg?: FastReg;
@@ -184,13 +256,17 @@ export interface SendWr {
 
 /** A receive work request (ibv_recv_wr). */
 export interface RecvWr {
+  /** Comes back in the completion; any number. */
   readonly wrId: number;
+  /** Filled in order; at most maxSge. May be empty where only immediates are expected. */
   readonly sges?: readonly Sge[];
 }
 
 /** A work completion (ibv_wc). One object is reused by each `poll`; copy what is kept. */
 export class WorkCompletion {
+  /** That of the work request. */
   wrId = 0;
+  /** Success, or why not. */
   status: WcStatus = WcStatus.Success;
   /** A `WcOpcode`; undefined in verbs when status is not success, here always set. */
   opcode = 0;
@@ -200,6 +276,7 @@ export class WorkCompletion {
   immData = -1;
   /** The local key that a SEND with invalidate killed, or -1. */
   invalidatedRkey = -1;
+  /** Receives: the sender asked for a solicited event. */
   solicited = false;
   /** Number of the local queue pair. */
   qpn = 0;

@@ -5,15 +5,18 @@
 import { RoceError } from '../packets/errors.ts';
 import type { SharedReceiveQueue } from './srq.ts';
 
+/** An XRC domain, sans I/O. */
 export class XrcDomain {
   readonly #srqs = new Map<number, SharedReceiveQueue>();
   /** Target queue pairs that belong to this domain. */
   targets = 0;
 
+  /** Takes a queue in, under its number. */
   add(srq: SharedReceiveQueue): void {
     this.#srqs.set(srq.srqn, srq);
   }
 
+  /** Takes it out. */
   remove(srq: SharedReceiveQueue): void {
     this.#srqs.delete(srq.srqn);
   }

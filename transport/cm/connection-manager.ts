@@ -50,12 +50,14 @@ export interface ListenOptions {
   readonly services?: readonly CmTransportService[];
 }
 
+/** The connection manager of one device. */
 export class ConnectionManager {
   readonly #core: CmCore;
   readonly #sidrActive: SidrActive;
   readonly #sidrPassive: SidrPassive;
   #now = Number.NEGATIVE_INFINITY;
 
+  /** Without connections. @throws RoceError ERR_ROCE_ARGUMENT for options out of range */
   constructor(options: CmOptions) {
     checkRange('maxPending', options.maxPending ?? 1, 1, 2 ** 24);
     checkRange('maxTransmits', options.maxTransmits ?? 1, 1, 2 ** 24);

@@ -11,10 +11,13 @@ import type { CmId } from './types.ts';
 export interface ResolveParameters {
   /** See rdmaServiceId; the remote port is part of it. */
   readonly serviceId: bigint;
+  /** Our address. */
   readonly local: IpAddress;
+  /** The address asked, of the same version. */
   readonly remote: IpAddress;
   /** Source port in the IP CM header, when the service id is one of RDMA CM. */
   readonly localPort: number;
+  /** P_Key, 16 bits [0xffff]. */
   readonly partitionKey?: number;
   /** Up to 180 bytes with an RDMA CM service id, up to 216 with any other. */
   readonly privateData?: Uint8Array;
@@ -29,7 +32,9 @@ export type SidrAnswer =
   | {
       /** 0, `CmSidrStatus.Success`. */
       readonly status?: 0;
+      /** Queue pair of the service, 24 bits. */
       readonly qpn: number;
+      /** Its Q_Key, 32 bits. */
       readonly qkey: number;
       /** Up to 136 bytes. */
       readonly privateData?: Uint8Array;
@@ -39,6 +44,7 @@ export type SidrAnswer =
       readonly status: number;
       /** What goes with the status (a redirection has its target here), up to 72 bytes. */
       readonly info?: Uint8Array;
+      /** Up to 136 bytes. */
       readonly privateData?: Uint8Array;
     };
 

@@ -40,6 +40,7 @@ export type CmAction =
   | 'drep-again'
   | 'drep-received';
 
+/** Messages about a connection, as `CmMessage.kind` has them. */
 export type CmConnectionMessage = 'REQ' | 'REP' | 'RTU' | 'DREQ' | 'DREP' | 'REJ' | 'MRA';
 
 type Row = { readonly [S in CmState]?: CmAction };

@@ -11,6 +11,7 @@ import type { SidrEvent } from './sidr-types.ts';
 /** Names a connection for the application: its local communication id. Never 0, not reused while messages of it may live. */
 export type CmId = number;
 
+/** How a connection manager works. */
 export interface CmOptions {
   /** Communication ids and transaction ids come from here: a predictable source makes spoofing easy. */
   readonly random: Random;
@@ -34,13 +35,17 @@ export interface CmOptions {
 export interface ConnectParameters {
   /** See rdmaServiceId; the remote port is part of it. */
   readonly serviceId: bigint;
+  /** Our address. */
   readonly local: IpAddress;
+  /** The peer's address, of the same version. */
   readonly remote: IpAddress;
   /** Source port in the IP CM header, when the service id is one of RDMA CM. */
   readonly localPort: number;
   /** What the queue pair is [rc]. XRC: this one initiates; what only a target has is left out of the REQ, as ib_cm does. */
   readonly service?: CmTransportService;
+  /** Our queue pair, 24 bits. */
   readonly qpn: number;
+  /** PSN with which the peer is to begin, 24 bits. */
   readonly startingPsn: number;
   /** MTU code, 1 (256) to 5 (4096). */
   readonly mtu: number;
@@ -48,11 +53,15 @@ export interface ConnectParameters {
   readonly initiatorDepth: number;
   /** READs and atomics this side can answer at a time. */
   readonly responderResources: number;
+  /** Transport retries of both sides, 0..7. */
   readonly retryCount: number;
+  /** RNR retries asked of the peer, 0..7; 7 for ever. */
   readonly rnrRetryCount: number;
   /** Code: local acknowledge timeout of the connection. */
   readonly ackTimeout: number;
+  /** Our queue pair takes from a shared receive queue [false]. */
   readonly srq?: boolean;
+  /** Our acknowledges count credits [false]. */
   readonly flowControl?: boolean;
   /** Up to 56 bytes with an RDMA CM service id, up to 92 with any other. */
   readonly privateData?: Uint8Array;
@@ -60,24 +69,31 @@ export interface ConnectParameters {
   readonly cmResponseTimeout?: number;
   /** Repetitions of REQ, 0 to 15. Default 15, as rdma_cm. */
   readonly maxCmRetries?: number;
+  /** DSCP and ECN of the connection, 0..255 [0]. */
   readonly trafficClass?: number;
   /** Default 64. */
   readonly hopLimit?: number;
   /** Default: random, so that connections spread over equal-cost paths. */
   readonly flowLabel?: number;
+  /** P_Key, 16 bits [0xffff]. */
   readonly partitionKey?: number;
 }
 
 /** What `accept` needs. */
 export interface AcceptParameters {
+  /** Our queue pair, 24 bits. */
   readonly qpn: number;
+  /** PSN with which the peer is to begin, 24 bits. */
   readonly startingPsn: number;
   /** Cut to the responder resources of the request. */
   readonly initiatorDepth: number;
   /** Cut to the initiator depth of the request. */
   readonly responderResources: number;
+  /** RNR retries asked of the peer, 0..7; 7 for ever. */
   readonly rnrRetryCount: number;
+  /** Our queue pair takes from a shared receive queue [false]. */
   readonly srq?: boolean;
+  /** Our acknowledges count credits [false]. */
   readonly flowControl?: boolean;
   /**
    * What became of the alternate path of the request: 0 loaded, 1 not supported, 2 refused. Default 1 when the request has
@@ -90,15 +106,27 @@ export interface AcceptParameters {
 
 /** An alternate path as this side sees it. */
 export interface AlternatePath {
+  /** Our address on it. */
   readonly local: IpAddress;
+  /** The peer's address on it. */
   readonly remote: IpAddress;
+  /** 20 bits. */
   readonly flowLabel: number;
+  /** 8 bits: DSCP and ECN. */
   readonly trafficClass: number;
+  /** 8 bits. */
   readonly hopLimit: number;
   /** Code: local acknowledge timeout on this path. */
   readonly ackTimeout: number;
 }
 
+/**
+ * What has happened to a connection or a lookup, told apart by `type`. `id` names it; `privateData` is what came with
+ * the message: the
+ * whole field, zeros at its end included, but for the IP CM header. `rep`, `request` and `info` are the message's own;
+ * `reason` is a `CmRejReason`,
+ * `serviceTimeout` a code; `source` and `destination` are the packet's addresses.
+ */
 export type CmEvent =
   | SidrEvent
   | AlternatePathEvent
@@ -177,9 +205,13 @@ export type DisconnectCause = 'dreq' | 'drep' | 'timeout' | 'stale' | 'rej';
 
 /** A MAD to send: UD SEND ONLY from queue pair 1 to queue pair 1, Q_Key GSI_QKEY. The bytes must not be changed: they may be sent again. */
 export interface OutgoingMad {
+  /** The MAD, 256 bytes. */
   readonly bytes: Uint8Array;
+  /** Our address. */
   readonly source: IpAddress;
+  /** Where it goes. */
   readonly destination: IpAddress;
+  /** Queue pair there; 1 but for a MAD that came from another. */
   readonly remoteQpn: number;
   /** Sent before, and the peer has not answered or has not heard it. */
   readonly repeated: boolean;
@@ -187,19 +219,29 @@ export interface OutgoingMad {
 
 /** Where a MAD came from, as the packet says. Its Q_Key, ICRC and length have been checked by the device. */
 export interface MadOrigin {
+  /** Where it came from. */
   readonly source: IpAddress;
+  /** Which of our addresses it was sent to. */
   readonly destination: IpAddress;
+  /** The queue pair that sent it. */
   readonly sourceQpn: number;
 }
 
 /** What became of a MAD. Each value has a counter. */
 export const CmInputStatus = {
+  /** Taken. */
   Ok: 0,
+  /** Not 256 bytes. */
   BadLength: 1,
+  /** Base version other than 1. */
   BadBaseVersion: 2,
+  /** Another management class. */
   NotCm: 3,
+  /** Class version other than 2. */
   BadClassVersion: 4,
+  /** A method other than Send. */
   BadMethod: 5,
+  /** No message has this attribute id. */
   UnknownAttribute: 6,
   /** Not from queue pair 1, which only a privileged process owns. */
   BadSourceQpn: 7,
@@ -209,19 +251,24 @@ export const CmInputStatus = {
   UnknownId: 9,
   /** Right ids, but not from the connection's peer. */
   ForeignAddress: 10,
+  /** A DREQ that names another queue pair than the connection's. */
   WrongQpn: 11,
   /** Right ids, but nothing that the state of the connection allows. */
   UnexpectedState: 12,
+  /** Nobody listens to the service id; drew a REJ. */
   NoListener: 13,
   /** Names a queue pair that is connected already. */
   Stale: 14,
   /** A REQ or REP with values we do not take; it drew a REJ. */
   Refused: 15,
+  /** As many half-open connections as allowed. */
   TableFull: 16,
+  /** As many requests as the listener takes wait for its application. */
   BacklogFull: 17,
   /** Names a connection that exists, but another queue pair than it has. */
   DuplicateCommId: 18,
 } as const;
+/** One of the statuses. */
 export type CmInputStatus = (typeof CmInputStatus)[keyof typeof CmInputStatus];
 
 /** Name of a status. */
@@ -234,6 +281,7 @@ export type WhenFull = 'drop' | 'reject';
 
 /** What rdma_cm uses: 4.3 s, 15 times. */
 export const DEFAULT_CM_RESPONSE_TIMEOUT = 20;
+/** Repetitions of REQ and its siblings. */
 export const DEFAULT_CM_RETRIES = 15;
 
 /** 4.096 us * 2^code, in ns. */
