@@ -4,13 +4,13 @@ import { ConnectionRejected } from '../connection.ts';
 
 export type WireError =
   | { readonly kind: 'roce'; readonly code: RoceErrorCode; readonly message: string; readonly cause?: WireError }
-  | { readonly kind: 'rejected'; readonly reason: number; readonly privateData: Uint8Array }
+  | { readonly kind: 'rejected'; readonly reason: number; readonly privateData: Uint8Array; readonly info: Uint8Array }
   /** `name` is that of the class; `stack` says where in the worker. */
   | { readonly kind: 'other'; readonly name: string; readonly message: string; readonly stack: string };
 
 export function toWire(error: unknown): WireError {
   if (error instanceof ConnectionRejected)
-    return { kind: 'rejected', reason: error.reason, privateData: error.privateData };
+    return { kind: 'rejected', reason: error.reason, privateData: error.privateData, info: error.info };
   if (error instanceof RoceError) {
     const { code, message, cause } = error;
     return { kind: 'roce', code, message, ...(cause === undefined ? {} : { cause: toWire(cause) }) };
@@ -23,7 +23,7 @@ export function toWire(error: unknown): WireError {
 export function fromWire(error: WireError): Error {
   switch (error.kind) {
     case 'rejected':
-      return new ConnectionRejected(error.reason, error.privateData);
+      return new ConnectionRejected(error.reason, error.privateData, error.info);
     case 'roce':
       return roceFromWire(error);
     default:

@@ -1,10 +1,11 @@
 /**
- * The connection of a real rping run, from REQ to DREP, with our manager in the place of either host.
+ * The connection of a real rping run, from REQ to DREP, and the lookups of a real udaddy run, with our manager in the place of
+ * either host.
  * Goal: what we send is what Linux sends, byte for byte, given the same ids and parameters.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../packets/address.ts';
-import { readCmRep, readCmReq, readIpCmHeader } from '../../../packets/cm/index.ts';
+import { readCmRep, readCmReq, readCmSidrRep, readCmSidrReq, readIpCmHeader } from '../../../packets/cm/index.ts';
 import { MAD_BYTES } from '../../../packets/mad.ts';
 import { CM_VECTORS } from '../../vectors/cm-mads.ts';
 import { Script } from './harness.ts';
@@ -82,4 +83,39 @@ describe.each(['rxe-6.1', 'rxe-6.12'])('the first connection of %s', (capture) =
     s.receiveBytes(drep, fromServer);
     expect(s.eventTypes()).toEqual(['established', 'disconnected']);
   });
+});
+
+const DATAGRAMS = CM_VECTORS.filter(({ tshark }) => /mad\.attributeid=0x001[78]/.test(tshark));
+
+describe('the lookups of a real udaddy run', () => {
+  const bytesOf = ({ capture, frame }: (typeof CM_VECTORS)[number]) => captured(capture, frame);
+  const questions = DATAGRAMS.filter((_, i) => i % 2 === 0).map(bytesOf);
+  const answers = DATAGRAMS.filter((_, i) => i % 2 === 1).map(bytesOf);
+
+  it.each(questions.map((question, i) => ({ question, answer: answers[i] ?? question })))(
+    'are what we send, asking and answering',
+    ({ question, answer }) => {
+      const asked = readCmSidrReq(new DataView(question.buffer), 0);
+      const answered = readCmSidrRep(new DataView(answer.buffer), 0);
+      const ip = readIpCmHeader(new DataView(asked.privateData.buffer), 0);
+      const asking = new Script({ random: { u32: () => asked.requestId } });
+      asking.cm.resolve(asking.now, {
+        serviceId: asked.serviceId,
+        local: CLIENT,
+        remote: SERVER,
+        localPort: ip?.sourcePort ?? 0,
+        privateData: asked.privateData.subarray(36),
+      });
+      expect(withoutTransaction(asking.sentOne('SIDR_REQ').bytes)).toEqual(withoutTransaction(question));
+      asking.receiveBytes(answer, { source: SERVER, destination: CLIENT });
+      expect(asking.event('resolved')).toMatchObject({ status: 0, qpn: answered.qpn, qkey: answered.qkey });
+
+      const answering = new Script();
+      answering.cm.listenSidr(asked.serviceId, 1);
+      answering.receiveBytes(question, { source: CLIENT, destination: SERVER });
+      const { id } = answering.event('resolve-request');
+      answering.cm.answerSidr(answering.now, id, { qpn: answered.qpn, qkey: answered.qkey });
+      expect(answering.sentOne('SIDR_REP').bytes).toEqual(answer);
+    },
+  );
 });
