@@ -12,7 +12,7 @@ import type { Medium } from '../packets/frame.ts';
 import type { AddressHandle } from '../transport/address-handle.ts';
 import type { DisconnectCause } from '../transport/cm/index.ts';
 import type { PortCounters } from '../transport/counters.ts';
-import type { MemoryRegion } from '../transport/memory.ts';
+import type { MemoryRegion, MemoryWindow } from '../transport/memory.ts';
 import type { QpState } from '../transport/qp-state.ts';
 import type { QpType } from '../transport/qp-type.ts';
 import type { QpCapabilities, QpEvent } from '../transport/queue-pair.ts';
@@ -95,8 +95,18 @@ export interface RdmaPd {
    * device in a worker takes only such as lie in a SharedArrayBuffer, and gives such when it is asked for a number of bytes.
    */
   regMr(memory: Uint8Array | number, options?: RegMrOptions): MemoryRegion;
-  /** Ends a registration; its key opens nothing from now on. */
+  /**
+   * Ends a registration, by `regMr` or `allocMr`; its key opens nothing from now on. Throws ERR_ROCE_IN_USE while memory windows are
+   * bound to it.
+   */
   deregMr(region: MemoryRegion): void;
+  /**
+   * A region without memory (ib_alloc_mr): a work request `RegMr` gives it up to `maxBytes` bytes, an address, access and a key, and
+   * `LocalInv` or a peer's SEND with invalidate takes them away.
+   */
+  allocMr(maxBytes: number): MemoryRegion;
+  /** A memory window of type 2B (ibv_alloc_mw): a work request `BindMw` lends it a part of a region, for one queue pair. */
+  allocMw(): RdmaMw;
   /** Makes a queue pair in state RESET (ibv_create_qp). */
   createQp(init: RdmaQpInit): RdmaQp;
   /** Makes an address handle (ibv_create_ah), after finding the next hop. Rejects with ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT. */
@@ -112,6 +122,12 @@ export interface RdmaPd {
    */
   createSrq(init: RdmaSrqInit): RdmaSrq;
   /** Frees the domain. Throws ERR_ROCE_IN_USE while regions or queue pairs remain. */
+  dealloc(): void;
+}
+
+/** A part of a region that the peer of one queue pair may reach under a key of its own (ibv_mw). */
+export interface RdmaMw extends MemoryWindow {
+  /** Frees the window, bound or not (ibv_dealloc_mw). */
   dealloc(): void;
 }
 

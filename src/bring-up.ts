@@ -55,11 +55,11 @@ export function demandConnectable(device: Device, qp: Qp, side: ConnectionSide):
 
 /**
  * To INIT, if it is not there yet, so that receives can be posted. Access as ib_cm grants it: WRITE always, READ and atomics
- * when there are resources to answer them.
+ * when there are resources to answer them, and FLUSH with them (ib_cm:cm.c#cm_init_qp_init_attr).
  */
 export function bringToInit(qp: Qp, responderResources: number): void {
   if (qp.state === QpState.Init) return;
-  const reading = responderResources > 0 ? Access.RemoteRead | Access.RemoteAtomic : 0;
+  const reading = responderResources > 0 ? ANSWERED : 0;
   qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite | Access.RemoteWrite | reading });
 }
 
@@ -114,3 +114,5 @@ const SERVICES: Readonly<Record<ConnectionSide, Services>> = {
 /** What answers acknowledges, and what asks waits for it: ibv_modify_qp(3), and for XRC rdma:verbs.c#qp_state_table. */
 const ANSWERING: readonly QpType[] = [QpType.Rc, QpType.XrcRecv];
 const ASKING: readonly QpType[] = [QpType.Rc, QpType.XrcSend];
+
+const ANSWERED = Access.RemoteRead | Access.RemoteAtomic | Access.FlushGlobal | Access.FlushPersistent;

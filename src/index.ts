@@ -7,7 +7,14 @@ export { type Errno, InvariantError, RoceError, type RoceErrorCode } from '../pa
 export { Medium } from '../packets/frame.ts';
 export {
   Access,
+  type FastReg,
+  FlushLevel,
+  FlushType,
+  type Grant,
   type MemoryRegion,
+  type MemoryWindow,
+  type MwBind,
+  type Persist,
   QP_STATE_NAMES,
   type QpEvent,
   QpState,
@@ -34,6 +41,7 @@ export type {
   RdmaCq,
   RdmaDevice,
   RdmaListener,
+  RdmaMw,
   RdmaPd,
   RdmaQp,
   RdmaQpInit,

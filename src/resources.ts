@@ -18,7 +18,18 @@ import type { XrcDomain } from '../transport/xrc-domain.ts';
 import type { RdmaSrq } from './api.ts';
 import type { Device } from './device.ts';
 import { type DeviceLimits, qpCapabilities, srqCapabilities } from './device-options.ts';
-import { Cq, type CqMaker, Pd, Qp, type QpInit, type RegMrOptions, Srq, type SrqInit, Xrcd } from './verbs/index.ts';
+import {
+  Cq,
+  type CqMaker,
+  Mw,
+  Pd,
+  Qp,
+  type QpInit,
+  type RegMrOptions,
+  Srq,
+  type SrqInit,
+  Xrcd,
+} from './verbs/index.ts';
 
 export interface ResourceOptions {
   readonly random: Random;
@@ -82,7 +93,25 @@ export class Resources {
       access: options.access ?? Access.LocalWrite,
       iova: options.iova ?? this.#freshIova(),
       remoteInvalidate: options.remoteInvalidate ?? false,
+      persistent: options.persistent,
     });
+  }
+
+  /** For `Pd.allocMr`. */
+  allocMr(pd: Pd, maxBytes: number): MemoryRegion {
+    this.#demandOpen();
+    return this.#keys.allocate(pd.core, maxBytes);
+  }
+
+  /** For `Pd.allocMw`. */
+  allocMw(pd: Pd): Mw {
+    this.#demandOpen();
+    return this.#keys.allocateWindow(pd.core, (domain, rkey) => new Mw(this, domain, rkey));
+  }
+
+  /** For `Mw.dealloc`. */
+  deallocMw(mw: Mw): void {
+    this.#keys.deallocateWindow(mw);
   }
 
   /** For `Pd.deregMr`. */
@@ -117,6 +146,7 @@ export class Resources {
     const { core } = qp;
     if (!this.qps.delete(qp.qpn)) return;
     core.retire();
+    this.#keys.releaseQueuePair(qp.qpn);
     core.config.pd.users -= 1;
     core.config.sendCq.users -= 1;
     core.config.recvCq.users -= 1;

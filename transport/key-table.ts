@@ -9,7 +9,7 @@
  */
 import { invariant, RoceError } from '../packets/errors.ts';
 import { Grant } from './grant.ts';
-import { Access, MemoryRegion, MemoryWindow, type ProtectionDomain, type RegionOptions } from './memory.ts';
+import { Access, MemoryRegion, type MemoryWindow, type ProtectionDomain, type RegionOptions } from './memory.ts';
 import type { Random } from './random.ts';
 import { noteMemory } from './shared-copy.ts';
 
@@ -113,9 +113,9 @@ export class KeyTable {
     unuse(region.pd);
   }
 
-  /** A window that is not bound (ibv_alloc_mw). Throws ERR_ROCE_LIMIT when there are too many. */
-  allocateWindow(pd: ProtectionDomain): MemoryWindow {
-    const window = new MemoryWindow(pd, this.#freshKey(this.#windows.size, 'windows'));
+  /** A window that is not bound (ibv_alloc_mw), as `make` makes it. Throws ERR_ROCE_LIMIT when there are too many. */
+  allocateWindow<W extends MemoryWindow>(pd: ProtectionDomain, make: (pd: ProtectionDomain, rkey: number) => W): W {
+    const window = make(pd, this.#freshKey(this.#windows.size, 'windows'));
     this.#windows.set(window.rkey >>> 8, window);
     pd.users += 1;
     return window;

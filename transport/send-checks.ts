@@ -41,13 +41,13 @@ const NAMES: Readonly<Record<QpType, string>> = {
   [QpType.XrcRecv]: 'XRC receive',
 };
 
-const { Send, SendWithImm, RdmaWrite, RdmaWriteWithImm } = WrOpcode;
+const { Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, LocalInv, BindMw, RegMr } = WrOpcode;
 
 /** RC and XRC initiators have all; a UC SEND with invalidate has no opcode on the wire; an XRC target sends nothing. */
 const OPERATIONS: Readonly<Record<QpType, readonly WrOpcode[]>> = {
   [QpType.Rc]: Object.values(WrOpcode),
   [QpType.XrcSend]: Object.values(WrOpcode),
-  [QpType.Uc]: [Send, SendWithImm, RdmaWrite, RdmaWriteWithImm],
+  [QpType.Uc]: [Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, LocalInv, BindMw, RegMr],
   [QpType.Ud]: [Send, SendWithImm],
   [QpType.XrcRecv]: [],
 };

@@ -6,6 +6,7 @@
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import type { PortCounters } from './counters.ts';
+import { executeLocalWork } from './local-work.ts';
 import type { QpAttributes } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
@@ -62,13 +63,11 @@ export class UcQueuePair extends QueuePair {
   transmit(_now: number, writer: FrameWriter): void {
     for (let budget = BURST; budget > 0 && this.pending && !writer.full; budget--) {
       const entry = this.sendQueue.at(this.sendQueue.head);
-      // Looked at for every packet, as keys may die.
-      if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) {
-        this.current = QpState.Sqe;
-        this.flushSends(WcStatus.LocProtErr);
-        return;
-      }
-      this.#sendPacket(entry, writer);
+      const fault = this.#execute(entry, writer);
+      if (fault === WcStatus.Success) continue;
+      this.current = QpState.Sqe;
+      this.flushSends(fault);
+      return;
     }
   }
 
@@ -96,15 +95,31 @@ export class UcQueuePair extends QueuePair {
     this.#offset = 0;
   }
 
+  /** Sends the next packet of the oldest request, or does what needs none; or says why not. */
+  #execute(entry: SendEntry, writer: FrameWriter): WcStatus {
+    if (entry.local) {
+      const status = executeLocalWork(entry, this.config);
+      if (status === WcStatus.Success) this.#complete(entry);
+      return status;
+    }
+    // Looked at for every packet, as keys may die.
+    if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) return WcStatus.LocProtErr;
+    this.#sendPacket(entry, writer);
+    return WcStatus.Success;
+  }
+
   #sendPacket(entry: SendEntry, writer: FrameWriter): void {
     if (!entry.started) entry.firstPsn = this.#psn;
     const last = entry.length - this.#offset <= this.config.mtu;
     this.#offset += writeData(writer, this.config, entry, this.#offset, this.#psn, 0);
     this.#psn += 1;
-    if (!last) return;
+    if (last) this.#complete(entry);
+  }
+
+  #complete(entry: SendEntry): void {
     this.#offset = 0;
     if (entry.signaled) this.completeSend(entry, WcStatus.Success);
-    entry.segments.release();
+    entry.release();
     this.sendQueue.shift();
     if (this.current === QpState.Sqd) this.noteDrained();
   }

@@ -3,6 +3,7 @@
  * Thin: the machine is in transport/memory.ts, the tables are the device's (resources.ts).
  */
 import { RoceError } from '../../packets/errors.ts';
+import type { Persist } from '../../transport/grant.ts';
 import { type MemoryRegion, ProtectionDomain } from '../../transport/memory.ts';
 import type { WorkCompletion } from '../../transport/work.ts';
 import type { RdmaPd } from '../api.ts';
@@ -10,6 +11,7 @@ import type { Device } from '../device.ts';
 import type { Resources } from '../resources.ts';
 import { type AddressVector, addressVectorOfGrh } from './address-vector.ts';
 import { Ah } from './ah.ts';
+import type { Mw } from './mw.ts';
 import type { Qp, QpInit } from './qp.ts';
 import type { Srq, SrqInit } from './srq.ts';
 
@@ -18,8 +20,13 @@ export interface RegMrOptions {
   readonly access?: number;
   /** Virtual address of the first byte; default a random page-aligned one. */
   readonly iova?: bigint;
-  /** Whether a SEND with invalidate may kill the key. Default false. */
+  /** Whether LOCAL INV and a peer's SEND with invalidate may kill the key. Default false. */
   readonly remoteInvalidate?: boolean;
+  /**
+   * How the memory is made durable, for `Access.FlushPersistent`: called with an offset and a number of bytes of the region for each
+   * FLUSH for persistence, before it is answered. Must not throw, and must not call verbs.
+   */
+  readonly persistent?: Persist;
 }
 
 /** Groups regions and queue pairs (ibv_pd). */
@@ -43,6 +50,16 @@ export class Pd implements RdmaPd {
   /** Ends a registration; its key opens nothing from now on. */
   deregMr(region: MemoryRegion): void {
     this.#resources.deregMr(region);
+  }
+
+  /** A region for fast registration of at most `maxBytes` (ib_alloc_mr): a work request gives it memory and a key. */
+  allocMr(maxBytes: number): MemoryRegion {
+    return this.#resources.allocMr(this, maxBytes);
+  }
+
+  /** A memory window of type 2B (ibv_alloc_mw): a work request binds it to a region. */
+  allocMw(): Mw {
+    return this.#resources.allocMw(this);
   }
 
   /** Makes a queue pair in state RESET (ibv_create_qp). */

@@ -101,6 +101,8 @@ export class WorkerDevice implements RdmaDevice {
   /** For `WorkerPd.regMr`. */
   regMr(pd: WorkerPd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion {
     this.#demandOpen();
+    if (options.persistent !== undefined)
+      throw new RoceError('ERR_ROCE_UNSUPPORTED', 'a device in a worker cannot call the application');
     const shared = sharedMemory(memory);
     const { key, iova } = this.channel.call('regMr', pd.handle, shared, options);
     const bytes = typeof memory === 'number' ? new Uint8Array(shared.buffer) : memory;

@@ -12,8 +12,9 @@ import { QpType } from '../../transport/qp-type.ts';
 import type { QpEvent } from '../../transport/queue-pair.ts';
 import { checkSges } from '../../transport/segments.ts';
 import { checkSendWr } from '../../transport/send-queue.ts';
-import { type RecvWr, type SendWr, type Sge, WorkCompletion } from '../../transport/work.ts';
+import { type RecvWr, type SendWr, type Sge, WorkCompletion, WrOpcode } from '../../transport/work.ts';
 import type { CqEvent, RdmaCq, RdmaPd, RdmaQp, RdmaQpInit, RdmaSrq } from '../api.ts';
+
 import { AsyncQueue } from '../async-queue.ts';
 import type { AddressVector, ModifyAttributes, RegMrOptions } from '../verbs/index.ts';
 import { CompletionReader } from './completion-ring.ts';
@@ -38,6 +39,14 @@ export class WorkerPd implements RdmaPd {
 
   deregMr(region: MemoryRegion): void {
     this.device.deregMr(region);
+  }
+
+  allocMr(_maxBytes: number): never {
+    throw unsupported('a region for fast registration');
+  }
+
+  allocMw(): never {
+    throw unsupported('a memory window');
   }
 
   createQp(init: RdmaQpInit): WorkerQp {
@@ -198,10 +207,12 @@ export class WorkerQp implements RdmaQp {
   postSend(wr: SendWr): void {
     this.#demandAlive();
     const device = this.#device;
-    if (this.#status.takesSend(this.#sends, this.#capabilities.maxSendWr)) {
+    // A FLUSH has more to say than a place in the ring has room for.
+    if (wr.flush === undefined && this.#status.takesSend(this.#sends, this.#capabilities.maxSendWr)) {
       checkSendWr(wr, this.#capabilities);
       if (device.posts.send(this.handle, wr, device.keyOf)) {
         this.#sends += 1;
+        if (wr.opcode === WrOpcode.LocalInv) device.invalidated(wr.invalidateRkey ?? 0);
         device.channel.wake();
         return;
       }

@@ -82,7 +82,8 @@ export class ResponderOracle {
   }
 
   #duplicate(packet: Packet): Packet[] {
-    if (!has(packet, OpFlag.Request)) return [];
+    // None is ever executed here, so none is known.
+    if (!has(packet, OpFlag.Request) || has(packet, OpFlag.Flush | OpFlag.AtomicWrite)) return [];
     if (!has(packet, OpFlag.Read | OpFlag.Atomic)) {
       return this.#newest < 0 ? [] : [ack({ psn: this.#newest, msn: this.msn })];
     }

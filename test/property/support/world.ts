@@ -48,6 +48,7 @@ export function scenario(
   faults: { loss: number; duplicate: number; reorder: number; corrupt: number },
   retryCnt = 7,
   paceNs = 0,
+  each: fc.Arbitrary<Op> = op,
 ) {
   return fc.record<Scenario>({
     seed: fc.nat(0x7f_ff_ff_ff),
@@ -63,7 +64,7 @@ export function scenario(
     receivesAtStart: fc.nat(20),
     receiveGapNs: fc.nat(400_000),
     paceNs: fc.nat(paceNs),
-    ops: fc.tuple(fc.array(op, { maxLength: 20 }), fc.array(op, { maxLength: 20 })),
+    ops: fc.tuple(fc.array(each, { maxLength: 20 }), fc.array(each, { maxLength: 20 })),
   });
 }
 

@@ -4,6 +4,7 @@
  */
 import { Syndrome } from '../../../packets/aeth.ts';
 import { crc32 } from '../../../packets/crc32.ts';
+import type { Feth } from '../../../packets/feth.ts';
 import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from '../../../packets/opcode.ts';
 
 export interface RethFields {
@@ -26,6 +27,7 @@ export interface Packet {
   readonly solicited?: boolean;
   readonly payload?: Uint8Array;
   readonly reth?: RethFields;
+  readonly feth?: Feth;
   readonly atomic?: AtomicFields;
   readonly imm?: number;
   readonly inv?: number;
@@ -74,6 +76,11 @@ export const writeLastImm = (f: Data & { imm: number }): Packet => request(Op.Wr
 export const writeOnly = (f: Data & { reth: RethFields }): Packet => request(Op.WriteOnly, f);
 export const writeOnlyImm = (f: Data & { reth: RethFields; imm: number }): Packet => request(Op.WriteOnlyImm, f);
 export const readRequest = (f: Data & { reth: RethFields }): Packet => request(Op.ReadRequest, f);
+export const flush = (f: Data & { reth: RethFields; placement?: number; selectivity?: number }): Packet => {
+  const { placement = 1, selectivity = 0, ...rest } = f;
+  return request(Op.Flush, { ...rest, feth: { placement, selectivity } });
+};
+export const atomicWrite = (f: Data & { reth: RethFields }): Packet => request(Op.AtomicWrite, f);
 export const fetchAdd = (f: Data & { va: bigint; rkey: number; add: bigint }): Packet => {
   const { va, rkey, add, ...rest } = f;
   return request(Op.FetchAdd, { ...rest, atomic: { va, rkey, swapAdd: add, compare: 0n } });
@@ -158,6 +165,7 @@ export function describePacket(packet: Packet): string {
     words.push(`va 0x${va.toString(16)} rkey 0x${rkey.toString(16)} swap/add ${swapAdd} compare ${compare}`);
   }
   if (packet.qkey !== undefined) words.push(`from ${packet.srcQpn} Q_Key 0x${packet.qkey.toString(16)}`);
+  if (packet.feth !== undefined) words.push(`type ${packet.feth.placement} level ${packet.feth.selectivity}`);
   if (packet.imm !== undefined) words.push(`imm 0x${packet.imm.toString(16)}`);
   if (packet.inv !== undefined) words.push(`inv 0x${packet.inv.toString(16)}`);
   if (packet.original !== undefined) words.push(`original ${packet.original}`);

@@ -10,6 +10,7 @@ import { SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 
 import { CompletionQueue } from '../../../transport/completion-queue.ts';
 import { PortCounters } from '../../../transport/counters.ts';
+import type { Persist } from '../../../transport/grant.ts';
 import { KeyTable } from '../../../transport/key-table.ts';
 import { Access, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import type { QpAttributes } from '../../../transport/qp-attributes.ts';
@@ -58,6 +59,10 @@ export interface PeerOptions {
   readonly retryCnt?: number;
   readonly rnrRetry?: number;
   readonly capabilities?: Partial<QpCapabilities>;
+  /** Of several queue pairs of one device: what they share, and the number that tells them apart. */
+  readonly keys?: KeyTable;
+  readonly pd?: ProtectionDomain;
+  readonly qpn?: number;
   readonly cqSize?: number;
   /** Receives come from here. */
   readonly srq?: SharedReceiveQueue;
@@ -72,6 +77,7 @@ export interface RegionSpec {
   readonly pd?: ProtectionDomain;
   readonly seed?: number;
   readonly remoteInvalidate?: boolean;
+  readonly persistent?: Persist;
 }
 
 /** A small generator for keys, so that a run is the same every time. */
@@ -107,8 +113,8 @@ const sharedWriter = new FrameWriter(64, SLOT_BYTES);
 
 export class Peer {
   readonly qp: QueuePair;
-  readonly pd = new ProtectionDomain(1);
-  readonly keys = new KeyTable(seededRandom(0x5eed), 1000);
+  readonly pd: ProtectionDomain;
+  readonly keys: KeyTable;
   readonly counters = new PortCounters();
   readonly sendCq: CompletionQueue;
   readonly recvCq: CompletionQueue;
@@ -123,12 +129,14 @@ export class Peer {
 
   constructor(options: PeerOptions = {}) {
     this.firstPsn = options.psn ?? 0xff_ff_fe;
+    this.pd = options.pd ?? new ProtectionDomain(1);
+    this.keys = options.keys ?? new KeyTable(seededRandom(0x5eed), 1000);
     this.sendCq = new CompletionQueue(options.cqSize ?? 1000, []);
     this.recvCq = new CompletionQueue(options.cqSize ?? 1000, []);
     const { pd, keys, sendCq, recvCq, counters } = this;
     const capabilities = { maxSendWr: 256, maxRecvWr: 256, maxSge: 4, maxInlineData: 64, ...options.capabilities };
     const shared = options.srq === undefined ? {} : { srq: options.srq };
-    const identity = { qpn: SUBJECT_QPN, pd, keys, sendCq, recvCq, ...shared };
+    const identity = { qpn: options.qpn ?? SUBJECT_QPN, pd, keys, sendCq, recvCq, ...shared };
     this.qp = makeQueuePair(options, identity, capabilities, counters);
     this.connect(options);
   }
@@ -188,7 +196,8 @@ export class Peer {
   region(spec: RegionSpec = {}): MemoryRegion {
     const { length = 4096, access = ALL_ACCESS, iova = 0x7f00_0000_0000n, pd = this.pd, seed = 9 } = spec;
     const remoteInvalidate = spec.remoteInvalidate ?? false;
-    return this.keys.register(pd, pattern(length, seed), { access, iova, remoteInvalidate });
+    const { persistent } = spec;
+    return this.keys.register(pd, pattern(length, seed), { access, iova, remoteInvalidate, persistent });
   }
 
   /** Posts a receive of `length` bytes in a fresh zeroed region, which is returned. */

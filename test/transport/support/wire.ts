@@ -9,6 +9,7 @@ import { readAtomicAckEth, writeAtomicAckEth } from '../../../packets/atomic-ack
 import { readAtomicEth, writeAtomicEth } from '../../../packets/atomic-eth.ts';
 import { BTH_BYTES, writeBth } from '../../../packets/bth.ts';
 import { dethQkey, dethSourceQpn, writeDeth } from '../../../packets/deth.ts';
+import { readFeth, writeFeth } from '../../../packets/feth.ts';
 import { Frame, FrameStatus, frameDestinationIs, frameSourceIs, Medium, parseFrame } from '../../../packets/frame.ts';
 import { FrameWriter } from '../../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../../packets/header-template.ts';
@@ -21,6 +22,7 @@ import {
   ATOMIC_ACK_ETH_AT,
   ATOMIC_ETH_AT,
   DETH_AT,
+  FETH_AT,
   IETH_AT,
   IMM_AT,
   OPCODE_HEADER_BYTES,
@@ -84,11 +86,12 @@ export function buildFrame(packet: Packet, firstPsn: number, destQpn = SUBJECT_Q
 }
 
 function writeHeaders(view: DataView, bth: number, packet: Packet): void {
-  const { opcode, reth, atomic, imm, inv, syndrome = 0, msn = 0, original } = packet;
+  const { opcode, reth, feth, atomic, imm, inv, syndrome = 0, msn = 0, original } = packet;
   const at = (table: Int8Array): number => table[opcode] ?? -1;
   if (at(RETH_AT) >= 0 && reth !== undefined) {
     writeReth(view, bth + at(RETH_AT), hi(reth.va), lo(reth.va), reth.rkey, reth.length);
   }
+  if (at(FETH_AT) >= 0 && feth !== undefined) writeFeth(view, bth + at(FETH_AT), feth.placement, feth.selectivity);
   if (at(ATOMIC_ETH_AT) >= 0 && atomic !== undefined) {
     const { va, rkey, swapAdd, compare } = atomic;
     const eth = bth + at(ATOMIC_ETH_AT);
@@ -155,6 +158,7 @@ export function readFrame(bytes: Uint8Array, firstPsn: number, config = { pkey: 
     packet.srcQpn = dethSourceQpn(view, at(DETH_AT));
   }
   if (at(ATOMIC_ETH_AT) >= 0) packet.atomic = readAtomicEth(view, at(ATOMIC_ETH_AT));
+  if (at(FETH_AT) >= 0) packet.feth = readFeth(view, at(FETH_AT));
   if (at(IMM_AT) >= 0) packet.imm = immDt(view, at(IMM_AT));
   if (at(IETH_AT) >= 0) packet.inv = iethRkey(view, at(IETH_AT));
   if (at(AETH_AT) >= 0) {
