@@ -100,7 +100,8 @@ export function addPerfOptions(command: Command, { verb, test }: PerfProgram, mt
     .option('-T, --tos <value>', 'traffic class with -R', integer(0, 255))
     .option('--tclass <value>', 'traffic class', integer(0, 255))
     .option('--retry_count <count>', 'transport retries (default: 7)', integer(0, 7))
-    .option('--ipv6', 'speak from an IPv6 address where none is said')
+    .option('--ipv6', 'connect queue pairs over IPv6 though we meet over IPv4')
+    .option('--ipv6-addr', 'meet over IPv6: the address of the server says so')
     .option('-e, --events', 'sleep until completions come: we always do')
     .addOption(new Option('--output <unit>', 'print one number only').choices(OUTPUTS[test]));
   if (verb === 'read' || verb === 'atomic')

@@ -47,7 +47,7 @@ export interface PerfChoices {
   readonly useSrq?: boolean | undefined;
   /** Index of our address. */
   readonly gidIndex?: number | undefined;
-  /** Our address to speak from where none is said: the first of IPv6 instead of IPv4. */
+  /** Queue pairs speak from the first IPv6 address, whatever the introductions do. */
   readonly ipv6?: boolean | undefined;
   /** -R: queue pairs are connected by the connection manager. */
   readonly cm?: boolean | undefined;

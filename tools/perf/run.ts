@@ -68,6 +68,7 @@ class Run {
     this.#print(...headingOf(options, device.name, terms.mtu, session.local[0]?.gidIndex ?? 0));
     if (options.cm) await this.#connectByCm(exchange, session);
     session.remote = await this.#swapDests(exchange, session);
+    if (!options.cm) demandOneVersion(gid, firstOf(session.remote).gid);
     if (!options.cm) await bringToRts(session, session.remote, terms.mtu);
     await this.#tellDests(exchange, session);
     await this.#traffic(exchange, session, sizesOf(options, largest));
@@ -253,6 +254,15 @@ function chooseGid(device: RdmaDevice, met: IpAddress, index: number | undefined
       `the device has ${addresses.length} addresses, none of them number ${index}`,
     );
   return chosen;
+}
+
+/** ctx_check_gid_compatibility: one side speaks IPv4 and the other IPv6. */
+function demandOneVersion(ours: IpAddress, theirs: IpAddress): void {
+  if (ours.version === theirs.version) return;
+  throw new RoceError(
+    'ERR_ROCE_ADDRESS',
+    `we speak from ${ours} and the peer from ${theirs}: choose addresses of one IP version with -x or --ipv6`,
+  );
 }
 
 function firstOf(dests: readonly PerfDest[]): PerfDest {
