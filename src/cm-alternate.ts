@@ -19,8 +19,10 @@ import type { AddressVector } from './verbs/index.ts';
 export class AlternatePathRefused extends RoceError {
   /** One of `CmAprStatus`. */
   readonly status: number;
+  /** What goes with the status, up to 72 bytes. */
   readonly info: Uint8Array;
 
+  /** For the connection manager. */
   constructor(status: number, info: Uint8Array) {
     super('ERR_ROCE_REJECTED', `the alternate path is not taken: ${cmAprStatusName(status)} (${status})`);
     this.status = status;

@@ -24,8 +24,8 @@ export interface UdAnswer {
   readonly privateData?: Uint8Array;
 }
 
+/** How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none. */
 export interface ListenUdOptions extends Partial<UdAnswer> {
-  // With `qp` every request is answered with it at once, and the listener yields none.
   /** Requests that may wait for the application at a time [1024]. */
   readonly backlog?: number;
   /** [udp] */
@@ -43,6 +43,7 @@ export interface ResolveUdOptions extends PathTraits {
   readonly port: number;
   /** [udp] */
   readonly portSpace?: DatagramPortSpace;
+  /** Our port, which the peer sees in the request, 0..65535 [a random one from 49152 on]. */
   readonly localPort?: number;
   /** Where the address handle is made. */
   readonly pd: Pd;
@@ -56,9 +57,13 @@ export interface ResolveUdOptions extends PathTraits {
 
 /** Where a datagram service is: all that a work request to it names. */
 export interface UdDestination {
+  /** In the domain that was given; to be destroyed with it. */
   readonly ah: Ah;
+  /** What the handle was made of. */
   readonly av: AddressVector;
+  /** 24 bits. */
   readonly remoteQpn: number;
+  /** 32 bits. */
   readonly qkey: number;
   /** All 136 bytes. */
   readonly privateData: Uint8Array;
@@ -68,10 +73,12 @@ export interface UdDestination {
 export class ServiceRefused extends RoceError {
   /** One of `CmSidrStatus`. */
   readonly status: number;
-  /** What goes with the status. */
+  /** What goes with the status, up to 72 bytes. */
   readonly info: Uint8Array;
+  /** What the peer says beyond it, all 136 bytes. */
   readonly privateData: Uint8Array;
 
+  /** For the connection manager. */
   constructor(status: number, info: Uint8Array, privateData: Uint8Array) {
     super('ERR_ROCE_REJECTED', `the peer does not give the service: ${cmSidrStatusName(status)} (${status})`);
     this.status = status;
@@ -89,13 +96,19 @@ interface UdRequestFacts {
 
 /** Somebody looks for the service. */
 export class UdRequest implements RdmaUdRequest {
+  /** For the connection manager. */
   readonly id: CmId;
+  /** Where the request came from. */
   readonly remoteAddress: IpAddress;
+  /** The address of ours that it came to. */
   readonly localAddress: IpAddress;
+  /** What the peer says its port is; 0 when it does not. */
   readonly remotePort: number;
+  /** All 180 bytes, or 216 where there is no port. */
   readonly privateData: Uint8Array;
   readonly #datagrams: CmDatagrams;
 
+  /** For the connection manager. */
   constructor(datagrams: CmDatagrams, id: CmId, facts: UdRequestFacts) {
     this.#datagrams = datagrams;
     this.id = id;
