@@ -7,13 +7,14 @@ import { RoceError } from '../../packets/errors.ts';
 import { Access, type MemoryRegion } from '../../transport/memory.ts';
 import type { RdmaPd } from '../api.ts';
 import {
+  type ConnData,
   fits,
   IOMAP_BYTES,
-  type IomapEntry,
   type RemoteSge,
   readIomap,
   SGE_BYTES,
   TARGET_ENTRIES,
+  writeIomap,
 } from './protocol.ts';
 
 /** Memory of ours that the peer may write at an offset of our choice. */
@@ -36,6 +37,7 @@ export class IoMaps {
   #mine: (Mapped | undefined)[] = [];
   /** Those that the peer has not been told of. */
   readonly #untold: Mapped[] = [];
+  #peerLittleEndian = true;
   #peerList: Pick<RemoteSge, 'addr' | 'key'> = { addr: 0n, key: 0 };
 
   /** @param list memory of the list of buffers, with `entries` iomap entries behind it, which the peer writes */
@@ -46,7 +48,8 @@ export class IoMaps {
   }
 
   /** What the peer said when it connected: where its list is, and how many entries it has. */
-  begin(targetSgl: RemoteSge, iomapSize: number): void {
+  begin({ targetSgl, iomapSize, bigEndian }: ConnData): void {
+    this.#peerLittleEndian = !bigEndian;
     this.#peerList = { addr: targetSgl.addr + BigInt(targetSgl.length * SGE_BYTES), key: targetSgl.key };
     this.#mine = new Array<Mapped | undefined>(iomapSize).fill(undefined);
   }
@@ -86,14 +89,16 @@ export class IoMaps {
 
   /** The next buffer to tell the peer of, and where in the peer's memory its entry belongs. */
   takeUntold():
-    | { readonly slot: number; readonly entry: IomapEntry; readonly addr: bigint; readonly key: number }
+    | { readonly slot: number; readonly bytes: Uint8Array; readonly addr: bigint; readonly key: number }
     | undefined {
     const mapped = this.#untold.shift();
     if (mapped === undefined) return undefined;
     const { slot, offset, region } = mapped;
     const { addr, key } = this.#peerList;
     const sge = { addr: region.iova, key: region.rkey, length: region.length };
-    return { slot, entry: { offset, sge }, addr: addr + BigInt(slot * IOMAP_BYTES), key };
+    const bytes = new Uint8Array(IOMAP_BYTES);
+    writeIomap(new DataView(bytes.buffer), 0, { offset, sge }, this.#peerLittleEndian);
+    return { slot, bytes, addr: addr + BigInt(slot * IOMAP_BYTES), key };
   }
 
   /** Where the peer has mapped `offset`, and how many bytes from there on; undefined where it has mapped nothing. */

@@ -16,15 +16,14 @@ import { Granter } from './granter.ts';
 import { type IoMapping, IoMaps } from './iomaps.ts';
 import type { RSocketSettings } from './options.ts';
 import {
-  type ConnData,
   IOMAP_BYTES,
+  MESSAGE_BYTES,
   messageData,
   messageOp,
   type RemoteSge,
   RsCtrl,
   RsOp,
   rsMessage,
-  writeIomap,
 } from './protocol.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import { SendRing } from './send-ring.ts';
@@ -45,7 +44,6 @@ export class RSocket {
   readonly #ring: SendRing;
   readonly #iomaps: IoMaps;
   readonly #granter: Granter;
-  readonly #peer: ConnData;
   readonly #sending = new Lock();
   readonly #receiving = new Lock();
   readonly #events = new Events();
@@ -64,15 +62,14 @@ export class RSocket {
     this.remoteAddress = connection.remoteAddress;
     this.#endpoint = endpoint;
     this.#connection = connection;
-    this.#peer = peer;
     this.#send = new SendWindow(settings, listRegion.view);
     this.#send.begin(peer);
     this.#receive = new ReceiveWindow(settings, receiveRegion.bytes);
     this.#ring = new SendRing(sendRegion, settings.sendBuffer, settings.inline);
     this.#iomaps = new IoMaps(endpoint.pd, listRegion.view, settings.iomaps);
-    this.#iomaps.begin(peer.targetSgl, peer.iomapSize);
+    this.#iomaps.begin(peer);
     this.#granter = new Granter(endpoint, this.#send, this.#receive, peer);
-    this.#granter.give();
+    this.#giveCredits();
     void this.#run();
   }
 
@@ -123,7 +120,7 @@ export class RSocket {
       if (into.length === 0) return 0;
       for (;;) {
         const length = this.#receive.read(into);
-        if (this.#connected) this.#granter.give();
+        this.#giveCredits();
         if (length > 0) return length;
         if (this.#error !== undefined) throw this.#error;
         if (!this.#readable || !this.#connected) return 0;
@@ -250,10 +247,9 @@ export class RSocket {
       await this.#untilWritable();
       const told = this.#iomaps.takeUntold();
       if (told === undefined) return;
-      const bytes = new Uint8Array(IOMAP_BYTES);
-      writeIomap(new DataView(bytes.buffer), 0, told.entry, !this.#peer.bigEndian);
       this.#send.takeMessage(IOMAP_BYTES);
-      this.#endpoint.postWriteMessage(rsMessage(RsOp.IomapSgl, told.slot), this.#ring.put(bytes, 0, IOMAP_BYTES), told);
+      const source = this.#ring.put(told.bytes, 0, IOMAP_BYTES);
+      this.#endpoint.postWriteMessage(rsMessage(RsOp.IomapSgl, told.slot), source, told);
     }
   }
 
@@ -285,20 +281,22 @@ export class RSocket {
       if (done === true) break;
       this.#take(value);
       while (cq.poll(wc)) this.#take(wc);
-      this.#afterBatch();
+      this.#giveCredits();
+      this.#events.happened();
     }
     if (this.#connected) this.#fail('ERR_ROCE_CLOSED', 'the device was closed');
   }
 
-  #afterBatch(): void {
+  /** Posts receives for those that were taken, and tells the peer what it may send. The device may be gone meanwhile. */
+  #giveCredits(): void {
+    if (!this.#connected) return;
     try {
-      for (; this.#received > 0 && this.#connected; this.#received--) this.#endpoint.postReceive();
-      if (this.#connected) this.#granter.give();
+      for (; this.#received > 0; this.#received--) this.#endpoint.postReceive();
+      this.#granter.give();
     } catch (error) {
       if (!(error instanceof RoceError)) throw error;
       this.#fail('ERR_ROCE_CLOSED', error.message);
     }
-    this.#events.happened();
   }
 
   #take(wc: WorkCompletion): void {
@@ -336,7 +334,7 @@ export class RSocket {
       this.#breach('sent a message in a way that was not agreed');
       return;
     }
-    if (messageSend && wc.byteLen !== 4) {
+    if (messageSend && wc.byteLen !== MESSAGE_BYTES) {
       this.#breach(`sent a message of ${wc.byteLen} bytes`);
       return;
     }
