@@ -55,14 +55,14 @@ export class WorkerCm implements RdmaCm {
     return listener;
   }
 
-  /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE: datagram services are for devices in the application's own thread. */
+  /** @throws RoceError ERR_ROCE_UNSUPPORTED: datagram services are for devices in the application's own thread. */
   listenUd(): never {
-    throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', NO_DATAGRAMS);
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', NO_DATAGRAMS);
   }
 
-  /** Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
+  /** Rejects with ERR_ROCE_UNSUPPORTED. */
   async resolveUd(): Promise<never> {
-    throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', NO_DATAGRAMS);
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', NO_DATAGRAMS);
   }
 
   /** For `WorkerConnectionRequest.accept`. */
@@ -189,9 +189,9 @@ class WorkerConnection implements RdmaConnection {
     });
   }
 
-  /** Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
+  /** Rejects with ERR_ROCE_UNSUPPORTED. */
   async loadAlternatePath(): Promise<never> {
-    throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', 'a device in a worker asks for no alternate paths');
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'a device in a worker asks for no alternate paths');
   }
 
   async disconnect(privateData?: Uint8Array): Promise<DisconnectCause> {

@@ -49,7 +49,7 @@ describe('in a worker', () => {
     const cable = await openCable('worker');
     const { ours, ourEnd } = await connectSides(cable);
     const { cm } = cable.ours.device;
-    const code = 'ERR_ROCE_LINK_UNAVAILABLE';
+    const code = 'ERR_ROCE_UNSUPPORTED';
     expect(() => cm.listenUd(1)).toThrow(expect.objectContaining({ code }));
     await expect(cm.resolveUd({ address: '10.0.0.2', port: 1, pd: ours.pd })).rejects.toMatchObject({ code });
     const av = { destination: IpAddress.parse('10.0.0.2') };
