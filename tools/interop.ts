@@ -101,7 +101,7 @@ async function runKernel(kernel: KernelLabel, entries: readonly Entry[], directo
   try {
     for (const entry of entries) {
       const failures = await run.run(entry);
-      console.error(`${kernel}: ${failures.length === 0 ? 'ok  ' : 'FAIL'} ${caseName(entry)} ${failures.join('; ')}`);
+      console.error(`${kernel}: ${failures.length === 0 ? 'ok  ' : 'FAIL'} ${caseName(entry)} ${failures[0] ?? ''}`);
     }
     await run.findLimits();
   } finally {

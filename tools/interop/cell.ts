@@ -27,14 +27,16 @@ export interface Cell {
   readonly client: (side: Side) => Party;
   /** What must be seen on the wire, besides that all of it is sound. */
   readonly wire?: readonly WireCheck[];
-  /** No RoCE packet is to be expected: then none need be sound. */
-  readonly silent?: boolean;
+  /** Looked at on the server's host when all is over, where that is a guest. */
+  readonly arrived?: { readonly command: string; readonly prints: () => string };
   /** Whether `npm test` runs it. */
   readonly inCi: boolean;
   /** Why it may be repeated once, and with the guest in which role. */
   readonly racy?: { readonly role: Role; readonly why: string };
   /** What the stock program or its kernel cannot do; the cell is run nevertheless, and so is the same between two guests. */
   readonly limit?: string;
+  /** Why there is nothing of ours to speak to: then it is run between two guests alone. */
+  readonly partnerless?: string;
   /** Roles in which there is nothing to run, and why. */
   readonly without?: Readonly<Partial<Record<Role, string>>>;
 }

@@ -86,13 +86,19 @@ function caseOf(
     server.readyWhen === undefined
       ? []
       : [{ name: 'ready', host: hosts.server, command: server.readyWhen, timeoutSeconds: LIMIT_SECONDS }];
+  const { arrived } = cell;
+  const looking: CommandStep[] =
+    arrived === undefined || hosts.server === 'ours'
+      ? []
+      : [{ name: 'arrived', host: hosts.server, command: arrived.command, timeoutSeconds: LIMIT_SECONDS }];
   const expect: Expectation[] = [
     ...printsOf('server', server),
     ...printsOf('client', client),
+    ...looking.map(({ name: run = '' }) => ({ run, prints: arrived?.prints() ?? '' })),
     ...(cell.wire ?? []).map((check) => ({ wire: 'wire', at, ...check })),
-    ...(cell.silent === true ? [] : [{ wire: 'wire', at, sound: true } as const]),
+    { wire: 'wire', at, sound: true },
   ];
-  return { name, run: [served, ...waiting, stepOf('client', hosts.client, client)], expect };
+  return { name, run: [served, ...waiting, stepOf('client', hosts.client, client), ...looking], expect };
 }
 
 function stepOf(name: Role, host: string, { command, ready, exit, excuse }: Party): CommandStep {

@@ -55,7 +55,7 @@ export class MatrixRun {
   readonly #stages: Stages;
   readonly #reports = new Map<string, Report>();
   /** Entries that failed, until it is known whose fault that is. */
-  readonly #open: { readonly entry: Entry; readonly result: CaseResult }[] = [];
+  readonly #open: { readonly entry: Entry; readonly failures: readonly string[] }[] = [];
 
   constructor(options: MatrixOptions) {
     this.#options = options;
@@ -71,19 +71,24 @@ export class MatrixRun {
       this.rows.push({ entry, verdict: 'n/a', capture: '', note: reason, failures: [] });
       return [];
     }
+    if (cell.partnerless !== undefined) {
+      this.#open.push({ entry, failures: [cell.partnerless] });
+      return [cell.partnerless];
+    }
     const experiment = this.#make.matrix(this.#options.kernel, cell.interfaceMtu, [entry]);
     const isRacy = cell.racy?.role === role;
     const result = await this.#case(experiment, groupOf(cell.interfaceMtu), cell, isRacy);
-    if (!result.passed) this.#open.push({ entry, result });
+    const failures = failuresOf(result);
+    if (!result.passed) this.#open.push({ entry, failures });
     else this.rows.push({ entry, verdict: 'pass', capture: folderOf(entry), note: '', failures: [] });
-    return failuresOf(result);
+    return failures;
   }
 
   /** Runs every cell that failed between two guests, and with that decides whose fault it was. */
   async findLimits(): Promise<void> {
     const { kernel, log } = this.#options;
     const fails = new Map<Cell, boolean>();
-    for (const { entry, result } of this.#open.splice(0)) {
+    for (const { entry, failures } of this.#open.splice(0)) {
       const { cell, role } = entry;
       const group = pairsOf(cell.interfaceMtu);
       if (!fails.has(cell)) {
@@ -92,7 +97,6 @@ export class MatrixRun {
         const pair = await this.#case(experiment, group, cell, cell.racy !== undefined);
         fails.set(cell, !pair.passed);
       }
-      const failures = failuresOf(result);
       if (fails.get(cell) === true) {
         const note = cell.limit ?? 'fails between two guests as well';
         this.rows.push({ entry, verdict: 'rxe', capture: `${group}/${cell.name}`, note, failures });

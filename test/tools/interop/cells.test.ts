@@ -45,8 +45,15 @@ describe('the cells', () => {
     expect(experiments.flatMap(({ cases }) => cases)).toHaveLength(CELLS.length * 2);
   });
 
-  it('have programs of ours to speak to', () => {
-    const ours = experiments.flatMap(({ cases }) =>
+  it('have programs of ours to speak to, or say why not', () => {
+    const spoken = entries.filter(({ cell }) => cell.partnerless === undefined && cell.without === undefined);
+    const ours = PATH_MTUS.map((mtu) =>
+      matrixExperiment(
+        '6.12',
+        mtu,
+        spoken.filter(({ cell }) => ofMtu(mtu)(cell)),
+      ),
+    ).flatMap(({ cases }) =>
       cases.flatMap(({ run }) => run.flatMap((step) => ('host' in step && step.host === 'ours' ? [step.command] : []))),
     );
     expect(
