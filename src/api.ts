@@ -238,6 +238,13 @@ export interface RdmaQp {
   postSend(wr: SendWr): void;
   /** Posts a receive work request (ibv_post_recv). */
   postRecv(wr: RecvWr): void;
+  /**
+   * Attaches a UD queue pair to a multicast group (ibv_attach_mcast), which the device joins with its first one; send to it with an
+   * address handle of the group and remoteQpn 0xffffff. Rejects with ERR_ROCE_ARGUMENT, ERR_ROCE_LIMIT or ERR_ROCE_UNSUPPORTED.
+   */
+  attachMcast(group: IpAddress): Promise<void>;
+  /** Ends it (ibv_detach_mcast), and with the last queue pair of a group the membership of the device. Throws ERR_ROCE_ARGUMENT. */
+  detachMcast(group: IpAddress): void;
   /** Destroys the queue pair; work outstanding vanishes without completion. */
   destroy(): void;
 }

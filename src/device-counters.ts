@@ -19,8 +19,12 @@ export class DeviceCounters {
   badPad = 0;
   badHeaderLength = 0;
   badIcrc = 0;
-  /** No queue pair has this number; multicast included. */
+  /** No queue pair has this number. */
   badQpn = 0;
+  /** To a multicast group that no queue pair here is attached to. */
+  otherGroup = 0;
+  /** Datagrams to an IP address that is not ours, though the MAC address is. */
+  otherAddress = 0;
   /** Congestion notification packets; no queue pair reacts to them yet. */
   cnpIgnored = 0;
 }

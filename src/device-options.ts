@@ -131,6 +131,10 @@ export interface DeviceLimits {
   readonly maxSge: number;
   readonly maxInlineData: number;
   readonly maxQpRdAtom: number;
+  /** Multicast groups the device may be in. */
+  readonly maxMcastGrp: number;
+  /** Queue pairs that may be attached to one group. */
+  readonly maxMcastQpAttach: number;
   readonly maxSrq: number;
   /** Receives of one shared receive queue. */
   readonly maxSrqWr: number;
@@ -144,6 +148,8 @@ export const DEFAULT_LIMITS: DeviceLimits = {
   maxSge: 32,
   maxInlineData: 512,
   maxQpRdAtom: 128,
+  maxMcastGrp: 8192,
+  maxMcastQpAttach: 56,
   maxSrq: 65_536,
   maxSrqWr: 1_048_576,
 };

@@ -9,7 +9,6 @@ import { RoceError } from '../packets/errors.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
 import { icrcMatches } from '../packets/icrc.ts';
-import { IP_PROTOCOL_TCP } from '../packets/ipv4.ts';
 import { GSI_QPN } from '../packets/mad.ts';
 import { Op, SERVICE_MASK, Service } from '../packets/opcode.ts';
 import { NO_VLAN, vlanOfFrame } from '../packets/vlan.ts';
@@ -17,6 +16,7 @@ import { ConnectionManager } from '../transport/cm/index.ts';
 import { PortCounters } from '../transport/counters.ts';
 import type { MemoryRegion } from '../transport/memory.ts';
 import type { QpAttributes } from '../transport/qp-attributes.ts';
+import { QpType } from '../transport/qp-type.ts';
 import type { Random } from '../transport/random.ts';
 import type { DeviceEvent, RdmaDevice } from './api.ts';
 import { AsyncQueue } from './async-queue.ts';
@@ -31,7 +31,9 @@ import {
   type VlanOptions,
 } from './device-options.ts';
 import { Gsi } from './gsi.ts';
+import { HostProtocols } from './host-protocols.ts';
 import type { Host, Machine } from './machine.ts';
+import { MULTICAST_QPN, Multicast } from './multicast.ts';
 import { Paths } from './paths.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
@@ -63,9 +65,12 @@ export class Device implements Machine, RdmaDevice {
   readonly gsi: Gsi;
   /** Addresses, next hops and headers. */
   readonly paths: Paths;
+  /** Groups that queue pairs are attached to. */
+  readonly multicast: Multicast;
   /** TCP of this host; absent on the IP medium, where the kernel's own is the one to use. */
   readonly tcp: TcpStack | undefined;
   readonly #host: Host;
+  readonly #protocols: HostProtocols;
   readonly #resources: Resources;
   readonly #qps: ReadonlyMap<number, Qp>;
   readonly #frame = new Frame();
@@ -100,7 +105,14 @@ export class Device implements Machine, RdmaDevice {
     this.#qps = this.#resources.qps;
     this.#scheduler = new Scheduler(this.#qps);
     this.paths = new Paths(options);
+    this.multicast = new Multicast({
+      ...{ medium, mac, addresses, random, host },
+      vlanTci: this.paths.vlanTci,
+      maxGroups: limits.maxMcastGrp,
+      maxAttached: limits.maxMcastQpAttach,
+    });
     this.tcp = tcpOf(this, host);
+    this.#protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
     const manager = new ConnectionManager({ random, caGuid: this.guid });
     this.gsi = new Gsi(manager, {
       templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
@@ -159,6 +171,8 @@ export class Device implements Machine, RdmaDevice {
   /** For `Qp.destroy`. */
   destroyQp(qp: Qp): void {
     this.paths.unfollow(qp);
+    this.multicast.detachAll(this.now(), qp);
+    this.#host.wake();
     this.#resources.destroyQp(qp);
   }
 
@@ -172,6 +186,19 @@ export class Device implements Machine, RdmaDevice {
     if (attributes.path !== undefined) this.paths.follow(qp, attributes.path.remote);
     this.touched(qp);
     this.#settle();
+  }
+
+  /** For `Qp.attachMcast`. */
+  async attachMcast(qp: Qp, group: IpAddress): Promise<void> {
+    const attached = this.multicast.attach(this.now(), qp, group);
+    this.#host.wake();
+    await attached;
+  }
+
+  /** For `Qp.detachMcast`. */
+  detachMcast(qp: Qp, group: IpAddress): void {
+    this.multicast.detach(this.now(), qp, group);
+    this.#host.wake();
   }
 
   /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when nobody answers for it. */
@@ -232,32 +259,26 @@ export class Device implements Machine, RdmaDevice {
   transmit(writer: FrameWriter): boolean {
     const now = this.now();
     const { neighbours } = this.paths;
-    neighbours?.poll(now, writer);
+    const protocolsOwe = this.#protocols.transmit(now, writer);
     const managerOwes = this.gsi.transmit(now, writer);
-    const tcpOwes = this.tcp?.transmit(now, writer) ?? false;
     const before = writer.count;
     this.#turnAt = now;
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
+    if (this.multicast.loopsBack) this.#hearOurselves(now, writer, before);
     this.#settle();
     // Once more: what was sent may have raised a question about its next hop.
-    return (neighbours?.poll(now, writer) ?? false) || managerOwes || tcpOwes || queued;
+    return (neighbours?.poll(now, writer) ?? false) || protocolsOwe || managerOwes || queued;
   }
 
   nextDeadline(): number {
-    return Math.min(
-      this.#scheduler.nextDeadline(),
-      this.cm.nextDeadline(),
-      this.paths.neighbours?.nextDeadline() ?? Infinity,
-      this.tcp?.nextDeadline() ?? Infinity,
-    );
+    return Math.min(this.#scheduler.nextDeadline(), this.cm.nextDeadline(), this.#protocols.nextDeadline());
   }
 
   handleTimeouts(): void {
     const now = this.now();
-    this.paths.neighbours?.handleTimeouts(now);
+    this.#protocols.handleTimeouts(now);
     this.cm.handleTimeouts(now);
-    this.tcp?.handleTimeouts(now);
     for (let qp = this.#scheduler.takeDue(now); qp !== undefined; qp = this.#scheduler.takeDue(now)) {
       if (qp.core.handleTimeout(now) && qp.nextHop !== undefined) this.paths.doubt(now, qp.nextHop.address);
       this.#schedule(qp);
@@ -285,10 +306,7 @@ export class Device implements Machine, RdmaDevice {
       this.#deliverReserved(frame);
     } else {
       counters[dropCauseOf(status)] += 1;
-      if (status === FrameStatus.NotUdp && frame.protocol === IP_PROTOCOL_TCP) this.tcp?.handleFrame(now, frame);
-      else if (status === FrameStatus.NotIp || status === FrameStatus.NotUdp) {
-        this.paths.neighbours?.handleFrame(now, frame, status);
-      }
+      this.#protocols.handleFrame(now, frame, status);
     }
   }
 
@@ -300,14 +318,43 @@ export class Device implements Machine, RdmaDevice {
       this.gsi.handleFrame(this.now(), frame);
       return;
     }
+    if (destQpn === MULTICAST_QPN) {
+      this.#deliverToGroup(now, frame);
+      return;
+    }
     const qp = this.#qps.get(destQpn);
     if (qp === undefined) {
       this.counters.badQpn += 1;
+    } else if (qp.type === QpType.Ud && !this.paths.isToUs(frame)) {
+      this.counters.otherAddress += 1;
     } else if (frame.opcode === Op.Cnp) {
       this.counters.cnpIgnored += 1;
     } else {
       qp.core.handleFrame(now, frame);
       this.#schedule(qp);
+    }
+  }
+
+  /** To every queue pair attached to the group, each with its own keys and receives. */
+  #deliverToGroup(now: number, frame: Frame): void {
+    const qps = this.multicast.membersOf(frame);
+    if (qps === undefined) {
+      this.counters.otherGroup += 1;
+      return;
+    }
+    for (let i = 0; i < qps.length; i++) {
+      const qp = qps[i] as Qp;
+      qp.core.handleFrame(now, frame);
+      this.#schedule(qp);
+    }
+  }
+
+  /** What was written to a group we are in reaches us too, as no switch sends it back. */
+  #hearOurselves(now: number, writer: FrameWriter, from: number): void {
+    for (let i = from; i < writer.count; i++) {
+      const start = writer.starts[i] as number;
+      if ((writer.view.getUint8(start) & 1) !== 0)
+        this.#receiveFrame(now, writer, start, start + (writer.lengths[i] as number));
     }
   }
 

@@ -124,7 +124,7 @@ function ipv6Frame(us: Station, to: Station, payloadLength: number, hopLimit: nu
   return frame;
 }
 
-interface NewFrame {
+export interface NewFrame {
   readonly bytes: Uint8Array;
   readonly view: DataView;
   /** Where the link header ends. */
@@ -132,7 +132,7 @@ interface NewFrame {
 }
 
 /** Padded with zeros to the shortest frame that Ethernet allows, without its FCS, also for whoever takes the tag off. */
-function newFrame(us: Station, destMac: MacAddress, etherType: number, payloadBytes: number): NewFrame {
+export function newFrame(us: Station, destMac: MacAddress, etherType: number, payloadBytes: number): NewFrame {
   const { mac, vlanTci } = us;
   const tagBytes = vlanTci === undefined ? 0 : VLAN_TAG_BYTES;
   const bytes = new Uint8Array(Math.max(MIN_FRAME_BYTES, ETHERNET_BYTES + payloadBytes) + tagBytes);

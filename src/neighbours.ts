@@ -15,10 +15,11 @@ import { ETHERNET_BYTES, ETHERTYPE_ARP, readEthernet, VLAN_TAG_BYTES } from '../
 import { type Frame, FrameStatus, frameDestination, frameSource, Medium } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { type IcmpEcho, Icmpv6Type, readIcmpEcho, readIcmpv6Echo } from '../packets/icmp.ts';
-import { multicastMac, readNeighborAdvertisement, readNeighborSolicitation } from '../packets/icmpv6-nd.ts';
+import { readNeighborAdvertisement, readNeighborSolicitation } from '../packets/icmpv6-nd.ts';
 import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6 } from '../packets/ipv4.ts';
 import { NO_VLAN, vlanOfFrame, vlanTci } from '../packets/vlan.ts';
 import type { StaticNeighbour, VlanOptions } from './device-options.ts';
+import { groupMac } from './group-frames.ts';
 import { advertisementFrame, arpReplyFrame, echoReplyFrame, questionFrame, type Station } from './neighbour-frames.ts';
 import { NeighbourTable, type Resolution, sameMac } from './neighbour-table.ts';
 
@@ -267,7 +268,7 @@ export class Neighbours {
     if (this.#isOurs(address)) return this.#mac;
     if (isLimitedBroadcast(address)) return BROADCAST_MAC;
     if (!address.isMulticast) return undefined;
-    return address.version === 6 ? multicastMac(address) : multicastMacOfIpv4(address);
+    return groupMac(address);
   }
 
   #isOnLink(address: IpAddress): boolean {
@@ -294,11 +295,6 @@ export class Neighbours {
   #station(address: IpAddress): Station {
     return { mac: this.#mac, address, vlanTci: this.#vlanTci };
   }
-}
-
-/** 01:00:5e and the last 23 bits of the group. */
-function multicastMacOfIpv4(group: IpAddress): MacAddress {
-  return Uint8Array.of(0x01, 0x00, 0x5e, (group.w3 >>> 16) & 0x7f, (group.w3 >>> 8) & 0xff, group.w3 & 0xff);
 }
 
 function isUnspecified({ version, w0, w1, w2, w3 }: IpAddress): boolean {

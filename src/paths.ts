@@ -10,7 +10,7 @@
 import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
 import { flowLabelOfQpns, sourcePortOfFlowLabel } from '../packets/flow-label.ts';
-import { Medium } from '../packets/frame.ts';
+import { type Frame, frameDestinationIs, Medium } from '../packets/frame.ts';
 import { HeaderTemplate } from '../packets/header-template.ts';
 import { ROCE_UDP_PORT } from '../packets/udp.ts';
 import { vlanTci } from '../packets/vlan.ts';
@@ -61,7 +61,8 @@ export class Paths {
   readonly neighbours: Neighbours | undefined;
   readonly #options: PathsOptions;
   readonly #defaults: PathTraits;
-  readonly #vlanTci: number | undefined;
+  /** Tag of every frame, if any. */
+  readonly vlanTci: number | undefined;
   readonly #nextHops = new Map<string, NextHop>();
   readonly #waiters = new Map<string, Waiter[]>();
   readonly #templates = new Map<string, HeaderTemplate>();
@@ -70,12 +71,20 @@ export class Paths {
     const { medium, vlan, path = {} } = options;
     this.#options = options;
     this.#defaults = path;
-    this.#vlanTci = vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0);
+    this.vlanTci = vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0);
     if (medium === Medium.Ethernet) this.neighbours = new Neighbours(options);
   }
 
   isOurs(address: IpAddress): boolean {
     return this.#options.addresses.some((prefix) => prefix.address.equals(address));
+  }
+
+  /** Whether a packet is to one of our addresses. */
+  isToUs(frame: Frame): boolean {
+    const { addresses } = this.#options;
+    for (let i = 0; i < addresses.length; i++)
+      if (frameDestinationIs(frame, (addresses[i] as IpPrefix).address)) return true;
+    return false;
   }
 
   /** Our address for a destination: one on its subnet, else the first of its version. Throws ERR_ROCE_ADDRESS when there is none. */
@@ -110,7 +119,7 @@ export class Paths {
       medium: this.#options.medium,
       sourceMac: this.#options.mac,
       destMac: mac,
-      ...(this.#vlanTci === undefined ? {} : { vlanTci: this.#vlanTci }),
+      ...(this.vlanTci === undefined ? {} : { vlanTci: this.vlanTci }),
       source,
       destination: av.destination,
       trafficClass: trafficClass ?? 0,
@@ -125,7 +134,8 @@ export class Paths {
   /** From now on the user's headers follow the neighbour that its packets go to first. */
   follow(user: PathUser, destination: IpAddress): void {
     this.unfollow(user);
-    const address = this.neighbours?.nextHop(destination);
+    // A group's MAC address follows from its own; no neighbour has it.
+    const address = destination.isMulticast ? undefined : this.neighbours?.nextHop(destination);
     if (address === undefined) return;
     const key = keyOf(address);
     const hop = this.#nextHops.get(key) ?? { address, users: new Set(), checkAt: 0 };

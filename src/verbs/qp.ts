@@ -2,6 +2,7 @@
  * Queue pair of the verbs API. Thin: the machine is in transport/, here is what an application awaits, and the device is told
  * when there is work.
  */
+import type { IpAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { HeaderTemplate } from '../../packets/header-template.ts';
 import type { QpAttributes } from '../../transport/qp-attributes.ts';
@@ -107,6 +108,22 @@ export class Qp implements RdmaQp, PathUser {
     this.#demandAlive();
     this.core.postRecv(wr);
     this.#device.touched(this);
+  }
+
+  /**
+   * Attaches the queue pair to a multicast group (ibv_attach_mcast); the device joins it with its first one. Datagrams to the group
+   * come as any others, from here and elsewhere. Rejects with ERR_ROCE_ARGUMENT for another type than UD or another address than a
+   * group's, ERR_ROCE_LIMIT when there is no room, ERR_ROCE_UNSUPPORTED on a link that cannot join.
+   */
+  async attachMcast(group: IpAddress): Promise<void> {
+    this.#demandAlive();
+    await this.#device.attachMcast(this, group);
+  }
+
+  /** Ends it (ibv_detach_mcast). Throws ERR_ROCE_ARGUMENT when the queue pair is not attached. */
+  detachMcast(group: IpAddress): void {
+    this.#demandAlive();
+    this.#device.detachMcast(this, group);
   }
 
   /** Destroys the queue pair; work outstanding vanishes without completion, as with ibv_destroy_qp. */

@@ -238,6 +238,14 @@ export class WorkerQp implements RdmaQp {
     this.#recvs += 1;
   }
 
+  attachMcast(): Promise<never> {
+    return Promise.reject(unsupported('a member of a multicast group'));
+  }
+
+  detachMcast(): void {
+    throw unsupported('a member of a multicast group');
+  }
+
   destroy(): void {
     if (this.#destroyed) return;
     this.ended();
