@@ -302,7 +302,7 @@ export class Device implements Machine, RdmaDevice {
     if (status === FrameStatus.Ok) {
       if (icrcMatches(frame)) this.#deliver(now, frame);
       else counters.badIcrc += 1;
-    } else if (status === FrameStatus.UnknownOpcode && (frame.opcode & SERVICE_MASK) === Service.Rc) {
+    } else if (status === FrameStatus.UnknownOpcode && answersReserved(frame.opcode)) {
       this.#deliverReserved(frame);
     } else {
       counters[dropCauseOf(status)] += 1;
@@ -358,7 +358,7 @@ export class Device implements Machine, RdmaDevice {
     }
   }
 
-  /** A reserved opcode of the RC service may draw a NAK, but only when everything else about the packet is right. */
+  /** A reserved opcode of a reliable service may draw a NAK, but only when everything else about the packet is right. */
   #deliverReserved(frame: Frame): void {
     this.counters.unknownOpcode += 1;
     const qp = this.#qps.get(frame.destQpn);
@@ -382,6 +382,12 @@ export class Device implements Machine, RdmaDevice {
     this.cm.settle();
     this.#resources.settle();
   }
+}
+
+/** Whether the service of this opcode answers at all. */
+function answersReserved(opcode: number): boolean {
+  const service = opcode & SERVICE_MASK;
+  return service === Service.Rc || service === Service.Xrc;
 }
 
 /** Unicast to us, or a group address. */

@@ -15,6 +15,7 @@ import { SharedReceiveQueue } from '../transport/srq.ts';
 import { UcQueuePair } from '../transport/uc-queue-pair.ts';
 import { UdQueuePair } from '../transport/ud-queue-pair.ts';
 import type { XrcDomain } from '../transport/xrc-domain.ts';
+import { XrcInitiator, XrcTarget } from '../transport/xrc-queue-pair.ts';
 import type { RdmaSrq } from './api.ts';
 import type { Device } from './device.ts';
 import { type DeviceLimits, qpCapabilities, srqCapabilities } from './device-options.ts';
@@ -122,23 +123,16 @@ export class Resources {
   /** For `Pd.createQp`. */
   createQp(pd: Pd, init: QpInit): Qp {
     this.#demandOpen();
-    const { limits, maxUnacked } = this.#options;
-    if (this.qps.size >= limits.maxQp)
-      throw new RoceError('ERR_ROCE_LIMIT', `all ${limits.maxQp} queue pairs are in use`);
-    const capabilities = qpCapabilities(init, limits);
+    this.#demandRoom();
+    const capabilities = qpCapabilities(init, this.#options.limits);
     const { sendCq, recvCq } = init;
-    if (!(sendCq instanceof Cq && recvCq instanceof Cq))
+    if (!(this.#cqs.has(sendCq) && this.#cqs.has(recvCq)))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
     const shared = init.srq === undefined ? {} : { srq: this.#sharedBy(init.srq) };
     const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq, ...shared };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
-    if (maxUnacked !== undefined) qp.core.config.maxUnacked = maxUnacked;
-    this.qps.set(qp.qpn, qp);
-    pd.core.users += 1;
-    sendCq.users += 1;
-    recvCq.users += 1;
     if (shared.srq !== undefined) shared.srq.users += 1;
-    return qp;
+    return this.#adopt(qp);
   }
 
   /** For `Qp.destroy`. */
@@ -147,10 +141,11 @@ export class Resources {
     if (!this.qps.delete(qp.qpn)) return;
     core.retire();
     this.#keys.releaseQueuePair(qp.qpn);
-    core.config.pd.users -= 1;
+    qp.pd.core.users -= 1;
     core.config.sendCq.users -= 1;
     core.config.recvCq.users -= 1;
     if (core.srq !== undefined) core.srq.users -= 1;
+    if (core instanceof XrcTarget) core.domain.targets -= 1;
   }
 
   /** For `Pd.createSrq`. */
@@ -192,8 +187,15 @@ export class Resources {
   }
 
   /** For `Xrcd.createQp`. */
-  createXrcTarget(_xrcd: Xrcd): Qp {
-    throw new RoceError('ERR_ROCE_STATE', 'not yet');
+  createXrcTarget({ core: domain }: Xrcd): Qp {
+    this.#demandOpen();
+    this.#demandRoom();
+    // Nothing is ever registered in this domain, and nothing ever completes into this queue.
+    const pd = this.allocPd();
+    const cq = new Cq(1, this.notified);
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq: cq, recvCq: cq };
+    domain.targets += 1;
+    return this.#adopt(new Qp(this.#device, pd, new XrcTarget(identity, domain, this.#options.portCounters)));
   }
 
   /** Numbers address handles, so that what they send spreads over paths as what queue pairs send does. */
@@ -256,6 +258,22 @@ export class Resources {
     return { domain: xrcd.core, cq };
   }
 
+  #demandRoom(): void {
+    const { maxQp } = this.#options.limits;
+    if (this.qps.size >= maxQp) throw new RoceError('ERR_ROCE_LIMIT', `all ${maxQp} queue pairs are in use`);
+  }
+
+  #adopt(qp: Qp): Qp {
+    const { maxUnacked } = this.#options;
+    const { config } = qp.core;
+    if (maxUnacked !== undefined) config.maxUnacked = maxUnacked;
+    this.qps.set(qp.qpn, qp);
+    qp.pd.core.users += 1;
+    config.sendCq.users += 1;
+    config.recvCq.users += 1;
+    return qp;
+  }
+
   #makeCore(type: QpType, identity: QpIdentity, capabilities: QpCapabilities): QueuePair {
     const { portCounters } = this.#options;
     switch (type) {
@@ -265,6 +283,8 @@ export class Resources {
         return new UcQueuePair(identity, capabilities, portCounters);
       case QpType.Ud:
         return new UdQueuePair(identity, capabilities, portCounters, this.#device.activeMtu);
+      case QpType.XrcSend:
+        return new XrcInitiator(identity, capabilities, portCounters);
       default:
         throw new RoceError('ERR_ROCE_ARGUMENT', `a protection domain makes no queue pair of type ${type}`);
     }

@@ -6,7 +6,7 @@
  */
 import { atomicCompareHi, atomicCompareLo, atomicSwapAddHi, atomicSwapAddLo } from '../packets/atomic-eth.ts';
 import type { Frame } from '../packets/frame.ts';
-import { ATOMIC_ETH_AT, Op } from '../packets/opcode.ts';
+import { ATOMIC_ETH_AT, Op, SERVICE_MASK } from '../packets/opcode.ts';
 import type { Executed } from './replay.ts';
 
 /** Executes the atomic of `frame` on the word at `offset` and leaves the original value in `kept`. */
@@ -18,7 +18,7 @@ export function executeAtomic(frame: Frame, memory: DataView, offset: number, ke
   kept.originalHi = hi;
   const operandHi = atomicSwapAddHi(frame.view, at);
   const operandLo = atomicSwapAddLo(frame.view, at);
-  if (frame.opcode === Op.FetchAdd) {
+  if ((frame.opcode & ~SERVICE_MASK) === Op.FetchAdd) {
     const sum = lo + operandLo;
     memory.setUint32(offset, sum >>> 0, true);
     memory.setUint32(offset + 4, (hi + operandHi + (sum > 0xff_ff_ff_ff ? 1 : 0)) >>> 0, true);

@@ -6,7 +6,7 @@
 import { aethSyndrome } from '../packets/aeth.ts';
 import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
 import type { Frame } from '../packets/frame.ts';
-import { AETH_AT, ATOMIC_ACK_ETH_AT, Op } from '../packets/opcode.ts';
+import { AETH_AT, ATOMIC_ACK_ETH_AT, Op, OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
 import type { QpConfig } from './qp-config.ts';
 import { extendPsn, type SendEntry, type SendQueue } from './send-queue.ts';
@@ -115,8 +115,8 @@ export class Completer {
     const psn = extendPsn(frame.psn, this.una);
     if (psn < this.una || psn >= sentPsn) return Outcome.Ignore;
     const waiting = this.#waiting(queue);
-    if (frame.opcode === Op.Acknowledge) {
-      const syndrome = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[Op.Acknowledge] as number));
+    if ((frame.flags & OpFlag.Ack) !== 0) {
+      const syndrome = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[frame.opcode] as number));
       return this.#acknowledge(psn, syndrome, waiting);
     }
     return this.#answer(psn, frame, waiting, config);
@@ -234,6 +234,11 @@ const NAK_STATUS: readonly (WcStatus | undefined)[] = [
   WcStatus.RemOpErr,
 ];
 
+/** The opcode without the bits of the service, which is the queue pair's. */
+function operationOf(frame: Frame): number {
+  return frame.opcode & ~SERVICE_MASK;
+}
+
 function hasGoodSyndrome(frame: Frame): boolean {
   const at = AETH_AT[frame.opcode] as number;
   return at < 0 || (aethSyndrome(frame.view, frame.bthOffset + at) & SYNDROME_KIND) === KIND_ACK;
@@ -247,7 +252,7 @@ function take(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
 
 /** FLUSH and ATOMIC WRITE are answered by a READ response that is empty (ref:conformance MPE-02). */
 function takeEmpty(frame: Frame): WcStatus {
-  if (frame.opcode !== Op.ReadResponseOnly || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
+  if (operationOf(frame) !== Op.ReadResponseOnly || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   return frame.payloadLength === 0 ? WcStatus.Success : WcStatus.LocLenErr;
 }
 
@@ -256,7 +261,7 @@ function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   const done = entry.answered * config.mtu;
   const left = entry.length - done;
   const ends = left <= config.mtu;
-  const { opcode } = frame;
+  const opcode = operationOf(frame);
   // A resumed READ may be answered from FIRST or ONLY, or, by rxe, from MIDDLE or LAST (ref:conformance RD-09).
   const fits = ends
     ? opcode === Op.ReadResponseLast || opcode === Op.ReadResponseOnly
@@ -273,7 +278,7 @@ const ATOMIC_RESULT_VIEW = new DataView(ATOMIC_RESULT.buffer);
 
 /** Stores the original value in host order, which is little-endian here (ref:conformance ATM-14). */
 function placeAtomic(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
-  if (frame.opcode !== Op.AtomicAcknowledge || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
+  if (operationOf(frame) !== Op.AtomicAcknowledge || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
   const at = frame.bthOffset + (ATOMIC_ACK_ETH_AT[frame.opcode] as number);
   ATOMIC_RESULT_VIEW.setUint32(0, atomicAckLo(frame.view, at), true);

@@ -26,3 +26,4 @@ export { UcQueuePair } from './uc-queue-pair.ts';
 export { UdQueuePair } from './ud-queue-pair.ts';
 export * from './work.ts';
 export { XrcDomain } from './xrc-domain.ts';
+export { XrcInitiator, XrcTarget } from './xrc-queue-pair.ts';

@@ -59,6 +59,11 @@ export interface QpAttributes {
   readonly altPath?: QpPath;
   /** A `MigState`: rearm asks for the alternate path to be armed, migrated takes it now. */
   readonly pathMigState?: MigState;
+  /**
+   * End-to-end flow control (the bit of that name in REQ and REP): heed credits that acknowledges of the peer carry, and give some.
+   * Default no. A peer that gives none is not waited for.
+   */
+  readonly flowControl?: boolean;
   /** The MigReq bit of packets sent; both values are accepted (ref:wire#4). */
   readonly migReq?: 0 | 1;
 }
@@ -120,9 +125,9 @@ function checkMask(type: QpType, from: QpState, to: QpState, attributes: QpAttri
 
 /** Not an attribute of verbs, so it may change at any time. */
 const FREE: Readonly<Record<QpType, readonly AttributeName[]>> = {
-  [QpType.Rc]: ['migReq'],
+  [QpType.Rc]: ['migReq', 'flowControl'],
   [QpType.Uc]: ['migReq'],
   [QpType.Ud]: [],
-  [QpType.XrcSend]: ['migReq'],
-  [QpType.XrcRecv]: ['migReq'],
+  [QpType.XrcSend]: ['migReq', 'flowControl'],
+  [QpType.XrcRecv]: ['migReq', 'flowControl'],
 };

@@ -1,9 +1,10 @@
 /**
  * What a queue pair has been told: the attributes of ibv_qp_attr that the requester, completer and responder read per
- * packet. Only `QueuePair.modify` writes here.
+ * packet. Only `QueuePair.modify` writes here, and an XRC target the domain of the request at hand.
  */
 
 import type { IpAddress } from '../packets/address.ts';
+import { Syndrome } from '../packets/aeth.ts';
 import type { HeaderTemplate } from '../packets/header-template.ts';
 import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
@@ -46,8 +47,8 @@ export class QpConfig {
   readonly service: Service;
   /** Its number, 24 bits. */
   readonly qpn: number;
-  /** Its protection domain. */
-  readonly pd: ProtectionDomain;
+  /** Whose keys open memory here. Of an XRC target: the domain of the shared receive queue that the request at hand names. */
+  pd: ProtectionDomain;
   /** The keys that its peer may name. */
   readonly keys: KeyTable;
   /** Where sends complete. */
@@ -80,6 +81,10 @@ export class QpConfig {
   retryCnt = 0;
   /** 7 retries for ever. */
   rnrRetry = 0;
+  /** End-to-end flow control: the peer gives credits, and is given some where receives are this queue pair's own. */
+  flowControl = false;
+  /** Syndrome of a positive acknowledge: how many receives there are, or that it does not say. */
+  ackSyndrome: number = Syndrome.Ack;
   /** Packets that may be sent and not yet acknowledged. */
   maxUnacked = 128;
   /** At least every so many packets ask for an acknowledge. */

@@ -288,6 +288,7 @@ export abstract class QueuePair {
     if (pkey !== undefined) config.pkey = pkey;
     if (qkey !== undefined) config.qkey = qkey;
     if (migReq !== undefined) config.migReq = migReq;
+    if (attributes.flowControl !== undefined) config.flowControl = attributes.flowControl;
     if (path !== undefined) config.path = path;
     if (destQpn !== undefined) config.destQpn = destQpn;
     if (mtu !== undefined) config.mtu = mtu;

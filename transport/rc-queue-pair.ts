@@ -2,21 +2,31 @@
  * RcQueuePair: one reliable connection. It passes values between requester, completer and responder, none of which sees the
  * others, and owns the way to ERROR. Everything that is true of any service is in queue-pair.ts.
  */
+import {
+  aethMsn,
+  aethSyndrome,
+  SYNDROME_KIND_MASK,
+  SYNDROME_VALUE_MASK,
+  Syndrome,
+  SyndromeKind,
+} from '../packets/aeth.ts';
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
-import { OpFlag } from '../packets/opcode.ts';
+import { AETH_AT, OpFlag } from '../packets/opcode.ts';
 import { Attempt } from './attempt.ts';
 import { Completer, Outcome } from './completer.ts';
 import type { PortCounters } from './counters.ts';
+import { creditCode } from './credits.ts';
 import type { QpAttributes } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 import { type QpCapabilities, QueuePair } from './queue-pair.ts';
+import type { RecvQueue } from './recv-queue.ts';
 import { Requester } from './requester.ts';
 import { Reception, Responder } from './responder.ts';
 import { Verdict } from './verdict.ts';
-import { WcStatus } from './work.ts';
+import { type RecvWr, WcStatus } from './work.ts';
 
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 const BURST = 32;
@@ -27,6 +37,8 @@ export class RcQueuePair extends QueuePair {
   readonly #completer = new Completer();
   readonly #responder = new Responder();
   readonly #replies = this.#responder.replies;
+  /** The credits that left last said that there is no receive. */
+  #toldNone = false;
 
   /** `type` is RC, or one of the two XRC types, whose connections work the same way. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, type: QpType = QpType.Rc) {
@@ -37,6 +49,14 @@ export class RcQueuePair extends QueuePair {
   override retire(): void {
     this.#replies.cutAtRead();
     super.retire();
+  }
+
+  /** Receives that come when the peer was last told of none are told at once, for it waits. */
+  override postRecv(wr: RecvWr): void {
+    super.postRecv(wr);
+    if (!this.#toldNone || !rightsOf(this.current).respond) return;
+    this.#toldNone = false;
+    this.#responder.repeatAcknowledge();
   }
 
   handleFrame(now: number, frame: Frame): void {
@@ -81,7 +101,7 @@ export class RcQueuePair extends QueuePair {
   protected begin(attributes: QpAttributes): void {
     if (attributes.rqPsn !== undefined) this.#responder.reset(attributes.rqPsn);
     if (attributes.sqPsn !== undefined) {
-      this.#requester.reset(attributes.sqPsn, this.sendQueue);
+      this.#requester.begin(attributes.sqPsn, this.sendQueue, this.config.flowControl);
       this.#completer.reset(attributes.sqPsn, this.config);
     }
   }
@@ -90,6 +110,9 @@ export class RcQueuePair extends QueuePair {
     this.#requester.reset(0, this.sendQueue);
     this.#responder.reset(0);
     this.#completer.reset(0, this.config);
+    this.#toldNone = false;
+    this.config.flowControl = false;
+    this.config.ackSyndrome = Syndrome.Ack;
   }
 
   /**
@@ -113,10 +136,15 @@ export class RcQueuePair extends QueuePair {
     this.#requester.reset(this.#requester.sentPsn, this.sendQueue);
   }
 
+  /** Where the receive for a request comes from; undefined when the request names a queue that is not there. */
+  protected receivesFor(_frame: Frame): RecvQueue | undefined {
+    return this.recvQueue;
+  }
+
   #handleRequest(frame: Frame): void {
     if (!this.mayRespond()) return;
     this.noteRequest();
-    this.#received(this.#responder.handle(frame, this.recvQueue, this.config));
+    this.#received(this.#responder.handle(frame, this.receivesFor(frame), this.config));
   }
 
   #received(reception: Reception): void {
@@ -147,7 +175,8 @@ export class RcQueuePair extends QueuePair {
   /** The NAK is owed; the queue pair goes to ERROR (ref:conformance KEY-01, KEY-02). */
   #refused(): void {
     this.counters.refusedRequest += 1;
-    this.note(this.#responder.verdict === Verdict.KeyRefused ? 'qp-access-err' : 'qp-req-err');
+    const { verdict } = this.#responder;
+    this.note(verdict === Verdict.KeyRefused || verdict === Verdict.UnknownSrq ? 'qp-access-err' : 'qp-req-err');
     this.current = QpState.Error;
     this.flush(WcStatus.WrFlushErr);
   }
@@ -157,6 +186,7 @@ export class RcQueuePair extends QueuePair {
       this.counters.badState += 1;
       return;
     }
+    if (this.#requester.credits.limited) this.#takeCredits(frame);
     const outcome = this.#completer.handle(frame, this.sendQueue, this.#requester.sentPsn, this.config);
     if (outcome === Outcome.Ignore) this.counters.ignoredResponse += 1;
     else if (outcome === Outcome.Retry) this.counters.rcvdSeqErr += 1;
@@ -209,9 +239,27 @@ export class RcQueuePair extends QueuePair {
   }
 
   #transmitReply(writer: FrameWriter): boolean {
+    if (this.config.flowControl && !this.recvQueue.shared) this.#countReceives();
     const attempt = this.#responder.transmit(this.config, writer);
     if (attempt === Attempt.Fault) this.#refused();
     return attempt !== Attempt.Nothing;
+  }
+
+  /** The message in progress counts: its receive is taken, but it is not among those that the MSN counts. */
+  #countReceives(): void {
+    if (this.#replies.length === 0) return;
+    const receives = this.recvQueue.length + (this.#responder.holdsReceive ? 1 : 0);
+    this.config.ackSyndrome = creditCode(receives);
+    this.#toldNone = receives === 0;
+  }
+
+  /** Ghosts of old acknowledges may give credits, too (ref:conformance REQ-10): they are none that had not been there. */
+  #takeCredits(frame: Frame): void {
+    const at = AETH_AT[frame.opcode] as number;
+    if (at < 0) return;
+    const syndrome = aethSyndrome(frame.view, frame.bthOffset + at);
+    if ((syndrome & SYNDROME_KIND_MASK) !== SyndromeKind.Ack) return;
+    this.#requester.credits.granted(aethMsn(frame.view, frame.bthOffset + at), syndrome & SYNDROME_VALUE_MASK);
   }
 
   #mayRequest(): boolean {

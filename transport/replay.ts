@@ -99,7 +99,7 @@ function repeatRead(
   replies: ReplyQueue,
   msn: number,
 ): boolean {
-  const reth = frame.bthOffset + (RETH_AT[Op.ReadRequest] as number);
+  const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
   const skipped = (psn - entry.firstPsn) * mtu;
   const length = rethDmaLength(frame.view, reth);
   const low = entry.vaLo + skipped;

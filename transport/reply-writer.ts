@@ -3,7 +3,7 @@
  * response, of which FLUSH and ATOMIC WRITE get one without data (ref:conformance MPE-02). A READ that is answered again from its middle starts with FIRST or ONLY like any other (ref:conformance RD-09).
  */
 
-import { AETH_BYTES, writeAeth } from '../packets/aeth.ts';
+import { AETH_BYTES, Syndrome, writeAeth } from '../packets/aeth.ts';
 import { writeAtomicAckEth } from '../packets/atomic-ack-eth.ts';
 import { BTH_BYTES, writeBth } from '../packets/bth.ts';
 import { invariant } from '../packets/errors.ts';
@@ -27,12 +27,17 @@ function writeAcknowledge(reply: Reply, config: QpConfig, writer: FrameWriter): 
   const { template } = config.path;
   const bth = writer.begin(template);
   writeBth(writer.view, bth, opcode, 0, config.migReq, 0, config.pkey, config.destQpn, 0, reply.psn & PSN_MASK);
-  writeAeth(writer.view, bth + BTH_BYTES, reply.syndrome, reply.msn);
+  writeAeth(writer.view, bth + BTH_BYTES, syndromeOf(reply, config), reply.msn);
   if (reply.kind === ReplyKind.Atomic) {
     writeAtomicAckEth(writer.view, bth + (ATOMIC_ACK_ETH_AT[opcode] as number), reply.originalHi, reply.originalLo);
   }
   writer.end(template, bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode] as number));
   return true;
+}
+
+/** A positive acknowledge says how many receives there are when it leaves, not when it was owed. */
+function syndromeOf(reply: Reply, config: QpConfig): number {
+  return reply.syndrome === Syndrome.Ack ? config.ackSyndrome : reply.syndrome;
 }
 
 function acknowledgeOpcode(kind: ReplyKind): number {
@@ -64,7 +69,7 @@ function writeReadResponse(reply: Reply, config: QpConfig, writer: FrameWriter):
   );
   let at = bth + BTH_BYTES;
   if (opcode !== Op.ReadResponseMiddle) {
-    writeAeth(writer.view, at, reply.syndrome, reply.msn);
+    writeAeth(writer.view, at, syndromeOf(reply, config), reply.msn);
     at += AETH_BYTES;
   }
   if (reply.grant !== undefined) copyBytes(writer.bytes, at, reply.grant.bytes, reply.offset + reply.sent, size);

@@ -5,6 +5,7 @@
 
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { Attempt } from './attempt.ts';
+import { CreditLimit } from './credits.ts';
 import { executeLocalWork } from './local-work.ts';
 import type { QpConfig } from './qp-config.ts';
 import { writeAtomic, writeData, writeFlush, writeReadRequest } from './request-writer.ts';
@@ -26,6 +27,10 @@ export class Requester {
   sentPsn = 0;
   /** Requests started that want an answer and have not completed. */
   outstanding = 0;
+  /** How far the receives of the peer reach, where it gives credits. */
+  readonly credits = new CreditLimit();
+  /** Messages started, ever. */
+  #ssn = 0;
   /** After `Attempt.Fault`: the status of the request at `position`. */
   fault: WcStatus = WcStatus.Success;
   /** Bytes of the current request that earlier packets carry. */
@@ -44,11 +49,19 @@ export class Requester {
     this.#faultyPosition = -1;
   }
 
+  /** A connection begins. `limited`: its peer gives credits. */
+  begin(startingPsn: number, queue: SendQueue, limited: boolean): void {
+    this.reset(startingPsn, queue);
+    this.#ssn = 0;
+    this.credits.reset(limited);
+  }
+
   /** Whether `transmit` would send a packet or report a fault now. */
   ready(queue: SendQueue, config: QpConfig, una: number, mayStart: boolean): boolean {
     if (this.position === queue.tail || this.psn - una >= config.maxUnacked) return false;
     if (this.position === this.#faultyPosition) return queue.head === this.position;
     const entry = queue.at(this.position);
+    if (this.credits.limited && !this.#hasCredit(entry, una, config.mtu)) return false;
     if (entry.started) return true;
     // rxe:rxe_req.c#rxe_wqe_is_fenced: earlier requests may have to be sent again, from the memory whose key is to die.
     if (entry.opcode === WrOpcode.LocalInv && queue.head !== this.position) return false;
@@ -103,6 +116,20 @@ export class Requester {
     return !entry.wantsAnswer || this.outstanding < config.maxRdAtomic;
   }
 
+  /**
+   * Within the limit everything may go. Beyond it, one message may ask with one packet whether there is a receive after all: the
+   * first of a SEND, the last of a WRITE with immediate. It goes on when that was acknowledged. What was sent before may be repeated.
+   * So whatever credits say, and whether they are lost, something is always on its way or may be.
+   */
+  #hasCredit(entry: SendEntry, una: number, mtu: number): boolean {
+    if (!entry.received || this.psn < this.sentPsn) return true;
+    const ssn = entry.started ? entry.ssn : this.#ssn + 1;
+    const beyond = ssn - this.credits.lsn;
+    if (beyond <= 0 || una === this.sentPsn) return true;
+    if (entry.opcode === WrOpcode.RdmaWriteWithImm) return beyond === 1 || entry.length - this.#offset > mtu;
+    return entry.started ? una > entry.firstPsn : beyond === 1;
+  }
+
   /** A local request takes no PSN. It is executed once: one that was executed is passed over when the cursor was set back before it. */
   #executeLocal(entry: SendEntry, queue: SendQueue, config: QpConfig): Attempt {
     if (this.position === this.#faultyPosition) return Attempt.Fault;
@@ -124,13 +151,16 @@ export class Requester {
     entry.lastPsn = this.psn + packetsOf(entry, config.mtu) - 1;
     this.#offset = 0;
     if (entry.wantsAnswer) this.outstanding += 1;
+    entry.ssn = ++this.#ssn;
+    if (!entry.received) this.credits.passed();
   }
 
   #sendData(entry: SendEntry, config: QpConfig, writer: FrameWriter, una: number): void {
     this.#sinceAckReq += 1;
     const last = entry.length - this.#offset <= config.mtu;
     const windowCloses = this.psn + 1 - una >= config.maxUnacked;
-    const ackReq = last || windowCloses || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
+    const asks = this.#offset === 0 && this.credits.limited && entry.received && entry.ssn > this.credits.lsn;
+    const ackReq = last || windowCloses || asks || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
     if (ackReq === 1) this.#sinceAckReq = 0;
     this.#offset += writeData(writer, config, entry, this.#offset, this.psn, ackReq);
     this.psn += 1;

@@ -79,8 +79,8 @@ export class Responder {
     this.#slot.reset();
   }
 
-  /** Takes one request of this queue pair's service. */
-  handle(frame: Frame, queue: RecvQueue, config: QpConfig): Reception {
+  /** Takes one request of this queue pair's service. `queue` is where receives come from; undefined where XRC names none of ours. */
+  handle(frame: Frame, queue: RecvQueue | undefined, config: QpConfig): Reception {
     if (this.replies.length >= MAX_REPLIES) return Reception.Dropped;
     const psn = extendPsn(frame.psn, this.expected);
     if (psn > this.expected) return this.#future();
@@ -117,6 +117,18 @@ export class Responder {
     }
     if (writeReply(reply, config, writer)) this.replies.shift();
     return Attempt.Sent;
+  }
+
+  /** Whether a message in progress has taken a receive. */
+  get holdsReceive(): boolean {
+    return this.#slot.held;
+  }
+
+  /** Acknowledges once more what was acknowledged last, for what the acknowledge says of receives (ref:conformance ACK-13). */
+  repeatAcknowledge(): void {
+    if (this.#newestAck >= 0 && this.replies.length === 0) {
+      this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
+    }
   }
 
   /** Gives up the message in progress: its receive completes with `status`. For the way to ERROR. */
@@ -172,10 +184,11 @@ export class Responder {
 
   // The checks, in order.
 
-  #judge(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
+  #judge(frame: Frame, queue: RecvQueue | undefined, config: QpConfig): Verdict {
     const { flags } = frame;
     if (!continues(this.#open, flags)) return Verdict.BadSequence;
     if (!isPermitted(flags, config)) return Verdict.NotPermitted;
+    if (queue === undefined) return Verdict.UnknownSrq;
     if ((flags & ANSWERED) !== 0) return this.#judgeAnswered(frame, config);
     return (flags & OpFlag.Write) !== 0
       ? this.#judgeWrite(frame, queue, config)

@@ -9,10 +9,12 @@ import { type SendWr, WrOpcode } from './work.ts';
 
 /** Throws ERR_ROCE_ARGUMENT or ERR_ROCE_ACCESS for a request that a queue pair of this type and domain does not take. */
 export function checkService(type: QpType, pd: ProtectionDomain, wr: SendWr): void {
-  if (type === QpType.Rc || type === QpType.XrcSend) return;
+  if (type === QpType.Rc) return;
   if (!OPERATIONS[type].includes(wr.opcode))
     throw new RoceError('ERR_ROCE_ARGUMENT', `${NAMES[type]} queue pairs do not have send opcode ${wr.opcode}`);
   if (type === QpType.Ud) checkAddress(pd, wr);
+  if (type === QpType.XrcSend && !LOCAL.includes(wr.opcode) && !isInteger(wr.xrcRemoteSrqn, 1, 0xff_ff_ff))
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'an XRC request needs an xrcRemoteSrqn from 1 to 0xffffff');
 }
 
 function checkAddress(pd: ProtectionDomain, { ah, remoteQpn, remoteQkey = 0 }: SendWr): void {
@@ -43,11 +45,15 @@ const NAMES: Readonly<Record<QpType, string>> = {
 
 const { Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, LocalInv, BindMw, RegMr } = WrOpcode;
 
-/** RC and XRC initiators have all; a UC SEND with invalidate has no opcode on the wire; an XRC target sends nothing. */
+/** No packet of these leaves. */
+const LOCAL: readonly WrOpcode[] = [LocalInv, BindMw, RegMr];
+const NOT_XRC: readonly WrOpcode[] = [WrOpcode.Flush, WrOpcode.AtomicWrite];
+
+/** RC has all, XRC all that had opcodes when XRC was made (ref:wire#5); a UC SEND with invalidate has no opcode on the wire; an XRC target sends nothing. */
 const OPERATIONS: Readonly<Record<QpType, readonly WrOpcode[]>> = {
   [QpType.Rc]: Object.values(WrOpcode),
-  [QpType.XrcSend]: Object.values(WrOpcode),
-  [QpType.Uc]: [Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, LocalInv, BindMw, RegMr],
+  [QpType.XrcSend]: Object.values(WrOpcode).filter((opcode) => !NOT_XRC.includes(opcode)),
+  [QpType.Uc]: [Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, ...LOCAL],
   [QpType.Ud]: [Send, SendWithImm],
   [QpType.XrcRecv]: [],
 };

@@ -69,6 +69,10 @@ export class SendEntry {
   brings = false;
   /** Executed here, and no packet leaves: LOCAL INV, BIND MW, REG MR. */
   local = false;
+  /** Takes a receive of the peer: SENDs and WRITE with immediate. */
+  received = false;
+  /** Its number among the messages of the connection, from 1, set when the first packet is sent. */
+  ssn = 0;
 
   get isAtomic(): boolean {
     return this.opcode === WrOpcode.AtomicCmpAndSwp || this.opcode === WrOpcode.AtomicFetchAndAdd;
@@ -91,8 +95,13 @@ const EMPTY = new Uint8Array(0);
 const WANTS_ANSWER = 1;
 const BRINGS = 2;
 const LOCAL = 4;
+const RECEIVED = 8;
 
 const TRAITS: Readonly<Partial<Record<WrOpcode, number>>> = {
+  [WrOpcode.Send]: RECEIVED,
+  [WrOpcode.SendWithImm]: RECEIVED,
+  [WrOpcode.SendWithInv]: RECEIVED,
+  [WrOpcode.RdmaWriteWithImm]: RECEIVED,
   [WrOpcode.RdmaRead]: WANTS_ANSWER | BRINGS,
   [WrOpcode.AtomicCmpAndSwp]: WANTS_ANSWER | BRINGS,
   [WrOpcode.AtomicFetchAndAdd]: WANTS_ANSWER | BRINGS,
@@ -162,6 +171,7 @@ export class SendQueue extends Ring<SendEntry> implements SendLimits {
     entry.immData = (wr.immData ?? 0) >>> 0;
     entry.invalidateRkey = (wr.invalidateRkey ?? 0) >>> 0;
     entry.ah = wr.ah;
+    entry.remoteSrqn = wr.xrcRemoteSrqn ?? 0;
     entry.remoteQpn = wr.remoteQpn ?? 0;
     entry.remoteQkey = wr.remoteQkey ?? PRIVILEGED_QKEY;
     entry.firstPsn = -1;
@@ -171,6 +181,7 @@ export class SendQueue extends Ring<SendEntry> implements SendLimits {
     entry.wantsAnswer = (traits & WANTS_ANSWER) !== 0;
     entry.brings = (traits & BRINGS) !== 0;
     entry.local = (traits & LOCAL) !== 0;
+    entry.received = (traits & RECEIVED) !== 0;
     if (entry.local) takeLocal(entry, wr);
     if (wr.opcode === WrOpcode.Flush) takeFlush(entry, wr);
     takeData(entry, wr);
@@ -259,7 +270,7 @@ function checkFlushWr({ flush, length = 0 }: SendWr, data: number): void {
 
 function checkInline(wr: SendWr, inline: Uint8Array, limits: SendLimits): void {
   const atomicWrite = wr.opcode === WrOpcode.AtomicWrite;
-  if (TRAITS[wr.opcode] !== undefined && !atomicWrite) {
+  if (((TRAITS[wr.opcode] ?? 0) & ~RECEIVED) !== 0 && !atomicWrite) {
     throw new RoceError('ERR_ROCE_ARGUMENT', 'inline data is for SEND and WRITE; READ and atomics need SGEs');
   }
   if (wr.sges !== undefined && wr.sges.length > 0) {

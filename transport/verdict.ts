@@ -22,6 +22,8 @@ export const Verdict = {
   /** SEND with invalidate names a key that must not be invalidated: no NAK, the receive fails. */
   BadInvalidate: 9,
   Reserved: 10,
+  /** XRC: the request names a shared receive queue that is not in the domain of the queue pair. */
+  UnknownSrq: 11,
 } as const;
 export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 
@@ -51,6 +53,7 @@ const CONSEQUENCES: readonly Consequence[] = [
   { name: 'BufferFault', syndrome: NakRemoteOperational, status: LocProtErr },
   { name: 'BadInvalidate', syndrome: -1, status: RemInvReqErr },
   { name: 'Reserved', syndrome: NakInvalidRequest, status: WrFlushErr },
+  { name: 'UnknownSrq', syndrome: NakRemoteAccess, status: RemAccessErr },
 ];
 
 export function consequenceOf(verdict: Verdict): Consequence {

@@ -231,6 +231,8 @@ export interface SendWr {
   readonly compareAdd?: bigint;
   /** Swap value of COMPARE SWAP. */
   readonly swap?: bigint;
+  /** XRC: number of the peer's shared receive queue, 24 bits; every operation names one. */
+  readonly xrcRemoteSrqn?: number;
   /** UD: where the datagram goes, a handle of the queue pair's protection domain. */
   readonly ah?: AddressHandle;
   /** UD: the queue pair there, 1..0xffffff; 0xffffff with a group address for all that have joined it. */

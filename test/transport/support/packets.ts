@@ -34,6 +34,8 @@ export interface Packet {
   readonly syndrome?: number;
   readonly msn?: number;
   readonly original?: bigint;
+  /** XRC: the shared receive queue it is for. */
+  readonly srqn?: number;
   /** UD: the Q_Key it carries, and who says to have sent it. */
   readonly qkey?: number;
   readonly srcQpn?: number;
@@ -47,6 +49,13 @@ export interface Packet {
 
 /** The same request over UC, where nobody asks for acknowledges. */
 export const uc = (packet: Packet): Packet => ({ ...packet, opcode: packet.opcode | Service.Uc, ackReq: false });
+
+/** The same packet over XRC; a request is for shared receive queue `srqn`. */
+export const xrc = (packet: Packet, srqn?: number): Packet => ({
+  ...packet,
+  opcode: packet.opcode | Service.Xrc,
+  ...(srqn === undefined ? {} : { srqn }),
+});
 
 type Datagram = Omit<Data, 'ackReq'> & { readonly qkey: number; readonly srcQpn: number; readonly imm?: number };
 export const datagram = (f: Datagram): Packet => request(f.imm === undefined ? Op.UdSendOnly : Op.UdSendOnlyImm, f);
@@ -166,6 +175,7 @@ export function describePacket(packet: Packet): string {
   }
   if (packet.qkey !== undefined) words.push(`from ${packet.srcQpn} Q_Key 0x${packet.qkey.toString(16)}`);
   if (packet.feth !== undefined) words.push(`type ${packet.feth.placement} level ${packet.feth.selectivity}`);
+  if (packet.srqn !== undefined) words.push(`srq 0x${packet.srqn.toString(16)}`);
   if (packet.imm !== undefined) words.push(`imm 0x${packet.imm.toString(16)}`);
   if (packet.inv !== undefined) words.push(`inv 0x${packet.inv.toString(16)}`);
   if (packet.original !== undefined) words.push(`original ${packet.original}`);

@@ -24,6 +24,8 @@ import type { SharedReceiveQueue } from '../../../transport/srq.ts';
 import { UcQueuePair } from '../../../transport/uc-queue-pair.ts';
 import { UdQueuePair } from '../../../transport/ud-queue-pair.ts';
 import { type SendWr, WcOpcode, WcStatus, WorkCompletion } from '../../../transport/work.ts';
+import type { XrcDomain } from '../../../transport/xrc-domain.ts';
+import { XrcInitiator, XrcTarget } from '../../../transport/xrc-queue-pair.ts';
 import { describePacket, type Packet, pattern } from './packets.ts';
 import {
   buildFrame,
@@ -64,6 +66,10 @@ export interface PeerOptions {
   readonly pd?: ProtectionDomain;
   readonly qpn?: number;
   readonly cqSize?: number;
+  /** End-to-end credits are given and taken. */
+  readonly flowControl?: boolean;
+  /** An XRC target of this domain. */
+  readonly domain?: XrcDomain;
   /** Receives come from here. */
   readonly srq?: SharedReceiveQueue;
   /** State to stop at on the way to RTS. */
@@ -98,11 +104,13 @@ export function seededRandom(seed: number): Random {
 export const SUBJECT_QKEY = 0x1234_5678;
 
 function makeQueuePair(
-  { type, mtu = 256 }: PeerOptions,
+  { type, mtu = 256, domain }: PeerOptions,
   identity: QpIdentity,
   capabilities: QpCapabilities,
   counters: PortCounters,
 ): QueuePair {
+  if (domain !== undefined) return new XrcTarget(identity, domain, counters);
+  if (type === QpType.XrcSend) return new XrcInitiator(identity, capabilities, counters);
   if (type === QpType.Uc) return new UcQueuePair(identity, capabilities, counters);
   if (type === QpType.Ud) return new UdQueuePair(identity, capabilities, counters, mtu);
   return new RcQueuePair(identity, capabilities, counters);
@@ -145,7 +153,7 @@ export class Peer {
   connect(options: PeerOptions = {}): void {
     const { qp } = this;
     const state = options.state ?? QpState.Rts;
-    if (qp.type !== QpType.Rc) {
+    if (qp.type === QpType.Uc || qp.type === QpType.Ud) {
       this.#connectUnreliable(options, state);
       return;
     }
@@ -157,8 +165,10 @@ export class Peer {
         destQpn: PEER_QPN,
         rqPsn: this.firstPsn,
         mtu: options.mtu ?? 256,
-        maxDestRdAtomic: options.maxDestRdAtomic ?? 4,
-        minRnrTimer: options.minRnrTimer ?? 12,
+        flowControl: options.flowControl ?? false,
+        ...(qp.type === QpType.XrcSend
+          ? {}
+          : { maxDestRdAtomic: options.maxDestRdAtomic ?? 4, minRnrTimer: options.minRnrTimer ?? 12 }),
       });
     }
     if (state >= QpState.Rts) {
@@ -166,9 +176,13 @@ export class Peer {
         state: QpState.Rts,
         sqPsn: this.firstPsn,
         timeout: options.timeout ?? 14,
-        retryCnt: options.retryCnt ?? 3,
-        rnrRetry: options.rnrRetry ?? 3,
-        maxRdAtomic: options.maxRdAtomic ?? 4,
+        ...(qp.type === QpType.XrcRecv
+          ? {}
+          : {
+              retryCnt: options.retryCnt ?? 3,
+              rnrRetry: options.rnrRetry ?? 3,
+              maxRdAtomic: options.maxRdAtomic ?? 4,
+            }),
       });
     }
     if (state === QpState.Sqd || state === QpState.Error) qp.modify({ state });

@@ -27,10 +27,12 @@ import {
   IMM_AT,
   OPCODE_HEADER_BYTES,
   RETH_AT,
+  XRCETH_AT,
 } from '../../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import { readReth, writeReth } from '../../../packets/reth.ts';
 import { UDP_BYTES } from '../../../packets/udp.ts';
+import { writeXrceth, xrcethXrcSrq } from '../../../packets/xrceth.ts';
 import type { Packet } from './packets.ts';
 
 export const SUBJECT_IP = IpAddress.parse('192.0.2.1');
@@ -98,6 +100,7 @@ function writeHeaders(view: DataView, bth: number, packet: Packet): void {
     writeAtomicEth(view, eth, hi(va), lo(va), rkey, hi(swapAdd), lo(swapAdd), hi(compare), lo(compare));
   }
   if (at(DETH_AT) >= 0) writeDeth(view, bth + at(DETH_AT), packet.qkey ?? 0, packet.srcQpn ?? 0);
+  if (at(XRCETH_AT) >= 0) writeXrceth(view, bth + at(XRCETH_AT), packet.srqn ?? 0);
   if (at(IMM_AT) >= 0) writeImmDt(view, bth + at(IMM_AT), imm ?? 0);
   if (at(IETH_AT) >= 0) writeIeth(view, bth + at(IETH_AT), inv ?? 0);
   if (at(AETH_AT) >= 0) writeAeth(view, bth + at(AETH_AT), syndrome, msn);
@@ -157,6 +160,7 @@ export function readFrame(bytes: Uint8Array, firstPsn: number, config = { pkey: 
     packet.qkey = dethQkey(view, at(DETH_AT));
     packet.srcQpn = dethSourceQpn(view, at(DETH_AT));
   }
+  if (at(XRCETH_AT) >= 0) packet.srqn = xrcethXrcSrq(view, at(XRCETH_AT));
   if (at(ATOMIC_ETH_AT) >= 0) packet.atomic = readAtomicEth(view, at(ATOMIC_ETH_AT));
   if (at(FETH_AT) >= 0) packet.feth = readFeth(view, at(FETH_AT));
   if (at(IMM_AT) >= 0) packet.imm = immDt(view, at(IMM_AT));
