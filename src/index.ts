@@ -2,7 +2,14 @@
  * rocev2: a userspace RoCEv2 stack. `openDevice` opens a device on a link; `World` runs devices on a simulated network.
  */
 export { formatMac, IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
-export { CmRejReason, cmRejReasonName } from '../packets/cm/index.ts';
+export {
+  CmAprStatus,
+  CmRejReason,
+  CmSidrStatus,
+  type CmTransportService,
+  cmRejReasonName,
+  RDMA_UDP_QKEY,
+} from '../packets/cm/index.ts';
 export { type Errno, InvariantError, RoceError, type RoceErrorCode } from '../packets/errors.ts';
 export { Medium } from '../packets/frame.ts';
 export {
@@ -30,6 +37,9 @@ export {
   wcStatusName,
 } from '../transport/index.ts';
 export type {
+  CqEvent,
+  DeviceEvent,
+  EventStream,
   LinkFacts,
   OpenRdmaDevice,
   RdmaAcceptOptions,
@@ -41,15 +51,23 @@ export type {
   RdmaCq,
   RdmaDevice,
   RdmaListener,
+  RdmaListenUdOptions,
   RdmaMw,
   RdmaPd,
   RdmaQp,
   RdmaQpInit,
+  RdmaResolveUdOptions,
   RdmaSrq,
   RdmaSrqInit,
+  RdmaUdAnswer,
+  RdmaUdDestination,
+  RdmaUdListener,
+  RdmaUdRequest,
   RdmaXrcd,
 } from './api.ts';
 export { Bump, type BumpOptions } from './bump.ts';
+export { AlternatePathRefused } from './cm-alternate.ts';
+export type { UdListener } from './cm-datagrams.ts';
 export {
   type AcceptOptions,
   Connection,
@@ -57,7 +75,17 @@ export {
   ConnectionRequest,
   type ConnectOptions,
   Listener,
+  type ListenOptions,
 } from './connection.ts';
+export {
+  type DatagramPortSpace,
+  type ListenUdOptions,
+  type ResolveUdOptions,
+  ServiceRefused,
+  type UdAnswer,
+  type UdDestination,
+  UdRequest,
+} from './datagram-service.ts';
 export { Device } from './device.ts';
 export type { DeviceCounters } from './device-counters.ts';
 export {
