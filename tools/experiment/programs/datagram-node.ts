@@ -12,6 +12,7 @@ import {
   type Qp,
   QpState,
   QpType,
+  RDMA_UDP_QKEY,
   type RdmaAh,
   RoceError,
   type WorkCompletion,
@@ -31,9 +32,6 @@ export interface DatagramTarget {
   readonly remoteQpn: number;
   readonly remoteQkey: number;
 }
-
-/** Q_Key of the queue pairs that rdma_cm makes for RDMA_PS_UDP. */
-export const RDMA_UDP_QKEY = 0x0123_4567;
 
 export class DatagramNode {
   readonly pd: Pd;

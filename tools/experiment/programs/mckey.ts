@@ -2,10 +2,10 @@
  * The conversation of rdmacm-utils' mckey over our devices, both roles: everybody joins a multicast group, one sends to it.
  * Source: rdma-core:librdmacm/examples/mckey.c; its lines as the stock one prints them on Linux 6.12.
  */
-import { IpAddress } from '../../../src/index.ts';
+import { IpAddress, RDMA_UDP_QKEY } from '../../../src/index.ts';
 import { integer } from '../../options.ts';
 import { gidName } from '../../pingpong/protocol.ts';
-import { DatagramNode, RDMA_UDP_QKEY } from './datagram-node.ts';
+import { DatagramNode } from './datagram-node.ts';
 import { type Program, program } from './program.ts';
 
 interface MckeyFlags {
