@@ -45,7 +45,12 @@ class StackHost implements Host {
   async listening(port: number, timeoutMs: number): Promise<void> {
     const { cm, tcp } = this.#open.device;
     const deadline = performance.now() + timeoutMs;
-    while (!isTaken(() => cm.listen(port)) && !(tcp !== undefined && isTaken(() => tcp.listen(port)))) {
+    const listen: (() => { close(): void })[] = [
+      () => cm.listen(port),
+      () => cm.listen(port, { portSpace: 'ib' }),
+      ...(tcp === undefined ? [] : [() => tcp.listen(port)]),
+    ];
+    while (!listen.some(isTaken)) {
       if (performance.now() > deadline) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
       await new Promise((resolve) => setImmediate(resolve));
     }

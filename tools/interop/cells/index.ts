@@ -3,6 +3,13 @@ import type { Cell } from '../cell.ts';
 import { perftestCells } from './perftest.ts';
 import { rdmacmCells } from './rdmacm.ts';
 import { rsocketCells } from './rsockets.ts';
+import { serviceCells } from './services.ts';
 import { pingpongCells } from './verbs.ts';
 
-export const CELLS: readonly Cell[] = [...pingpongCells(), ...rdmacmCells(), ...rsocketCells(), ...perftestCells()];
+export const CELLS: readonly Cell[] = [
+  ...pingpongCells(),
+  ...rdmacmCells(),
+  ...serviceCells(),
+  ...rsocketCells(),
+  ...perftestCells(),
+];
