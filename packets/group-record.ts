@@ -14,20 +14,29 @@
  */
 import { IpAddress } from './address.ts';
 
+/** What a record of a report says about a group (RFC 3376, 4.2.12; RFC 3810, 5.2.12). */
 export const GroupRecordType = {
+  /** The host listens to the sources listed; with none, to nobody. */
   ModeIsInclude: 1,
+  /** The host listens to all sources but those listed. */
   ModeIsExclude: 2,
   /** Leaves the group. */
   ChangeToInclude: 3,
   /** Joins the group. */
   ChangeToExclude: 4,
+  /** The sources listed are listened to from now on. */
   AllowNewSources: 5,
+  /** The sources listed are not listened to any more. */
   BlockOldSources: 6,
 } as const;
+/** One of the types. */
 export type GroupRecordType = (typeof GroupRecordType)[keyof typeof GroupRecordType];
 
+/** One record of a report, without its sources. */
 export interface GroupRecord {
+  /** What it says. */
   readonly type: GroupRecordType;
+  /** About which group. */
   readonly group: IpAddress;
 }
 

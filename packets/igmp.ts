@@ -18,7 +18,20 @@ import { IpAddress } from './address.ts';
 import { finishChecksum, onesComplementSum } from './checksum.ts';
 import { floatingCode, type GroupRecord, readGroupRecords, writeGroupRecords } from './group-record.ts';
 
-export const IgmpType = { Query: 0x11, V1Report: 0x12, V2Report: 0x16, Leave: 0x17, V3Report: 0x22 } as const;
+/** Types of messages. */
+export const IgmpType = {
+  /** A router asks who listens. */
+  Query: 0x11,
+  /** A host of version 1 listens. */
+  V1Report: 0x12,
+  /** A host of version 2 listens. */
+  V2Report: 0x16,
+  /** A host of version 2 does not listen any more. */
+  Leave: 0x17,
+  /** A host of version 3 tells what it listens to. */
+  V3Report: 0x22,
+} as const;
+/** One of the types. */
 export type IgmpType = (typeof IgmpType)[keyof typeof IgmpType];
 
 /** Protocol number of IPv4. */
@@ -33,8 +46,11 @@ const CHECKSUM = 2;
 const GROUP = 4;
 const RECORD_COUNT = 6;
 
+/** A router's question. */
 export interface IgmpQuery {
+  /** Tells it apart. */
   readonly type: typeof IgmpType.Query;
+  /** Version of the router, known by length and code (RFC 3376, 7.1). */
   readonly version: 1 | 2 | 3;
   /** Answers are spread over this time, in tenths of a second; version 1 stands for 10 s. */
   readonly maxResponse: number;
@@ -42,16 +58,23 @@ export interface IgmpQuery {
   readonly group: IpAddress;
 }
 
+/** A report or leave message of versions 1 and 2. */
 export interface IgmpGroupMessage {
+  /** Which of them. */
   readonly type: typeof IgmpType.V1Report | typeof IgmpType.V2Report | typeof IgmpType.Leave;
+  /** The group it is about. */
   readonly group: IpAddress;
 }
 
+/** A report of version 3. */
 export interface IgmpV3Report {
+  /** Tells it apart. */
   readonly type: typeof IgmpType.V3Report;
+  /** What has changed, or all that is listened to. */
   readonly records: readonly GroupRecord[];
 }
 
+/** A message, told apart by `type`. */
 export type IgmpMessage = IgmpQuery | IgmpGroupMessage | IgmpV3Report;
 
 /** The message in [at, end); undefined for another type, a length that no version has, or a wrong checksum. */

@@ -19,7 +19,18 @@ import { floatingCode, type GroupRecord, readGroupRecords, writeGroupRecords } f
 import { icmpv6ChecksumIsRight, writeIcmpv6Checksum } from './icmp.ts';
 import { IP_PROTOCOL_ICMPV6 } from './ipv4.ts';
 
-export const MldType = { Query: 130, V1Report: 131, Done: 132, V2Report: 143 } as const;
+/** Types of messages, those of ICMPv6. */
+export const MldType = {
+  /** A router asks who listens. */
+  Query: 130,
+  /** A host of version 1 listens. */
+  V1Report: 131,
+  /** A host of version 1 does not listen any more. */
+  Done: 132,
+  /** A host of version 2 tells what it listens to. */
+  V2Report: 143,
+} as const;
+/** One of the types. */
 export type MldType = (typeof MldType)[keyof typeof MldType];
 
 /** Next header value of a hop-by-hop options header. */
@@ -33,6 +44,7 @@ export const MLD_HOP_LIMIT = 1;
 
 /** Of version 1; of a version 2 report before its records. */
 export const MLD_V1_BYTES = 24;
+/** Length of a report of version 2 before its records, in bytes. */
 export const MLD_V2_REPORT_BYTES = 8;
 const V2_QUERY_BYTES = 28;
 
@@ -40,8 +52,11 @@ const MAX_RESPONSE = 4;
 const RECORD_COUNT = 6;
 const GROUP = 8;
 
+/** A router's question. */
 export interface MldQuery {
+  /** Tells it apart. */
   readonly type: typeof MldType.Query;
+  /** Version of the router, known by the length (RFC 3810, 8.1). */
   readonly version: 1 | 2;
   /** Answers are spread over this time, in milliseconds. */
   readonly maxResponse: number;
@@ -49,16 +64,23 @@ export interface MldQuery {
   readonly group: IpAddress;
 }
 
+/** A report or done message of version 1. */
 export interface MldGroupMessage {
+  /** Which of them. */
   readonly type: typeof MldType.V1Report | typeof MldType.Done;
+  /** The group it is about. */
   readonly group: IpAddress;
 }
 
+/** A report of version 2. */
 export interface MldV2Report {
+  /** Tells it apart. */
   readonly type: typeof MldType.V2Report;
+  /** What has changed, or all that is listened to. */
   readonly records: readonly GroupRecord[];
 }
 
+/** A message, told apart by `type`. */
 export type MldMessage = MldQuery | MldGroupMessage | MldV2Report;
 
 /** Where the ICMPv6 message starts behind the IPv6 header whose payload is [at, end) and begins with a hop-by-hop header; -1 for nowhere. */

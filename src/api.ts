@@ -6,11 +6,9 @@
  * nothing but time: what a worker-placed object tells is what it was last told.
  */
 import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
-import type { CmTransportService } from '../packets/cm/index.ts';
 import type { RoceError } from '../packets/errors.ts';
 import type { Medium } from '../packets/frame.ts';
 import type { AddressHandle } from '../transport/address-handle.ts';
-import type { DisconnectCause } from '../transport/cm/index.ts';
 import type { PortCounters } from '../transport/counters.ts';
 import type { MemoryRegion, MemoryWindow } from '../transport/memory.ts';
 import type { QpState } from '../transport/qp-state.ts';
@@ -18,18 +16,20 @@ import type { QpType } from '../transport/qp-type.ts';
 import type { QpCapabilities, QpEvent } from '../transport/queue-pair.ts';
 import type { SrqAttributes, SrqEvent } from '../transport/srq.ts';
 import type { RecvWr, SendWr, WorkCompletion } from '../transport/work.ts';
-import type { AcceptOptions, ConnectOptions, ListenOptions } from './connection.ts';
-import type { ListenUdOptions, ResolveUdOptions, UdAnswer, UdDestination } from './datagram-service.ts';
+import type { RdmaCm } from './cm-api.ts';
 import type { DeviceCounters } from './device-counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from './device-options.ts';
 import type { Link } from './links/link.ts';
 import type { AddressVector, ModifyAttributes, RegMrOptions } from './verbs/index.ts';
+
+export type * from './cm-api.ts';
 
 /** What a link says of itself, wherever it runs. */
 export type LinkFacts = Pick<Link, 'name' | 'medium' | 'mtu' | 'addresses' | 'sourcePort' | 'maxUnacked'>;
 
 /** Asynchronous events of one object, in order, until the object or its device is gone. */
 export interface EventStream<Event> extends AsyncIterable<Event> {
+  /** The next event, waited for; done when the object is gone. */
   next(): Promise<IteratorResult<Event>>;
 }
 
@@ -41,7 +41,9 @@ export type DeviceEvent = 'port-err' | 'device-fatal';
 
 /** A device on a wire, and the life of both. */
 export interface OpenRdmaDevice {
+  /** The device, in use until `close`. */
   readonly device: RdmaDevice;
+  /** What its wire is. */
   readonly link: LinkFacts;
   /** Resolves when the wire is gone: with undefined after `close`, with the reason otherwise. The device is closed then. */
   readonly closed: Promise<RoceError | undefined>;
@@ -51,14 +53,19 @@ export interface OpenRdmaDevice {
 
 /** A port that speaks RoCEv2 (ibv_context). */
 export interface RdmaDevice {
+  /** Name, for messages and devinfo. */
   readonly name: string;
+  /** MAC address; on links without Ethernet of no consequence but for `guid`. */
   readonly mac: MacAddress;
+  /** Our addresses with their prefix lengths, at least one. */
   readonly addresses: readonly IpPrefix[];
+  /** How much it may hold. */
   readonly limits: DeviceLimits;
   /** Largest path MTU the link carries, in bytes. */
   readonly activeMtu: number;
   /** Largest IP packet of the link, in bytes. */
   readonly linkMtu: number;
+  /** What frames of its link begin with. */
   readonly medium: Medium;
   /** The VLAN the device is on, if any. */
   readonly vlan: VlanOptions | undefined;
@@ -70,6 +77,7 @@ export interface RdmaDevice {
   readonly qpCount: number;
   /** As of now; the object may or may not go on counting. */
   readonly counters: Readonly<DeviceCounters>;
+  /** What queue pairs sent and received; as of now, too. */
   readonly portCounters: Readonly<PortCounters>;
   /** Connection manager of this port. */
   readonly cm: RdmaCm;
@@ -89,6 +97,7 @@ export interface RdmaDevice {
 
 /** Groups regions and queue pairs (ibv_pd). */
 export interface RdmaPd {
+  /** The device it is of. */
   readonly device: RdmaDevice;
   /**
    * Registers memory (ibv_reg_mr): that many fresh zeroed bytes, or bytes of the caller's. The latter are shared, not copied; a
@@ -133,7 +142,9 @@ export interface RdmaMw extends MemoryWindow {
 
 /** Where datagrams go (ibv_ah): named by the work requests of UD queue pairs of the same protection domain. */
 export interface RdmaAh extends AddressHandle {
+  /** The domain it is of. */
   readonly pd: RdmaPd;
+  /** What it was made from. */
   readonly av: AddressVector;
   /** Frees it (ibv_destroy_ah): no new work request may name it; what is posted already is still sent. */
   destroy(): void;
@@ -153,15 +164,19 @@ export interface RdmaSrqInit extends SrqAttributes {
 
 /** Receives that many queue pairs take from, each the oldest there is (ibv_srq). */
 export interface RdmaSrq {
+  /** The domain its memory is of. */
   readonly pd: RdmaPd;
   /** What XRC requests name (ibv_get_srq_num), 24 bits. */
   readonly srqn: number;
+  /** Receives there is room for. */
   readonly maxWr: number;
+  /** Pieces of memory of one receive at most. */
   readonly maxSge: number;
   /** What the queue is armed with; 0 when it is not, or not any more. */
   readonly limit: number;
   /** Receives posted and not yet taken. */
   readonly length: number;
+  /** Whether `destroy` was called. */
   readonly destroyed: boolean;
   /** Asynchronous events: fewer receives are left than the limit, told once for each `modify` that set it; or an error. */
   readonly events: EventStream<SrqEvent>;
@@ -178,6 +193,7 @@ export interface RdmaSrq {
 
 /** Joins XRC target queue pairs and XRC shared receive queues (ibv_xrcd). */
 export interface RdmaXrcd {
+  /** The device it is of. */
   readonly device: RdmaDevice;
   /** Makes a queue pair of type XRC_RECV in state RESET: it takes requests for every shared receive queue of this domain. */
   createQp(): RdmaQp;
@@ -185,11 +201,15 @@ export interface RdmaXrcd {
   close(): void;
 }
 
+/**
+ * How a queue pair is made (ibv_qp_init_attr). Absent capabilities are 128 work requests, 4 pieces and 64 inline bytes.
+ */
 export interface RdmaQpInit extends Partial<QpCapabilities> {
   /** Default RC. */
   readonly type?: QpType;
   /** Both of the queue pair's own device. */
   readonly sendCq: RdmaCq;
+  /** Where receives complete; may be the same. */
   readonly recvCq: RdmaCq;
   /** Where receives come from instead of a queue of its own; `maxRecvWr` says nothing then. Of the same device. */
   readonly srq?: RdmaSrq;
@@ -197,6 +217,7 @@ export interface RdmaQpInit extends Partial<QpCapabilities> {
 
 /** Where completions arrive (ibv_cq): `poll` without waiting, or `for await` over them. */
 export interface RdmaCq extends AsyncIterable<WorkCompletion> {
+  /** Completions there is room for. */
   readonly capacity: number;
   /** Completions that wait to be polled. */
   readonly length: number;
@@ -222,11 +243,17 @@ export interface RdmaCq extends AsyncIterable<WorkCompletion> {
 
 /** One end of a connection, or of datagrams (ibv_qp). */
 export interface RdmaQp {
+  /** The domain it is of. */
   readonly pd: RdmaPd;
+  /** Its service. */
   readonly type: QpType;
+  /** Its number, 24 bits: what a peer sends to. */
   readonly qpn: number;
+  /** Its state. */
   readonly state: QpState;
+  /** Its state in letters, as `QP_STATE_NAMES` has it. */
   readonly stateName: string;
+  /** Whether `destroy` was called. */
   readonly destroyed: boolean;
   /** Asynchronous events, until the queue pair is destroyed. */
   readonly events: EventStream<QpEvent>;
@@ -247,93 +274,4 @@ export interface RdmaQp {
   detachMcast(group: IpAddress): void;
   /** Destroys the queue pair; work outstanding vanishes without completion. */
   destroy(): void;
-}
-
-/** Connecting and listening (rdma_cm). */
-export interface RdmaCm {
-  /** Connections in any state, TIMEWAIT included. */
-  readonly size: number;
-  /** Counters of the connection manager: one for every cause for which a message was not taken. */
-  counters(): Readonly<Record<string, number>>;
-  /** Resolves when the queue pair is in RTS. Rejects with ConnectionRejected, ERR_ROCE_TIMEOUT or ERR_ROCE_ADDRESS. */
-  connect(options: RdmaConnectOptions): Promise<RdmaConnection>;
-  /** Takes connection requests for a port; a number alone is the backlog. Throws ERR_ROCE_IN_USE when somebody listens there. */
-  listen(port: number, options?: ListenOptions | number): RdmaListener;
-  /**
-   * Offers a datagram service: RDMA_PS_UDP, found by SIDR. With `qp` every request is answered with it. Throws ERR_ROCE_IN_USE when
-   * somebody offers one there.
-   */
-  listenUd(port: number, options?: RdmaListenUdOptions): RdmaUdListener;
-  /** Finds a datagram service. Rejects with ServiceRefused, ERR_ROCE_TIMEOUT or ERR_ROCE_ADDRESS. */
-  resolveUd(options: RdmaResolveUdOptions): Promise<RdmaUdDestination>;
-}
-
-export type RdmaUdAnswer = Omit<UdAnswer, 'qp'> & { readonly qp: RdmaQp };
-export type RdmaListenUdOptions = Omit<ListenUdOptions, 'qp'> & { readonly qp?: RdmaQp };
-export type RdmaResolveUdOptions = Omit<ResolveUdOptions, 'pd'> & { readonly pd: RdmaPd };
-export type RdmaUdDestination = Omit<UdDestination, 'ah'> & { readonly ah: RdmaAh };
-
-/** Takes requests for a datagram service on a port: `for await (const request of listener)`. */
-export interface RdmaUdListener extends AsyncIterable<RdmaUdRequest> {
-  readonly port: number;
-  next(): Promise<IteratorResult<RdmaUdRequest>>;
-  /** Takes no more requests and ends iteration after those that have come. */
-  close(): void;
-}
-
-/** Somebody looks for a datagram service. */
-export interface RdmaUdRequest {
-  readonly remoteAddress: IpAddress;
-  readonly localAddress: IpAddress;
-  readonly remotePort: number;
-  readonly privateData: Uint8Array;
-  /** Names a queue pair of type UD, brought to RTS if it is not there; throws ERR_ROCE_STATE when it was answered before. */
-  accept(answer: RdmaUdAnswer): void;
-  /** @param status one of `CmSidrStatus` but Success [Reject] */
-  reject(status?: number, privateData?: Uint8Array): void;
-}
-
-export type RdmaConnectOptions = Omit<ConnectOptions, 'qp'> & { readonly qp: RdmaQp };
-export type RdmaAcceptOptions = Omit<AcceptOptions, 'qp'> & { readonly qp: RdmaQp };
-
-/** Takes requests on a port: `for await (const request of listener)`. */
-export interface RdmaListener extends AsyncIterable<RdmaConnectionRequest> {
-  readonly port: number;
-  next(): Promise<IteratorResult<RdmaConnectionRequest>>;
-  /** Takes no more requests and ends iteration after those that have come. */
-  close(): void;
-}
-
-/** Somebody wants to connect. */
-export interface RdmaConnectionRequest {
-  readonly remoteAddress: IpAddress;
-  readonly localAddress: IpAddress;
-  readonly remotePort: number;
-  readonly privateData: Uint8Array;
-  /** What the peer's queue pair is; ours has to be the same, or an XRC target. */
-  readonly service: CmTransportService;
-  /** READs and atomics the peer wants to have outstanding. */
-  readonly initiatorDepth: number;
-  /** READs and atomics the peer can answer at a time. */
-  readonly responderResources: number;
-  /** Brings the queue pair to RTS and says yes; rejects with ERR_ROCE_ADDRESS, or ERR_ROCE_STATE when it was answered before. */
-  accept(options: RdmaAcceptOptions): Promise<RdmaConnection>;
-  /** Tells the peer that the answer takes up to 4.096 us * 2^serviceTimeout longer [24: 69 s]. */
-  delay(serviceTimeout?: number): void;
-  /** @param reason one of `CmRejReason` [ConsumerDefined] */
-  reject(privateData?: Uint8Array, reason?: number): void;
-}
-
-/** A connected queue pair. */
-export interface RdmaConnection {
-  readonly qp: RdmaQp;
-  readonly remoteAddress: IpAddress;
-  /** What the peer sent with its answer. */
-  readonly privateData: Uint8Array;
-  /** Resolves when the connection has ended, with how; the queue pair is in ERROR then. */
-  readonly closed: Promise<DisconnectCause>;
-  /** Asks the peer for a second path, for when the first fails (LAP), and takes it here when the peer has. */
-  loadAlternatePath(av: AddressVector): Promise<void>;
-  /** Flushes the queue pair, tells the peer, and resolves when it has answered or never will. */
-  disconnect(privateData?: Uint8Array): Promise<DisconnectCause>;
 }

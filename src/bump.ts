@@ -22,22 +22,29 @@ import type { Link } from './links/link.ts';
 /** Sees each frame as it came in on one side, with the verdict (`path.engine.verdict.describe()` has it in words), and as it leaves on the other. */
 export type BumpObserver = PathObserver;
 
+/** Two links and what happens between them. */
 export interface BumpOptions {
   /** Ethernet links, not started yet; the bump starts and closes them. */
   readonly a: Link;
+  /** The other one. */
   readonly b: Link;
+  /** Faults by rule. */
   readonly rules?: readonly WireRule[];
+  /** Faults by chance. */
   readonly faults?: WireFaults;
   /** Of everything that chance decides; default 1. */
   readonly seed?: number;
+  /** Sees every frame. */
   readonly observer?: BumpObserver;
   /** Frames that may wait in each direction; default 16,384. */
   readonly capacity?: number;
 }
 
+/** Stands between two Ethernet links. */
 export class Bump {
   /** Resolves when a link has ended, and with it the bump: with undefined after `close`, with the reason otherwise. Never rejects. */
   readonly closed: Promise<RoceError | undefined>;
+  /** @internal */
   readonly engine: FaultEngine;
   readonly #sides: readonly [Side, Side];
   readonly #alarm = new Alarm(() => this.#ring());

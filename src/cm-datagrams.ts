@@ -31,6 +31,7 @@ import {
 import type { Device } from './device.ts';
 import { Pd, Qp } from './verbs/index.ts';
 
+/** Takes requests for a datagram service. */
 export type UdListener = Listener<UdRequest>;
 
 type Resolved = Extract<SidrEvent, { type: 'resolved' }>;

@@ -26,6 +26,7 @@ import type { ListenUdOptions, ResolveUdOptions, UdDestination } from './datagra
 import type { Device } from './device.ts';
 import type { AddressVector, Qp } from './verbs/index.ts';
 
+/** The connection manager of one device, as an application sees it. */
 export class CmService implements RdmaCm {
   readonly #device: Device;
   readonly #manager: ConnectionManager;
@@ -35,6 +36,7 @@ export class CmService implements RdmaCm {
   readonly #datagrams: CmDatagrams;
   readonly #alternates: AlternatePaths;
 
+  /** @internal */
   constructor(device: Device, manager: ConnectionManager) {
     this.#device = device;
     this.#manager = manager;
@@ -76,22 +78,28 @@ export class CmService implements RdmaCm {
     return this.#datagrams.resolve(options);
   }
 
-  /** For `ConnectionRequest.accept`. The way back to the peer may not be known yet: nobody else can be asked for it. */
+  /**
+   * For `ConnectionRequest.accept`. The way back to the peer may not be known yet: nobody else can be asked for it.
+   * @internal
+   */
   accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection> {
     return this.#passive.accept(request, options);
   }
 
-  /** For `ConnectionRequest.delay`. */
+  /** For `ConnectionRequest.delay`. @internal */
   delay(request: ConnectionRequest, serviceTimeout: number): void {
     this.#passive.delay(request, serviceTimeout);
   }
 
-  /** For `ConnectionRequest.reject`. */
+  /** For `ConnectionRequest.reject`. @internal */
   reject(request: ConnectionRequest, reason: number, privateData?: Uint8Array): void {
     this.#passive.reject(request, reason, privateData);
   }
 
-  /** For `Connection.disconnect`: the queue pair first, so that nothing more is sent, then DREQ. Nothing when it has ended. */
+  /**
+   * For `Connection.disconnect`: the queue pair first, so that nothing more is sent, then DREQ. Nothing when it has
+   * ended. @internal
+   */
   disconnect(connection: Connection, privateData?: Uint8Array): void {
     if (this.#conversations.get(connection.id)?.kind !== 'connected') return;
     // First the message, which may be refused; both leave together, and nothing more is sent.
@@ -100,17 +108,17 @@ export class CmService implements RdmaCm {
     this.#device.cmTouched();
   }
 
-  /** For `Connection.loadAlternatePath`. */
+  /** For `Connection.loadAlternatePath`. @internal */
   loadAlternatePath(connection: Connection, av: AddressVector): Promise<void> {
     return this.#alternates.load(connection, av);
   }
 
-  /** Data arrived on a queue pair in RTR: as good as the RTU. */
+  /** Data arrived on a queue pair in RTR: as good as the RTU. @internal */
   notifyTraffic(qpn: number): void {
     this.#manager.notifyTraffic(this.#device.now(), qpn);
   }
 
-  /** Whether a queue pair number is in TIMEWAIT or in use by a connection. */
+  /** Whether a queue pair number is in TIMEWAIT or in use by a connection. @internal */
   isHeld(qpn: number): boolean {
     return this.#conversations.isHeld(qpn);
   }
@@ -125,21 +133,24 @@ export class CmService implements RdmaCm {
     return this.#manager.counters();
   }
 
+  /** @internal */
   nextDeadline(): number {
     return this.#manager.pollTimeout();
   }
 
+  /** @internal */
   handleTimeouts(now: number): void {
     if (this.#manager.pollTimeout() <= now) this.#manager.handleTimeout(now);
   }
 
-  /** Passes the machine's events on. */
+  /** Passes the machine's events on. @internal */
   settle(): void {
     for (let event = this.#manager.pollEvent(); event !== undefined; event = this.#manager.pollEvent()) {
       this.#handleEvent(event);
     }
   }
 
+  /** @internal */
   close(): void {
     this.#passive.close();
     this.#datagrams.close();

@@ -27,6 +27,7 @@ export interface ConnectionTunables extends PathTraits {
   readonly minRnrTimer?: number;
   /** Local ACK timeout code, 4.096 us * 2^n [17: 0.54 s; the request's on the accepting side]. */
   readonly ackTimeout?: number;
+  /** For the peer's application: up to 56 bytes with a request, up to 196 with an answer [none]. */
   readonly privateData?: Uint8Array;
 }
 
@@ -42,7 +43,9 @@ export interface ListenOptions {
   readonly services?: readonly CmTransportService[];
 }
 
+/** Whom to connect to, and how. */
 export interface ConnectOptions extends ConnectionTunables {
+  /** The peer's. */
   readonly address: IpAddress | string;
   /** One of the device's addresses [the one on the peer's subnet]. */
   readonly source?: IpAddress | string;
@@ -52,6 +55,7 @@ export interface ConnectOptions extends ConnectionTunables {
   readonly portSpace?: 'tcp' | 'ib';
   /** RC, UC or XRC_SEND, in RESET or INIT: its type is that of the connection. */
   readonly qp: Qp;
+  /** Port that the peer is told is ours, 0..65535 [one that is free]. */
   readonly localPort?: number;
   /** Path MTU, at most the device's [the device's]. */
   readonly mtu?: number;
@@ -61,9 +65,11 @@ export interface ConnectOptions extends ConnectionTunables {
   readonly maxRnrRetry?: number;
   /** Code: how long to wait for each answer of the peer's connection manager [20: 4.3 s]. */
   readonly cmResponseTimeout?: number;
+  /** Repetitions of the request, 0..15 [15]. */
   readonly maxCmRetries?: number;
 }
 
+/** How a request is accepted. */
 export interface AcceptOptions extends ConnectionTunables {
   /** RC, UC or XRC_RECV as the request's `service` says, in RESET or INIT. */
   readonly qp: Qp;
@@ -75,8 +81,10 @@ export class ConnectionRejected extends RoceError {
   readonly reason: number;
   /** Additional information of the reason: for InvalidGid the address that would be right, for Timeout the peer's GUID. */
   readonly info: Uint8Array;
+  /** What the peer's application had to say: the whole field, zeros at its end included. */
   readonly privateData: Uint8Array;
 
+  /** @internal */
   constructor(reason: number, privateData: Uint8Array, info: Uint8Array = new Uint8Array(0)) {
     super('ERR_ROCE_REJECTED', `the peer rejected the connection: ${cmRejReasonName(reason)} (${reason})`);
     this.reason = reason;
@@ -95,7 +103,9 @@ interface RequestFacts {
 
 /** Somebody wants to connect. */
 export class ConnectionRequest implements RdmaConnectionRequest {
+  /** @internal */
   readonly id: CmId;
+  /** The request as it came. */
   readonly req: CmReq;
   readonly service: CmTransportService;
   readonly remoteAddress: IpAddress;
@@ -104,6 +114,7 @@ export class ConnectionRequest implements RdmaConnectionRequest {
   readonly privateData: Uint8Array;
   readonly #service: CmService;
 
+  /** @internal */
   constructor(service: CmService, id: CmId, req: CmReq, facts: RequestFacts) {
     this.#service = service;
     this.id = id;
@@ -142,6 +153,10 @@ export class ConnectionRequest implements RdmaConnectionRequest {
     this.#service.delay(this, serviceTimeout);
   }
 
+  /**
+   * Says no; the peer's `connect` rejects with ConnectionRejected. @param reason one of `CmRejReason`. Throws
+   * ERR_ROCE_STATE when it was answered before.
+   */
   reject(privateData?: Uint8Array, reason: number = CmRejReason.ConsumerDefined): void {
     this.#service.reject(this, reason, privateData);
   }
@@ -149,6 +164,7 @@ export class ConnectionRequest implements RdmaConnectionRequest {
 
 /** A connected queue pair. */
 export class Connection implements RdmaConnection {
+  /** @internal */
   readonly id: CmId;
   readonly qp: Qp;
   readonly remoteAddress: IpAddress;
@@ -159,6 +175,7 @@ export class Connection implements RdmaConnection {
   readonly #service: CmService;
   #end: (cause: DisconnectCause) => void = () => {};
 
+  /** @internal */
   constructor(service: CmService, id: CmId, qp: Qp, remoteAddress: IpAddress, privateData: Uint8Array) {
     this.#service = service;
     this.id = id;
@@ -185,7 +202,7 @@ export class Connection implements RdmaConnection {
     return this.#service.loadAlternatePath(this, av);
   }
 
-  /** For the connection manager. */
+  /** For the connection manager. @internal */
   end(cause: DisconnectCause): void {
     this.#end(cause);
   }
@@ -193,20 +210,24 @@ export class Connection implements RdmaConnection {
 
 /** Takes requests on a port, for connections or for datagram services: `for await (const request of listener)`. */
 export class Listener<Request = ConnectionRequest> implements AsyncIterable<Request> {
+  /** The port listened on. */
   readonly port: number;
-  /** For the connection manager. */
+  /** For the connection manager. @internal */
   readonly requests = new AsyncQueue<Request>();
   readonly #unlisten: () => void;
 
+  /** @internal */
   constructor(port: number, unlisten: () => void) {
     this.port = port;
     this.#unlisten = unlisten;
   }
 
+  /** The next request, waited for; done after `close`. */
   next(): Promise<IteratorResult<Request>> {
     return this.requests.next();
   }
 
+  /** Every one that comes, until there are no more. */
   [Symbol.asyncIterator](): AsyncIterator<Request> {
     return this.requests[Symbol.asyncIterator]();
   }

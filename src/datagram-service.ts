@@ -36,6 +36,7 @@ export interface ListenUdOptions extends Partial<UdAnswer> {
 
 /** What the datagrams to the service carry (`PathTraits`) is chosen here; where it is not, the device's own `path` counts. */
 export interface ResolveUdOptions extends PathTraits {
+  /** The peer's. */
   readonly address: IpAddress | string;
   /** One of the device's addresses [the one on the peer's subnet]. */
   readonly source?: IpAddress | string;
@@ -78,7 +79,7 @@ export class ServiceRefused extends RoceError {
   /** What the peer says beyond it, all 136 bytes. */
   readonly privateData: Uint8Array;
 
-  /** For the connection manager. */
+  /** For the connection manager. @internal */
   constructor(status: number, info: Uint8Array, privateData: Uint8Array) {
     super('ERR_ROCE_REJECTED', `the peer does not give the service: ${cmSidrStatusName(status)} (${status})`);
     this.status = status;
@@ -96,7 +97,7 @@ interface UdRequestFacts {
 
 /** Somebody looks for the service. */
 export class UdRequest implements RdmaUdRequest {
-  /** For the connection manager. */
+  /** For the connection manager. @internal */
   readonly id: CmId;
   /** Where the request came from. */
   readonly remoteAddress: IpAddress;
@@ -108,7 +109,7 @@ export class UdRequest implements RdmaUdRequest {
   readonly privateData: Uint8Array;
   readonly #datagrams: CmDatagrams;
 
-  /** For the connection manager. */
+  /** For the connection manager. @internal */
   constructor(datagrams: CmDatagrams, id: CmId, facts: UdRequestFacts) {
     this.#datagrams = datagrams;
     this.id = id;

@@ -7,20 +7,27 @@ import type { QpCapabilities } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import type { Host } from './machine.ts';
 
+/** What a device is made of. `openDevice` and `attachDevice` fill most of it in. */
 export interface DeviceOptions {
+  /** Gives it time, and is told when it has something to send. */
   readonly host: Host;
+  /** Where keys, queue pair numbers and PSNs come from: unpredictable on a real wire (ref:hostile#3). */
   readonly random: Random;
+  /** What frames of the link begin with. */
   readonly medium: Medium;
+  /** MAC address, of one station. */
   readonly mac: MacAddress;
   /** The addresses the device answers to and speaks from, with their on-link prefixes. At least one. */
   readonly addresses: readonly IpPrefix[];
   /** Largest IP packet of the link, in bytes; the active path MTU follows from it. */
   readonly mtu: number;
+  /** Router for destinations that are on none of our subnets. */
   readonly gateway?: IpAddress;
   /** Neighbours on the link whose MAC address is given rather than asked for. Ethernet only. */
   readonly neighbours?: readonly StaticNeighbour[];
   /** The VLAN the device is on: tag of all it sends, and the only frames it hears. Ethernet only; absent: untagged. */
   readonly vlan?: VlanOptions;
+  /** Default 'rocev2_0'. */
   readonly name?: string;
   /** UDP source port of every packet, where the wire allows only one: no queue pair has another. */
   readonly sourcePort?: number;
@@ -28,6 +35,7 @@ export interface DeviceOptions {
   readonly path?: PathTraits;
   /** Packets a queue pair may have sent and not seen acknowledged, 1 or more; default 128. */
   readonly maxUnacked?: number;
+  /** Default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
 }
 
@@ -39,6 +47,7 @@ export interface StaticNeighbour {
   readonly mac: MacAddress;
 }
 
+/** A VLAN to be on. */
 export interface VlanOptions {
   /** 1..4094. */
   readonly id: number;
@@ -123,23 +132,33 @@ function checkedCapability(name: string, value: number, max: number): number {
   return value;
 }
 
+/** How much a device may hold (ibv_device_attr). */
 export interface DeviceLimits {
+  /** Queue pairs. */
   readonly maxQp: number;
+  /** Memory regions. */
   readonly maxMr: number;
+  /** Completions that a completion queue has room for. */
   readonly maxCqe: number;
+  /** Work requests of either kind that a queue pair has room for. */
   readonly maxQpWr: number;
+  /** Pieces of memory of one work request. */
   readonly maxSge: number;
+  /** Bytes of `SendWr.inline`. */
   readonly maxInlineData: number;
+  /** READs and atomics of a queue pair, either way. */
   readonly maxQpRdAtom: number;
   /** Multicast groups the device may be in. */
   readonly maxMcastGrp: number;
   /** Queue pairs that may be attached to one group. */
   readonly maxMcastQpAttach: number;
+  /** Shared receive queues. */
   readonly maxSrq: number;
   /** Receives of one shared receive queue. */
   readonly maxSrqWr: number;
 }
 
+/** What a device may hold unless it is told otherwise. */
 export const DEFAULT_LIMITS: DeviceLimits = {
   maxQp: 65_536,
   maxMr: 1_048_576,

@@ -1,5 +1,7 @@
 /**
  * rocev2: a userspace RoCEv2 stack. `openDevice` opens a device on a link; `World` runs devices on a simulated network.
+ *
+ * @module rocev2
  */
 export { formatMac, IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
 export {
@@ -8,6 +10,7 @@ export {
   CmSidrStatus,
   type CmTransportService,
   cmRejReasonName,
+  cmSidrStatusName,
   RDMA_UDP_QKEY,
 } from '../packets/cm/index.ts';
 export { type Errno, InvariantError, RoceError, type RoceErrorCode } from '../packets/errors.ts';
@@ -65,14 +68,16 @@ export type {
   RdmaUdRequest,
   RdmaXrcd,
 } from './api.ts';
-export { Bump, type BumpOptions } from './bump.ts';
+export { Bump, type BumpObserver, type BumpOptions } from './bump.ts';
 export { AlternatePathRefused } from './cm-alternate.ts';
 export type { UdListener } from './cm-datagrams.ts';
+export type { CmService } from './cm-service.ts';
 export {
   type AcceptOptions,
   Connection,
   ConnectionRejected,
   ConnectionRequest,
+  type ConnectionTunables,
   type ConnectOptions,
   Listener,
   type ListenOptions,
@@ -97,8 +102,12 @@ export {
   type VlanOptions,
 } from './device-options.ts';
 export { World, type WorldOptions } from './fabric/world.ts';
-export type { WireFaults, WireRule } from './faults/rule.ts';
-export { type FaultOptions, withFaults } from './links/fault-link.ts';
+export type { CompiledRule } from './faults/compile.ts';
+export type { Conversation, ConversationEnd } from './faults/conversations.ts';
+export type { PathCounters, PathObserver } from './faults/path.ts';
+export type { FaultAction, FaultDirection, WireCondition, WireFaults, WireRule } from './faults/rule.ts';
+export type { CaptureSink } from './links/capture.ts';
+export { type FaultLink, type FaultOptions, withFaults } from './links/fault-link.ts';
 export type { Link, LinkSink } from './links/link.ts';
 export type { Host, Machine } from './machine.ts';
 export { type OpenDevice, type OpenDeviceOptions, openDevice } from './open.ts';
@@ -108,9 +117,13 @@ export {
   Ah,
   Cq,
   type ModifyAttributes,
+  Mw,
   Pd,
   Qp,
   type QpInit,
   type RegMrOptions,
+  Srq,
+  type SrqInit,
+  Xrcd,
 } from './verbs/index.ts';
 export type { OpenWorkerDeviceOptions } from './worker/open-worker.ts';

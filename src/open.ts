@@ -14,6 +14,7 @@ import { type FaultOptions, withFaults } from './links/fault-link.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink } from './links/index.ts';
 import { type OpenWorkerDeviceOptions, openWorkerDevice } from './worker/open-worker.ts';
 
+/** A device on a real wire. */
 export interface OpenDeviceOptions {
   /** Which wire, as on the command line: `qemu:/tmp/guest.sock`, `qemu:/tmp/guest.sock,connect`. */
   readonly link: string;
@@ -26,12 +27,19 @@ export interface OpenDeviceOptions {
   /** Router for destinations that are on none of our subnets. */
   readonly gateway?: string;
   /** Neighbours whose MAC address is given rather than asked for; on Ethernet links only. */
-  readonly neighbours?: readonly { readonly address: string; readonly mac: string }[];
+  readonly neighbours?: readonly {
+    /** Address of the neighbour, `10.0.0.9`. */
+    readonly address: string;
+    /** Its MAC address, `52:54:00:00:00:09`. */
+    readonly mac: string;
+  }[];
   /** The VLAN to be on; on Ethernet links only. Absent: untagged frames. */
   readonly vlan?: VlanOptions;
   /** Traffic class, hop limit, flow label and source port of queue pairs that choose none. A link with one source port keeps it. */
   readonly path?: PathTraits;
+  /** Default 'rocev2_0'. */
   readonly name?: string;
+  /** How much it may hold; default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
   readonly thread?: 'application';
@@ -43,7 +51,9 @@ export interface OpenDeviceOptions {
 
 /** An open device in this thread. */
 export interface OpenDevice extends OpenRdmaDevice {
+  /** The device, in use until `close`. */
   readonly device: Device;
+  /** Its wire. */
   readonly link: Link;
 }
 

@@ -8,16 +8,21 @@ import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './d
 import type { PortOptions } from './fabric/network.ts';
 import type { World } from './fabric/world.ts';
 
+/** A device in a simulated world. */
 export interface SimulatedDeviceOptions extends PortOptions {
   /** Our addresses with their prefix lengths, `10.0.0.1/24`; at least one. */
   readonly addresses: readonly string[];
   /** Default: a locally administered one with the last byte of the first address. */
   readonly mac?: string;
+  /** Default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
   /** As in `DeviceOptions`, as are the next three. */
   readonly sourcePort?: number;
+  /** What packets carry that choose nothing themselves. */
   readonly path?: PathTraits;
+  /** Neighbours that are known beforehand. */
   readonly neighbours?: readonly StaticNeighbour[];
+  /** The VLAN to be on. */
   readonly vlan?: VlanOptions;
 }
 

@@ -19,6 +19,7 @@ import type { XrcDomain } from './xrc-domain.ts';
 
 /** Asks, of any shared receive queue on the other side (IBV_QPT_XRC_SEND). */
 export class XrcInitiator extends RcQueuePair {
+  /** In state RESET. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
     super(identity, { ...capabilities, maxRecvWr: 0 }, counters, QpType.XrcSend);
   }
@@ -39,6 +40,7 @@ export class XrcInitiator extends RcQueuePair {
 
 /** Answers, for every shared receive queue of its domain (IBV_QPT_XRC_RECV). */
 export class XrcTarget extends RcQueuePair {
+  /** The domain whose shared receive queues requests may name. */
   readonly domain: XrcDomain;
 
   /** `identity` names a protection domain and completion queues that stay empty. */

@@ -46,10 +46,13 @@ export function compileRules(rules: readonly WireRule[], seed = 1): CompiledRule
 
 /** A rule at work. The counts tell whether it ever struck. */
 export class CompiledRule {
+  /** The rule as it was given. */
   readonly rule: WireRule;
   /** Its place in the list, from 0. */
   readonly index: number;
+  /** Its name; default its place in the list, 'rule 1'. */
   readonly name: string;
+  /** What it does. */
   readonly action: FaultAction;
   /** For 'rewrite': names of the fields. */
   readonly fields: readonly string[];
@@ -59,7 +62,7 @@ export class CompiledRule {
   applied = 0;
   /** Frames to which it should have been done and could not: no ECN-capable packet, no such field, no such bit. */
   impossible = 0;
-  /** For draws that carrying the rule out needs. */
+  /** For draws that carrying the rule out needs. @internal */
   readonly random: Prng;
 
   readonly #direction: number;
@@ -103,6 +106,8 @@ export class CompiledRule {
    * Whether the rule is for this frame, now; counts the match.
    *
    * @param direction index in `FAULT_DIRECTIONS`
+   *
+   * @internal
    */
   strikes(frame: Frame, direction: number, facts: PacketFacts): boolean {
     if (!this.#holds(frame, direction, facts)) return false;

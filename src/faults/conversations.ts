@@ -39,6 +39,7 @@ export class PacketNote implements PacketFacts {
 
 /** One end of a connection. */
 export interface ConversationEnd {
+  /** Its address. */
   readonly address: IpAddress;
   /** -1: not seen. */
   readonly qpn: number;
@@ -46,10 +47,15 @@ export interface ConversationEnd {
   readonly startingPsn: number;
 }
 
+/** A connection as it was seen on the wire. */
 export interface Conversation {
+  /** Its number on this wire, from 1. */
   readonly connection: number;
+  /** From its connection management, or from its packets. */
   readonly learnt: 'cm' | 'traffic';
+  /** The end on side a. */
   readonly a: ConversationEnd;
+  /** The end on side b. */
   readonly b: ConversationEnd;
 }
 

@@ -16,16 +16,23 @@ import { Did, type Verdict } from './verdict.ts';
 export interface PathCounters {
   /** That came in. */
   frames: number;
+  /** Bytes of the frames that came in. */
   bytes: number;
   /** That left, copies among them. */
   forwarded: number;
   /** All that did not leave, for whatever reason. */
   dropped: number;
+  /** Copied. */
   duplicated: number;
+  /** Held back for a time. */
   delayed: number;
+  /** Held back until others had passed. */
   reordered: number;
+  /** Damaged. */
   corrupted: number;
+  /** Marked Congestion Experienced. */
   marked: number;
+  /** Given other values in their fields. */
   rewritten: number;
   /** Dropped because too many waited. */
   overflow: number;

@@ -36,10 +36,12 @@ export const OPCODE_GROUPS = [
 export type OpcodeGroup = (typeof OPCODE_GROUPS)[number];
 
 export const FAULT_ACTIONS = ['drop', 'duplicate', 'delay', 'reorder', 'corrupt', 'mark-ce', 'rewrite'] as const;
+/** One of the actions. */
 export type FaultAction = (typeof FAULT_ACTIONS)[number];
 
 /** Which frames; all that is given must hold, and a rule that gives nothing is for every RoCE frame. */
 export interface WireCondition {
+  /** Which way it goes; default both. */
   readonly direction?: FaultDirection;
   /** A group, or a name as the opcode table and Wireshark have it ('RC RDMA WRITE Middle', in any case), or several. Default 'roce'. */
   readonly opcode?: string | readonly string[];
@@ -68,7 +70,9 @@ export interface WireCondition {
 export interface WireRule {
   /** Shown in comments and accounts; default its place in the list, 'rule 1'. */
   readonly name?: string;
+  /** Which frames. */
   readonly on: WireCondition;
+  /** What happens to them. */
   readonly do: FaultAction;
   /** At most so many applications; default no limit. */
   readonly times?: number;
@@ -94,6 +98,8 @@ export interface WireRule {
 
 /** Faults by chance, per direction; a rate and marking by queue length are here too. */
 export interface WireFaults {
+  /** From end a to end b; for a link of ours, what we send. */
   readonly aToB?: FaultSpec;
+  /** From end b to end a; for a link of ours, what arrives. */
   readonly bToA?: FaultSpec;
 }

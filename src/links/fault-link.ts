@@ -17,7 +17,9 @@ import { Alarm } from './alarm.ts';
 import { LinkDecorator } from './decorator.ts';
 import type { Link, LinkSink } from './link.ts';
 
+/** What goes wrong on a link. */
 export interface FaultOptions {
+  /** By rule. */
   readonly rules?: readonly WireRule[];
   /** By chance; `aToB` is what we send. */
   readonly faults?: WireFaults;
@@ -32,12 +34,13 @@ export function withFaults(link: Link, options: FaultOptions): FaultLink {
   return new FaultLink(link, options);
 }
 
+/** A link on which things go wrong. */
 export class FaultLink extends LinkDecorator {
-  /** Rules at work with their counts, conversations. */
+  /** Rules at work with their counts, conversations. @internal */
   readonly engine: FaultEngine;
-  /** What is sent. */
+  /** What is sent. @internal */
   readonly outward: FaultPath;
-  /** What arrives. */
+  /** What arrives. @internal */
   readonly inward: FaultPath;
   readonly #bypass: boolean;
   readonly #alarm = new Alarm(() => this.#ring());
@@ -46,6 +49,7 @@ export class FaultLink extends LinkDecorator {
   #owesWritable = false;
   #ended = false;
 
+  /** @internal */
   constructor(inner: Link, { observer, ...options }: FaultOptions) {
     super(inner);
     this.engine = new FaultEngine({ ...options, medium: inner.medium });
@@ -55,6 +59,7 @@ export class FaultLink extends LinkDecorator {
     this.#bypass = this.engine.idle && observer === undefined;
   }
 
+  /** As `Link.start`. */
   start(sink: LinkSink): Promise<void> {
     this.#sink = sink;
     return this.inner.start({
@@ -64,6 +69,7 @@ export class FaultLink extends LinkDecorator {
     });
   }
 
+  /** As `Link.send`; frames that wait here count as taken. */
   send(batch: FrameBatch, from: number): number {
     if (this.#bypass) return this.inner.send(batch, from);
     if (this.#ended) return batch.count - from;
@@ -81,6 +87,7 @@ export class FaultLink extends LinkDecorator {
     return next - from;
   }
 
+  /** As `Link.close`; delayed frames are sent without waiting. */
   override async close(): Promise<void> {
     if (!this.#ended) this.outward.flush(monotonicNs(), this.#send, Infinity);
     this.#stop();

@@ -7,6 +7,7 @@ import type { PathTraits } from '../device-options.ts';
 
 /** The way to a peer, as an address handle names it. What is absent takes the device's default. */
 export interface AddressVector extends PathTraits {
+  /** The peer's address, or a group's. */
   readonly destination: IpAddress;
   /** One of the device's addresses; default the one on the destination's subnet. */
   readonly source?: IpAddress;

@@ -12,12 +12,13 @@ import type { Pd } from './pd.ts';
 export class Ah extends AddressHandle implements RdmaAh, PathUser {
   readonly pd: Pd;
   readonly av: AddressVector;
-  /** For the device: where datagrams go first, on a link that has neighbours. */
+  /** For the device: where datagrams go first, on a link that has neighbours. @internal */
   nextHop: NextHop | undefined = undefined;
+  /** @internal */
   readonly template: HeaderTemplate;
   readonly #device: Device;
 
-  /** Called by `Pd.createAh`. */
+  /** Called by `Pd.createAh`. @internal */
   constructor(device: Device, pd: Pd, av: AddressVector, path: QpPath) {
     super(pd.core, path);
     this.#device = device;

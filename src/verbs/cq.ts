@@ -48,6 +48,7 @@ export class Cq extends CompletionQueue implements RdmaCq {
     });
   }
 
+  /** Every one that comes, until there are no more. */
   [Symbol.asyncIterator](): AsyncIterator<WorkCompletion> {
     return { next: () => this.next() };
   }
@@ -60,7 +61,7 @@ export class Cq extends CompletionQueue implements RdmaCq {
     });
   }
 
-  /** For the device: completions arrived while somebody waited, or did not fit. */
+  /** For the device: completions arrived while somebody waited, or did not fit. @internal */
   settle(): void {
     const notifications = this.takeNotifications();
     if ((notifications & Notification.Any) !== 0) answer(this.#notifyAny, true);
@@ -72,7 +73,7 @@ export class Cq extends CompletionQueue implements RdmaCq {
     answer(this.#notifySolicited, false);
   }
 
-  /** For the device: no more completions will come. */
+  /** For the device: no more completions will come. @internal */
   close(): void {
     this.settle();
     this.#closed = true;

@@ -11,7 +11,7 @@ import type { Resources } from '../resources.ts';
 export class Mw extends MemoryWindow implements RdmaMw {
   readonly #resources: Resources;
 
-  /** Called by `Resources.allocMw`. */
+  /** Called by `Resources.allocMw`. @internal */
   constructor(resources: Resources, pd: ProtectionDomain, rkey: number) {
     super(pd, rkey);
     this.#resources = resources;

@@ -15,6 +15,7 @@ import type { Mw } from './mw.ts';
 import type { Qp, QpInit } from './qp.ts';
 import type { Srq, SrqInit } from './srq.ts';
 
+/** How memory is registered. */
 export interface RegMrOptions {
   /** Bit set of `Access`; default local write only. */
   readonly access?: number;
@@ -32,10 +33,11 @@ export interface RegMrOptions {
 /** Groups regions and queue pairs (ibv_pd). */
 export class Pd implements RdmaPd {
   readonly device: Device;
+  /** @internal */
   readonly core: ProtectionDomain;
   readonly #resources: Resources;
 
-  /** Called by `Resources.allocPd`. */
+  /** Called by `Resources.allocPd`. @internal */
   constructor(device: Device, resources: Resources, handle: number) {
     this.device = device;
     this.#resources = resources;

@@ -12,20 +12,24 @@ import type { Cq } from './cq.ts';
 import type { Pd } from './pd.ts';
 import type { Xrcd } from './xrcd.ts';
 
+/** How a shared receive queue is made. */
 export interface SrqInit extends RdmaSrqInit {
+  /** XRC: whose target queue pairs may take from this queue. */
   readonly xrcd?: Xrcd;
+  /** XRC: where its receives complete. */
   readonly cq?: Cq;
 }
 
 /** Receives that many queue pairs take from (ibv_srq). */
 export class Srq implements RdmaSrq {
   readonly pd: Pd;
+  /** @internal */
   readonly core: SharedReceiveQueue;
   readonly events = new AsyncQueue<SrqEvent>();
   readonly #resources: Resources;
   #destroyed = false;
 
-  /** Called by `Resources.createSrq`. */
+  /** Called by `Resources.createSrq`. @internal */
   constructor(resources: Resources, pd: Pd, core: SharedReceiveQueue) {
     this.#resources = resources;
     this.pd = pd;
@@ -72,13 +76,13 @@ export class Srq implements RdmaSrq {
     this.ended();
   }
 
-  /** For the device: it has gone. */
+  /** For the device: it has gone. @internal */
   ended(): void {
     this.#destroyed = true;
     this.events.close();
   }
 
-  /** For the device: something happened. */
+  /** For the device: something happened. @internal */
   settle(): void {
     for (let event = this.core.pollEvent(); event !== undefined; event = this.core.pollEvent()) this.events.push(event);
   }

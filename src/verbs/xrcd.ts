@@ -12,11 +12,12 @@ import type { Qp } from './qp.ts';
 /** Joins XRC target queue pairs and XRC shared receive queues (ibv_xrcd). */
 export class Xrcd implements RdmaXrcd {
   readonly device: Device;
+  /** @internal */
   readonly core = new XrcDomain();
   readonly #resources: Resources;
   #closed = false;
 
-  /** Called by `Resources.openXrcd`. */
+  /** Called by `Resources.openXrcd`. @internal */
   constructor(device: Device, resources: Resources) {
     this.device = device;
     this.#resources = resources;
@@ -33,7 +34,7 @@ export class Xrcd implements RdmaXrcd {
     this.#closed = true;
   }
 
-  /** Throws ERR_ROCE_CLOSED after `close`. */
+  /** Throws ERR_ROCE_CLOSED after `close`. @internal */
   demandOpen(): void {
     if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', 'the XRC domain is closed');
   }

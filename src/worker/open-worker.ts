@@ -19,7 +19,9 @@ import { WorkerDevice } from './worker-device.ts';
 
 /** Options are data: they are cloned. What is called back has to be called from another thread, or is not to be had. */
 export interface OpenWorkerDeviceOptions extends Omit<OpenDeviceOptions, 'captureSink' | 'faults' | 'thread'> {
+  /** The stack runs in a thread of its own. */
   readonly thread: 'worker';
+  /** Faults on the wire, by rule or by chance. */
   readonly faults?: Omit<FaultOptions, 'observer'>;
   /** Called in the application's thread, a moment later. A sink that falls 64 MiB behind misses frames, and is told how many. */
   readonly captureSink?: CaptureSink | ((link: LinkFacts) => CaptureSink);
