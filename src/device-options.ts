@@ -90,6 +90,17 @@ export function checkLinkOptions({ addresses, medium, neighbours = [], vlan, pat
   checkTraits(path);
 }
 
+/** The largest path MTU that a link of `linkMtu` bytes carries. @throws RoceError ERR_ROCE_ARGUMENT when it carries none */
+export function pathMtuOf(linkMtu: number): number {
+  const pathMtu = PATH_MTUS.find((size) => size + MAX_HEADER_BYTES <= linkMtu);
+  if (pathMtu !== undefined) return pathMtu;
+  throw new RoceError('ERR_ROCE_ARGUMENT', `a link MTU of ${linkMtu} bytes carries no RoCE packet`);
+}
+
+/** IP, UDP, BTH, the longest extended headers and ICRC, as rdma_rxe budgets them (ref:wire#1). */
+const MAX_HEADER_BYTES = 80;
+const PATH_MTUS = [4096, 2048, 1024, 512, 256] as const;
+
 /** @throws RoceError ERR_ROCE_ARGUMENT for a number out of range */
 export function checkTraits({ trafficClass, hopLimit, flowLabel, sourcePort }: PathTraits): void {
   checkRange('trafficClass', trafficClass ?? 0, 0, 0xff);

@@ -28,6 +28,7 @@ import {
   type DeviceLimits,
   type DeviceOptions,
   type PathTraits,
+  pathMtuOf,
   type VlanOptions,
 } from './device-options.ts';
 import { Gsi } from './gsi.ts';
@@ -40,10 +41,6 @@ import { Scheduler } from './scheduler.ts';
 import { tcpOf } from './tcp/device-host.ts';
 import type { TcpStack } from './tcp/stack.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
-
-/** IP, UDP, BTH, the longest extended headers and ICRC, as rdma_rxe budgets them (ref:wire#1). */
-const MAX_HEADER_BYTES = 80;
-const PATH_MTUS = [4096, 2048, 1024, 512, 256] as const;
 
 export class Device implements Machine, RdmaDevice {
   readonly name: string;
@@ -87,14 +84,11 @@ export class Device implements Machine, RdmaDevice {
   constructor(options: DeviceOptions) {
     const { host, random, medium, mac, addresses, mtu } = options;
     checkLinkOptions(options);
-    const pathMtu = PATH_MTUS.find((size) => size + MAX_HEADER_BYTES <= mtu);
-    if (pathMtu === undefined)
-      throw new RoceError('ERR_ROCE_ARGUMENT', `a link MTU of ${mtu} bytes carries no RoCE packet`);
     this.name = options.name ?? 'rocev2_0';
     this.mac = mac;
     this.addresses = addresses;
     this.limits = { ...DEFAULT_LIMITS, ...options.limits };
-    this.activeMtu = pathMtu;
+    this.activeMtu = pathMtuOf(mtu);
     this.linkMtu = mtu;
     this.medium = medium;
     this.vlan = options.vlan;
@@ -371,6 +365,7 @@ export class Device implements Machine, RdmaDevice {
     const { core } = qp;
     this.#scheduler.note(qp);
     for (let event = core.pollEvent(); event !== undefined; event = core.pollEvent()) {
+      if (event === 'path-mig') this.paths.migrated(qp);
       if (event === 'first-request') this.cm.notifyTraffic(qp.qpn);
       else qp.events.push(event);
     }

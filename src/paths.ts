@@ -18,7 +18,7 @@ import type { QpPath } from '../transport/qp-config.ts';
 import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './device-options.ts';
 import { keyOf } from './neighbour-table.ts';
 import { Neighbours } from './neighbours.ts';
-import type { AddressVector } from './verbs/index.ts';
+import type { AddressVector, Qp } from './verbs/index.ts';
 
 const DEFAULT_HOP_LIMIT = 64;
 /** Datagram paths kept; they are rebuilt at will. */
@@ -142,6 +142,15 @@ export class Paths {
     this.#nextHops.set(key, hop);
     hop.users.add(user);
     user.nextHop = hop;
+  }
+
+  /** A connection has taken its alternate path, whose neighbour may have moved since that was made. */
+  migrated(qp: Qp): void {
+    const remote = qp.core.config.path?.remote;
+    if (remote === undefined) return;
+    this.follow(qp, remote);
+    const mac = this.#macTowards(remote);
+    if (mac !== undefined) qp.template?.setDestMac(mac);
   }
 
   unfollow(user: PathUser): void {

@@ -65,6 +65,14 @@ export class Completer {
     this.#refill();
   }
 
+  /** Takes new retry limits, or the old ones from the start. */
+  limit(config: QpConfig): void {
+    this.#retryCnt = config.retryCnt;
+    this.#rnrRetry = config.rnrRetry;
+    this.#retrying = false;
+    this.#refill();
+  }
+
   stopTimers(): void {
     this.deadline = Number.POSITIVE_INFINITY;
     this.rnrWaiting = false;

@@ -10,6 +10,7 @@ import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
+import { MigState } from './qp-attributes.ts';
 import { type QpType, serviceOf } from './qp-type.ts';
 import type { SharedReceiveQueue } from './srq.ts';
 
@@ -58,6 +59,9 @@ export class QpConfig {
   /** The way to the peer, once it is known. */
   path: QpPath | undefined = undefined;
   /** The peer's queue pair. */
+  /** The second way to the peer, and whether it is armed. */
+  altPath: QpPath | undefined = undefined;
+  pathMigState: MigState = MigState.Migrated;
   destQpn = 0;
   /** P_Key of all packets, 16 bits. */
   pkey = 0xff_ff;

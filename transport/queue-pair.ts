@@ -5,12 +5,13 @@
  * What a packet does to it is the business of the service: rc-queue-pair.ts and its siblings.
  */
 import { RoceError } from '../packets/errors.ts';
-import { type Frame, frameDestinationIs, frameSourceIs } from '../packets/frame.ts';
+import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { SERVICE_MASK } from '../packets/opcode.ts';
 import { completedBytes } from './completer.ts';
 import type { PortCounters } from './counters.ts';
-import { checkAttributes, type QpAttributes } from './qp-attributes.ts';
+import { checkMigration, isBy, migrate, peerMigrated, takeMigration } from './path-migration.ts';
+import { checkAttributes, MigState, type QpAttributes } from './qp-attributes.ts';
 import { QpConfig, type QpIdentity } from './qp-config.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from './qp-state.ts';
 import type { QpType } from './qp-type.ts';
@@ -35,7 +36,14 @@ export interface QpCapabilities {
 }
 
 /** Asynchronous events of a queue pair, names after ibv_event_type. */
-export type QpEvent = 'comm-est' | 'sq-drained' | 'qp-req-err' | 'qp-access-err' | 'qp-fatal' | 'last-wqe-reached';
+export type QpEvent =
+  | 'comm-est'
+  | 'sq-drained'
+  | 'qp-req-err'
+  | 'qp-access-err'
+  | 'qp-fatal'
+  | 'last-wqe-reached'
+  | 'path-mig';
 
 /** What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its CM. */
 export type QpSignal = QpEvent | 'first-request';
@@ -100,6 +108,7 @@ export abstract class QueuePair {
   /** Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT and changes nothing when the call is not allowed. */
   modify(attributes: QpAttributes): void {
     checkAttributes(this.type, this.current, attributes);
+    checkMigration(attributes, this.config);
     this.#take(attributes);
     const next = attributes.state ?? this.current;
     this.begin(attributes);
@@ -198,12 +207,20 @@ export abstract class QueuePair {
   /** For connected services: the packet also comes from the peer, and to the address the connection has. */
   protected admitsFromPeer(frame: Frame): boolean {
     if (!this.admits(frame)) return false;
-    const { path } = this.config;
+    const { config } = this;
+    if (config.pathMigState !== MigState.Migrated && peerMigrated(frame, config)) this.migrate();
+    const { path } = config;
     if (path === undefined) this.counters.badState += 1;
-    else if (!frameSourceIs(frame, path.remote) || !frameDestinationIs(frame, path.local))
-      this.counters.badAddress += 1;
+    else if (!isBy(frame, path)) this.counters.badAddress += 1;
     else return true;
     return false;
+  }
+
+  /** Takes the alternate path, if there is one. */
+  protected migrate(): boolean {
+    const migrated = migrate(this.config);
+    if (migrated) this.note('path-mig');
+    return migrated;
   }
 
   /** The first request of the peer says that it considers the connection made. */
@@ -279,6 +296,9 @@ export abstract class QueuePair {
     this.#established = false;
     this.#lastWqeReached = false;
     this.config.path = undefined;
+    this.config.altPath = undefined;
+    this.config.pathMigState = MigState.Migrated;
+    this.config.migReq = 1;
   }
 
   #take(attributes: QpAttributes): void {
@@ -298,5 +318,6 @@ export abstract class QueuePair {
     if (attributes.timeout !== undefined) config.ackTimeoutNs = ackTimeoutNs(attributes.timeout);
     if (attributes.retryCnt !== undefined) config.retryCnt = attributes.retryCnt;
     if (attributes.rnrRetry !== undefined) config.rnrRetry = attributes.rnrRetry;
+    if (takeMigration(attributes, config)) this.migrate();
   }
 }

@@ -17,7 +17,7 @@ import { Attempt } from './attempt.ts';
 import { Completer, Outcome } from './completer.ts';
 import type { PortCounters } from './counters.ts';
 import { creditCode } from './credits.ts';
-import type { QpAttributes } from './qp-attributes.ts';
+import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
@@ -103,6 +103,8 @@ export class RcQueuePair extends QueuePair {
     if (attributes.sqPsn !== undefined) {
       this.#requester.begin(attributes.sqPsn, this.sendQueue, this.config.flowControl);
       this.#completer.reset(attributes.sqPsn, this.config);
+    } else if (attributes.retryCnt !== undefined || attributes.rnrRetry !== undefined) {
+      this.#completer.limit(this.config);
     }
   }
 
@@ -206,11 +208,20 @@ export class RcQueuePair extends QueuePair {
       this.counters.rcvdRnrErr += 1;
       completer.beginRnrWait(now);
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
+    } else if (outcome === Outcome.Fatal && completer.status === WcStatus.RetryExcErr && this.#mayMigrate()) {
+      // The way has failed, not the peer: from the oldest unacknowledged packet again, by the other way.
+      completer.limit(this.config);
+      completer.stopTimers();
+      requester.seek(this.sendQueue, completer.una, this.config.mtu);
     } else if (outcome === Outcome.Fatal) {
       if (completer.status === WcStatus.RetryExcErr) this.counters.retryExceededErr += 1;
       if (completer.status === WcStatus.RnrRetryExcErr) this.counters.retryRnrExceededErr += 1;
       this.enterError(completer.status);
     }
+  }
+
+  #mayMigrate(): boolean {
+    return this.config.pathMigState === MigState.Armed && this.migrate();
   }
 
   /** Everything before `ackedTo` is acknowledged: complete it, in order. */

@@ -25,8 +25,10 @@ export interface QpInit extends RdmaQpInit {
 }
 
 /** What `Qp.modify` takes: queue pair attributes with an address vector instead of a finished path. */
-export interface ModifyAttributes extends Omit<QpAttributes, 'path'> {
+export interface ModifyAttributes extends Omit<QpAttributes, 'path' | 'altPath'> {
   readonly av?: AddressVector;
+  /** The way to take when the first one fails (IBV_QP_ALT_PATH); armed by `pathMigState`. */
+  readonly altAv?: AddressVector;
 }
 
 /** One end of a connection, or of datagrams (ibv_qp). */
@@ -75,18 +77,23 @@ export class Qp implements RdmaQp, PathUser {
    * is why this is asynchronous. Rejects with ERR_ROCE_STATE, ERR_ROCE_ARGUMENT or ERR_ROCE_ADDRESS and changes nothing.
    */
   async modify(attributes: ModifyAttributes): Promise<void> {
-    const { av } = attributes;
+    const { av, altAv } = attributes;
     if (av !== undefined) await this.#device.resolve(av.destination);
+    if (altAv !== undefined) await this.#device.resolve(altAv.destination);
     this.modifyNow(attributes);
   }
 
   /** `modify` for a destination that is resolved already; throws ERR_ROCE_ADDRESS when it is not. */
   modifyNow(attributes: ModifyAttributes): void {
     this.#demandAlive();
-    const { av, ...rest } = attributes;
+    const { av, altAv, ...rest } = attributes;
     const { destQpn = this.core.config.destQpn } = rest;
-    if (av === undefined) this.#device.modifyQp(this, rest);
-    else this.#device.modifyQp(this, { ...rest, path: this.#device.paths.pathTo(this.qpn, av, destQpn) });
+    const pathTo = (way: AddressVector) => this.#device.paths.pathTo(this.qpn, way, destQpn);
+    this.#device.modifyQp(this, {
+      ...rest,
+      ...(av === undefined ? {} : { path: pathTo(av) }),
+      ...(altAv === undefined ? {} : { altPath: pathTo(altAv) }),
+    });
     this.modified?.();
   }
 

@@ -320,7 +320,7 @@ export class Peer {
       const start = writer.starts[i] ?? 0;
       const bytes = writer.bytes.slice(start, start + (writer.lengths[i] ?? 0));
       this.sent.push(bytes);
-      this.#outbox.push(readFrame(bytes, this.firstPsn, this.qp.config));
+      this.#outbox.push(readFrame(bytes, this.firstPsn, this.qp.config, this.qp.config.path?.remote));
     }
   }
 

@@ -132,11 +132,16 @@ export function parseBytes(
 }
 
 /** Takes one frame of the subject apart, after checking what holds of every frame it may send. */
-export function readFrame(bytes: Uint8Array, firstPsn: number, config = { pkey: 0xff_ff, migReq: 1 }): Packet {
+export function readFrame(
+  bytes: Uint8Array,
+  firstPsn: number,
+  config = { pkey: 0xff_ff, migReq: 1 },
+  remote = PEER_IP,
+): Packet {
   const { frame, status, icrc } = parseBytes(bytes);
   expect(status).toBe(FrameStatus.Ok);
   expect(icrc).toBe(true);
-  expect(frameSourceIs(frame, SUBJECT_IP) && frameDestinationIs(frame, PEER_IP)).toBe(true);
+  expect(frameSourceIs(frame, SUBJECT_IP) && frameDestinationIs(frame, remote)).toBe(true);
   expect(frame.destQpn).toBe(PEER_QPN);
   expect(frame.pkey).toBe(config.pkey);
   expect(frame.migReq).toBe(config.migReq);
