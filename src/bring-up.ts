@@ -28,6 +28,8 @@ export interface Agreement {
   readonly ackTimeout: number;
   readonly retryCount: number;
   readonly rnrRetryCount: number;
+  /** End-to-end credits: both have said so. */
+  readonly flowControl: boolean;
   readonly traits: PathTraits;
 }
 
@@ -73,6 +75,7 @@ export function bringToRts(qp: Qp, agreed: Agreement): void {
     destQpn: agreed.destQpn,
     rqPsn: agreed.rqPsn,
     mtu: agreed.mtu,
+    ...(agreed.flowControl ? { flowControl: true } : {}),
     ...(answers ? { maxDestRdAtomic: agreed.responderResources, minRnrTimer: agreed.minRnrTimer } : {}),
   });
   qp.modifyNow({
@@ -83,6 +86,11 @@ export function bringToRts(qp: Qp, agreed: Agreement): void {
       ? { retryCnt: agreed.retryCount, rnrRetry: agreed.rnrRetryCount, maxRdAtomic: agreed.initiatorDepth }
       : {}),
   });
+}
+
+/** Whether acknowledges of this queue pair can tell how many receives there are, and are to. */
+export function givesCredits(qp: Qp, wanted: boolean): boolean {
+  return wanted && qp.core.type === QpType.Rc && qp.core.srq === undefined;
 }
 
 /** A datagram queue pair from RESET to RTS with this Q_Key; one that is further stays as it is. */

@@ -19,7 +19,7 @@ import {
   type ConnectParameters,
   checkConnect,
 } from '../transport/cm/index.ts';
-import { bringToInit, bringToRts, demandConnectable } from './bring-up.ts';
+import { bringToInit, bringToRts, demandConnectable, givesCredits } from './bring-up.ts';
 import type { Connecting, Conversations } from './cm-conversations.ts';
 import {
   addressOf,
@@ -113,6 +113,7 @@ export class ActiveSide {
         ackTimeout: options.ackTimeout ?? DEFAULT_ACK_TIMEOUT,
         retryCount: options.retryCount ?? DEFAULT_RETRY,
         rnrRetryCount: Math.min(event.rep.rnrRetryCount, options.maxRnrRetry ?? 7),
+        flowControl: givesCredits(qp, options.flowControl ?? false) && event.rep.endToEndFlowControl === 1,
         traits,
       });
     } catch (cause) {
@@ -164,6 +165,7 @@ export class ActiveSide {
       ackTimeout: options.ackTimeout ?? DEFAULT_ACK_TIMEOUT,
       flowLabel,
       srq: options.qp.core.srq !== undefined,
+      flowControl: givesCredits(options.qp, options.flowControl ?? false),
       ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
       ...(options.cmResponseTimeout === undefined ? {} : { cmResponseTimeout: options.cmResponseTimeout }),
       ...(options.maxCmRetries === undefined ? {} : { maxCmRetries: options.maxCmRetries }),

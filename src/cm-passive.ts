@@ -10,7 +10,7 @@ import { CmRejReason, hasAlternatePath } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import { PSN_MASK } from '../packets/psn.ts';
 import { type AcceptParameters, type CmEvent, type ConnectionManager, checkAccept } from '../transport/cm/index.ts';
-import { type Agreement, bringToInit, bringToRts, demandConnectable } from './bring-up.ts';
+import { type Agreement, bringToInit, bringToRts, demandConnectable, givesCredits } from './bring-up.ts';
 import type { Conversations, Settle } from './cm-conversations.ts';
 import {
   CONNECTION_SPACES,
@@ -153,6 +153,8 @@ export class PassiveSide {
       reliable * (options.responderResources ?? DEFAULT_DEPTH),
       request.initiatorDepth,
     );
+    const theirs = req.endToEndFlowControl === 1;
+    const flowControl = theirs && givesCredits(options.qp, options.flowControl ?? theirs);
     const startingPsn = this.#device.random.u32() & PSN_MASK;
     const parameters: AcceptParameters = {
       qpn: options.qp.qpn,
@@ -161,6 +163,7 @@ export class PassiveSide {
       responderResources,
       rnrRetryCount: reliable * (options.rnrRetryCount ?? DEFAULT_RETRY),
       srq: options.qp.core.srq !== undefined,
+      flowControl,
       ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
     };
     checkAccept(parameters);
@@ -177,6 +180,7 @@ export class PassiveSide {
       ackTimeout: options.ackTimeout ?? (localAckTimeout || DEFAULT_ACK_TIMEOUT),
       retryCount: req.retryCount,
       rnrRetryCount: req.rnrRetryCount,
+      flowControl,
       traits: withPortOf(chosen.flowLabel ?? flowLabel, { trafficClass, ...chosen }),
     };
     return { parameters, agreed };

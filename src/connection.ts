@@ -27,6 +27,11 @@ export interface ConnectionTunables extends PathTraits {
   readonly minRnrTimer?: number;
   /** Local ACK timeout code, 4.096 us * 2^n [17: 0.54 s; the request's on the accepting side]. */
   readonly ackTimeout?: number;
+  /**
+   * End-to-end credits, where both sides say so: acknowledges tell how many receives there are, and the other side sends no
+   * more [no; on the accepting side what the request says]. RC only, and not where receives are shared.
+   */
+  readonly flowControl?: boolean;
   /** For the peer's application: up to 56 bytes with a request, up to 196 with an answer [none]. */
   readonly privateData?: Uint8Array;
 }

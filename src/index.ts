@@ -33,6 +33,8 @@ export {
   type RecvWr,
   type SendWr,
   type Sge,
+  type SrqAttributes,
+  type SrqEvent,
   WcOpcode,
   WcStatus,
   WorkCompletion,

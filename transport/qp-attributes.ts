@@ -61,7 +61,7 @@ export interface QpAttributes {
   readonly pathMigState?: MigState;
   /**
    * End-to-end flow control (the bit of that name in REQ and REP): heed credits that acknowledges of the peer carry, and give some.
-   * Default no. A peer that gives none is not waited for.
+   * Default no. A peer that gives none is not waited for. RC only; XRC receives are shared.
    */
   readonly flowControl?: boolean;
   /** The MigReq bit of packets sent; both values are accepted (ref:wire#4). */
@@ -128,6 +128,6 @@ const FREE: Readonly<Record<QpType, readonly AttributeName[]>> = {
   [QpType.Rc]: ['migReq', 'flowControl'],
   [QpType.Uc]: ['migReq'],
   [QpType.Ud]: [],
-  [QpType.XrcSend]: ['migReq', 'flowControl'],
-  [QpType.XrcRecv]: ['migReq', 'flowControl'],
+  [QpType.XrcSend]: ['migReq'],
+  [QpType.XrcRecv]: ['migReq'],
 };

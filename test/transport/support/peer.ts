@@ -165,7 +165,7 @@ export class Peer {
         destQpn: PEER_QPN,
         rqPsn: this.firstPsn,
         mtu: options.mtu ?? 256,
-        flowControl: options.flowControl ?? false,
+        ...(options.flowControl === true ? { flowControl: true } : {}),
         ...(qp.type === QpType.XrcSend
           ? {}
           : { maxDestRdAtomic: options.maxDestRdAtomic ?? 4, minRnrTimer: options.minRnrTimer ?? 12 }),
