@@ -25,7 +25,7 @@ function rping(ip: IpFamily, mtu: PathMtu): Cell {
   const prints = [{ pattern: 'ping data: rdma-ping-\\d+: ', count: 5 }];
   return {
     ...common(`rping-${ip}-mtu${mtu}`, 'rping', '-C 5 -S 10000 -v -V', ip, mtu),
-    inCi: mtu === 1024 || mtu === 4096,
+    inCi: mtu === (ip === 'IPv4' ? 1024 : 4096),
     server: ({ kind, server }) => ({
       command: `rping -s -a ${server} -C 5 -S 10000 -v -V`,
       prints,
@@ -55,7 +55,7 @@ function ucmatose(ip: IpFamily, mtu: PathMtu): Cell {
       : { command: `ucmatose ${where} -c 2 -C 3 -S 5000`, prints: ['^test complete', '^return status 0'] };
   return {
     ...common(`ucmatose-${ip}-mtu${mtu}`, 'ucmatose', '-c 2 -C 3 -S 5000', ip, mtu),
-    inCi: mtu === 1024,
+    inCi: mtu === 1024 && ip === 'IPv4',
     server: (side) => ({ ...party(side, side.kind === 'ours' ? '' : `-b ${side.server}`), ready: { listen: 7471 } }),
     client: (side) => party(side, `-s ${side.server}`),
     wire: [

@@ -34,6 +34,7 @@ function mckey(ip: IpFamily, count: number): Cell {
   const command = (address: string): string => `mckey -m ${group} -b ${address} -C ${count}`;
   return {
     ...common(`mckey-c${count}-${ip}`, 'mckey', `-m ${group} -C ${count}`, ip),
+    inCi: ip === 'IPv4' && count === 1,
     server: ({ kind, server }) => ({
       command: command(server),
       prints: [...STATUS],
