@@ -29,7 +29,7 @@ function makeEnd(device: RdmaDevice): End {
   const received = device.createCq(16);
   const qp = pd.createQp({ sendCq: device.createCq(16), recvCq: received });
   // Receives can be posted from state INIT on. It is the right moment: before the peer can possibly send.
-  qp.modifyNow({ state: QpState.Init });
+  qp.modifyNow({ state: QpState.Init, access: 0 }); // SENDs need no access to our memory: the receive says where they go
   qp.postRecv({ wrId: 0, sges: [{ mr: inbox }] });
   return { qp, received, inbox };
 }
