@@ -153,6 +153,8 @@ export class TcpStack implements RdmaTcp {
       const destMac = this.#host.nextHopMac(now, socket.remoteAddress);
       if (destMac === undefined) {
         socket.connection.stall(now);
+        // Nobody can be told of an end.
+        if (socket.connection.end !== undefined) this.#ready.delete(socket);
         continue;
       }
       while (!writer.full) {
