@@ -6,6 +6,7 @@ import type { IpAddress } from '../packets/address.ts';
 import { CmAprStatus, type CmTransportService } from '../packets/cm/index.ts';
 import { RoceError } from '../packets/errors.ts';
 import { Access } from '../transport/memory.ts';
+import { MigState } from '../transport/qp-attributes.ts';
 import { QpState } from '../transport/qp-state.ts';
 import { QpType } from '../transport/qp-type.ts';
 import type { Device } from './device.ts';
@@ -100,9 +101,16 @@ export function bringDatagramsToRts(qp: Qp, qkey: number): void {
   if (qp.state === QpState.Rtr) qp.modifyNow({ state: QpState.Rts, sqPsn: 0 });
 }
 
-/** Gives a connected queue pair a second path, and says how that went: a `CmAprStatus`. */
-export function loadAlternate(qp: Qp, _av: AddressVector): number {
-  return qp.state === QpState.Rts ? CmAprStatus.Unsupported : CmAprStatus.Reject;
+/** Gives a connected queue pair a second path, to be armed by the packets of both sides, and says how that went: a `CmAprStatus`. */
+export function loadAlternate(qp: Qp, av: AddressVector): number {
+  if (qp.destroyed || qp.state !== QpState.Rts) return CmAprStatus.Reject;
+  try {
+    qp.modifyNow({ altAv: av, pathMigState: MigState.Rearm });
+    return CmAprStatus.Success;
+  } catch (error) {
+    if (error instanceof RoceError) return CmAprStatus.InvalidGid;
+    throw error;
+  }
 }
 
 /** Anything outstanding is flushed; a queue pair that was never set up, or is there already, stays as it is. */

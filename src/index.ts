@@ -23,6 +23,7 @@ export {
   type Grant,
   type MemoryRegion,
   type MemoryWindow,
+  MigState,
   type MwBind,
   type Persist,
   QP_STATE_NAMES,

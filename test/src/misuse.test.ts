@@ -12,7 +12,6 @@ import {
   type Ah,
   type Errno,
   FlushLevel,
-  FlushType,
   QpState,
   QpType,
   RoceError,
