@@ -11,6 +11,7 @@ import type { FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
 import { icrcMatches } from '../packets/icrc.ts';
 import { GSI_QPN } from '../packets/mad.ts';
 import { Op, SERVICE_MASK, Service } from '../packets/opcode.ts';
+import { isRxeFlush } from '../packets/rxe-flush-icrc.ts';
 import { NO_VLAN, vlanOfFrame } from '../packets/vlan.ts';
 import { ConnectionManager } from '../transport/cm/index.ts';
 import { PortCounters } from '../transport/counters.ts';
@@ -294,7 +295,7 @@ export class Device implements Machine, RdmaDevice {
     }
     const status = parseFrame(batch.bytes, batch.view, start, end, this.medium, frame);
     if (status === FrameStatus.Ok) {
-      if (icrcMatches(frame)) this.#deliver(now, frame);
+      if (icrcMatches(frame) || isRxeFlush(frame)) this.#deliver(now, frame);
       else counters.badIcrc += 1;
     } else if (status === FrameStatus.UnknownOpcode && answersReserved(frame.opcode)) {
       this.#deliverReserved(frame);

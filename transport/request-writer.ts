@@ -13,6 +13,7 @@ import { writeImmDt } from '../packets/imm-dt.ts';
 import { OPCODE_HEADER_BYTES, Op, Service } from '../packets/opcode.ts';
 import { PSN_MASK } from '../packets/psn.ts';
 import { RETH_BYTES, writeReth } from '../packets/reth.ts';
+import { rxeFlushIcrc } from '../packets/rxe-flush-icrc.ts';
 import { writeXrceth, XRCETH_BYTES } from '../packets/xrceth.ts';
 import type { QpConfig } from './qp-config.ts';
 import { copyBytes } from './segments.ts';
@@ -84,7 +85,11 @@ export function writeFlush(writer: FrameWriter, config: QpConfig, entry: SendEnt
   const at = writeRequestBth(writer.view, bth, Op.Flush, config, entry, psn);
   writeFeth(writer.view, at, entry.flushType, entry.flushLevel);
   writeReth(writer.view, at + FETH_BYTES, entry.remoteHi, entry.remoteLo, entry.rkey, entry.flushLength);
-  writer.end(template, at + FETH_BYTES + RETH_BYTES);
+  const end = at + FETH_BYTES + RETH_BYTES;
+  writer.end(template, end);
+  if (!config.rxeFlush) return;
+  const icrc = rxeFlushIcrc(writer.view.getUint32(end, true), writer.bytes, bth, end);
+  writer.view.setUint32(end, icrc, true);
 }
 
 /** Copies `size` bytes of a message, from byte `offset` on, into a frame. */

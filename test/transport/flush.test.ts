@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { RoceError } from '../../packets/errors.ts';
+import { isRxeFlush } from '../../packets/rxe-flush-icrc.ts';
 import { Access, type MemoryRegion } from '../../transport/memory.ts';
 import { QpState } from '../../transport/qp-state.ts';
 import { FlushLevel, FlushType, type SendWr, WrOpcode } from '../../transport/work.ts';
@@ -21,6 +22,7 @@ import {
   writeOnly,
 } from './support/packets.ts';
 import { ALL_ACCESS, Peer, type PeerOptions } from './support/peer.ts';
+import { parseBytes } from './support/wire.ts';
 
 const FLUSHES = Access.FlushGlobal | Access.FlushPersistent;
 const ACCESS = ALL_ACCESS | FLUSHES;
@@ -349,6 +351,22 @@ describe('a requester', () => {
     ]);
     peer.rx(readOnly({ psn: 1, msn: 2 }), readOnly({ psn: 2, msn: 3 }));
     expect(peer.completions()).toEqual(['send 1 Success Flush', 'send 2 Success AtomicWrite', 'send 3 Success Flush']);
+  });
+
+  it('repeats a FLUSH with the ICRC that rdma_rxe demands, and stays with what was answered', () => {
+    const peer = new Peer({ timeout: 14, retryCnt: 5 });
+    const forms = () => peer.sent.splice(0).map((bytes) => isRxeFlush(parseBytes(bytes).frame));
+    peer.post(aFlush(1));
+    peer.pump();
+    for (let i = 0; i < 3; i++) peer.advance(70_000_000);
+    expect(forms()).toEqual([false, true, false, true]);
+    peer.rx(readOnly({ psn: 0, msn: 1 }));
+    peer.post(aFlush(2));
+    peer.pump();
+    for (let i = 0; i < 3; i++) peer.advance(70_000_000);
+    expect(forms()).toEqual([true, true, false, true]);
+    peer.rx(readOnly({ psn: 1, msn: 2 }));
+    expect(peer.completions()).toEqual(['send 1 Success Flush', 'send 2 Success Flush']);
   });
 
   it('lets a fenced request wait for them', () => {

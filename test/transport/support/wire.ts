@@ -31,6 +31,7 @@ import {
 } from '../../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import { readReth, writeReth } from '../../../packets/reth.ts';
+import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES } from '../../../packets/udp.ts';
 import { writeXrceth, xrcethXrcSrq } from '../../../packets/xrceth.ts';
 import type { Packet } from './packets.ts';
@@ -128,7 +129,7 @@ export function parseBytes(
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const status = parseFrame(bytes, view, 0, bytes.length, Medium.Ip, frame);
   const shaped = status === FrameStatus.Ok || status === FrameStatus.UnknownOpcode;
-  return { frame, status, icrc: shaped && icrcMatches(frame) };
+  return { frame, status, icrc: shaped && (icrcMatches(frame) || isRxeFlush(frame)) };
 }
 
 /** Takes one frame of the subject apart, after checking what holds of every frame it may send. */

@@ -1,4 +1,5 @@
 /** The programs of hosts of kind "stack", by name. A new one is an entry here. */
+import { atomicWrite } from './atomic-write.ts';
 import { badAdvertiser } from './bad-advertiser.ts';
 import { badReader } from './bad-reader.ts';
 import { cmtime } from './cmtime.ts';
@@ -27,6 +28,7 @@ export const PROGRAMS: readonly Program[] = [
   mckey,
   cmtime,
   ...pingpongs,
+  atomicWrite,
   badReader,
   badAdvertiser,
   twoSends,
