@@ -227,6 +227,8 @@ class Run {
   async #finish(exchange: Exchange): Promise<void> {
     await this.#connections?.end();
     await exchange.end();
+    // A reset would follow otherwise, and overtake what the peer has still to read.
+    this.#exchange = undefined;
   }
 
   /** Lines of the full output. */
