@@ -43,6 +43,7 @@ import { tcpOf } from './tcp/device-host.ts';
 import type { TcpStack } from './tcp/stack.ts';
 import { type Ah, type Cq, type CqMaker, makeCq, type Pd, type Qp, type Xrcd } from './verbs/index.ts';
 
+/** One RoCEv2 port (ibv_context), in the application's thread. */
 export class Device implements Machine, RdmaDevice {
   readonly name: string;
   readonly mac: MacAddress;
@@ -56,16 +57,18 @@ export class Device implements Machine, RdmaDevice {
   readonly vlan: VlanOptions | undefined;
   readonly counters = new DeviceCounters();
   readonly portCounters = new PortCounters();
+  /** @internal */
   readonly random: Random;
   readonly events = new AsyncQueue<DeviceEvent>();
   /** Connection manager of this port: `connect` and `listen`. */
   readonly cm: CmService;
+  /** @internal */
   readonly gsi: Gsi;
-  /** Addresses, next hops and headers. */
+  /** Addresses, next hops and headers. @internal */
   readonly paths: Paths;
-  /** Groups that queue pairs are attached to. */
+  /** Groups that queue pairs are attached to. @internal */
   readonly multicast: Multicast;
-  /** TCP of this host; absent on the IP medium, where the kernel's own is the one to use. */
+  /** TCP of this host; absent on the IP medium, where the kernel's own is the one to use. @internal */
   readonly tcp: TcpStack | undefined;
   readonly #host: Host;
   readonly #protocols: HostProtocols;
@@ -82,6 +85,7 @@ export class Device implements Machine, RdmaDevice {
   #turnAt = 0;
   readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
 
+  /** @throws RoceError ERR_ROCE_ARGUMENT for options out of range or that do not fit together */
   constructor(options: DeviceOptions) {
     const { host, random, medium, mac, addresses, mtu } = options;
     checkLinkOptions(options);
@@ -132,6 +136,7 @@ export class Device implements Machine, RdmaDevice {
     return this.#qps.size;
   }
 
+  /** The host's time, in integer nanoseconds. */
   now(): number {
     return this.#host.now();
   }

@@ -61,7 +61,9 @@ export class QpConfig {
   /** The peer's queue pair. */
   /** The second way to the peer, and whether it is armed. */
   altPath: QpPath | undefined = undefined;
+  /** Whether an alternate path is armed. */
   pathMigState: MigState = MigState.Migrated;
+  /** The peer's queue pair. */
   destQpn = 0;
   /** P_Key of all packets, 16 bits. */
   pkey = 0xff_ff;

@@ -19,13 +19,19 @@ import { Ah } from './ah.ts';
 import type { Cq } from './cq.ts';
 import type { Pd } from './pd.ts';
 
+/**
+ * How a queue pair is made (ibv_qp_init_attr). Absent capabilities are 128 work requests, 4 pieces and 64 inline bytes.
+ */
 export interface QpInit extends RdmaQpInit {
+  /** Where sends complete. */
   readonly sendCq: Cq;
+  /** Where receives complete; may be the same. */
   readonly recvCq: Cq;
 }
 
 /** What `Qp.modify` takes: queue pair attributes with an address vector instead of a finished path. */
 export interface ModifyAttributes extends Omit<QpAttributes, 'path' | 'altPath'> {
+  /** The way to the peer. Connected services. */
   readonly av?: AddressVector;
   /** The way to take when the first one fails (IBV_QP_ALT_PATH); armed by `pathMigState`. */
   readonly altAv?: AddressVector;
@@ -33,18 +39,22 @@ export interface ModifyAttributes extends Omit<QpAttributes, 'path' | 'altPath'>
 
 /** One end of a connection, or of datagrams (ibv_qp). */
 export class Qp implements RdmaQp, PathUser {
+  /** @internal */
   readonly core: QueuePair;
   readonly pd: Pd;
   /** Asynchronous events: communication established, send queue drained, errors. */
   readonly events = new AsyncQueue<QpEvent>();
-  /** For the device: where packets go first, on a link that has neighbours. */
+  /** For the device: where packets go first, on a link that has neighbours. @internal */
   nextHop: NextHop | undefined = undefined;
-  /** For who keeps a copy of the state: called after every modify, the application's and the connection manager's. */
+  /**
+   * For who keeps a copy of the state: called after every modify, the application's and the connection manager's.
+   * @internal
+   */
   modified: (() => void) | undefined;
   readonly #device: Device;
   #destroyed = false;
 
-  /** Called by `Device.createQp`. */
+  /** Called by `Device.createQp`. @internal */
   constructor(device: Device, pd: Pd, core: QueuePair) {
     this.#device = device;
     this.pd = pd;
@@ -97,7 +107,7 @@ export class Qp implements RdmaQp, PathUser {
     this.modified?.();
   }
 
-  /** For the device: the headers of its packets. */
+  /** For the device: the headers of its packets. @internal */
   get template(): HeaderTemplate | undefined {
     return this.core.config.path?.template;
   }
