@@ -101,7 +101,8 @@ export class MatrixRun {
         const note = cell.limit ?? 'fails between two guests as well';
         this.rows.push({ entry, verdict: 'rxe', capture: `${group}/${cell.name}`, note, failures });
       } else {
-        const note = `${role === 'server' ? 'our client' : 'our server'} and the guest's program do not agree`;
+        const note =
+          cell.partnerless ?? `our ${role === 'server' ? 'client' : 'server'} and the guest's program disagree`;
         this.rows.push({ entry, verdict: 'fail', capture: folderOf(entry), note, failures });
       }
     }

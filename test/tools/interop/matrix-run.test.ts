@@ -30,6 +30,17 @@ it('is a limit of theirs when it fails between two of them, and the capture is t
   expect(readFileSync(join(directory, 'pairs-mtu1024/ping/2-client.log'), 'utf8')).toContain('exit code 2');
 });
 
+it('is ours when there is nothing of ours to speak to, and two of them get on', async () => {
+  const { rows } = await run({ ...cell(() => false), partnerless: 'nobody has written it' });
+  expect(rows).toMatchObject([{ verdict: 'fail', note: 'nobody has written it' }]);
+});
+
+it('looks at what has arrived, where the server is theirs', async () => {
+  const arrived = { command: 'rping', prints: () => '^nothing$' };
+  const { rows } = await run({ ...cell(() => false), arrived });
+  expect(rows[0]?.failures).toContain('arrived prints `^nothing$`: 0, not at least 1');
+});
+
 it('does not run what there is not', async () => {
   const { rows } = await run({ ...cell(() => false), without: { server: 'there is no server' } });
   expect(rows).toEqual([expect.objectContaining({ verdict: 'n/a', capture: '', note: 'there is no server' })]);
