@@ -12,7 +12,7 @@ import { type FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
 import { installBulkCrc32 } from './bulk-crc32.ts';
 import { monotonicNs } from './clock.ts';
 import type { Link, LinkSink } from './links/link.ts';
-import type { Host, Machine } from './machine.ts';
+import type { GroupHost, Host, Machine } from './machine.ts';
 
 export class Driver {
   /** For the machine, from before `start`. */
@@ -38,7 +38,7 @@ export class Driver {
   constructor(link: Link) {
     this.link = link;
     this.#writer = new FrameWriter(BATCH_FRAMES, link.mtu + MAX_ETHERNET_BYTES);
-    this.host = { now: monotonicNs, wake: () => this.#wakeSoon() };
+    this.host = { now: monotonicNs, wake: () => this.#wakeSoon(), ...groupsOf(link) };
     const { promise, resolve } = withResolvers<RoceError | undefined>();
     this.closed = promise;
     this.#resolveClosed = resolve;
@@ -179,6 +179,13 @@ export class Driver {
     this.#stop();
     this.#resolveClosed(error);
   }
+}
+
+/** What the link can do about multicast groups, for the machine. */
+function groupsOf(link: Link): GroupHost {
+  const { join, leave } = link;
+  if (join === undefined || leave === undefined) return {};
+  return { joinGroup: (group) => join.call(link, group), leaveGroup: (group) => leave.call(link, group) };
 }
 
 /** `Promise.withResolvers`, which Node 20 does not have. */

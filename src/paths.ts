@@ -113,8 +113,7 @@ export class Paths {
     const source = av.source ?? this.sourceFor(av.destination);
     if (!this.isOurs(source)) throw new RoceError('ERR_ROCE_ADDRESS', `${source} is not an address of this device`);
     const mac = this.#macTowards(av.destination);
-    if (mac === undefined)
-      throw new RoceError('ERR_ROCE_ADDRESS', `the link address of ${av.destination} is not known`);
+    if (mac === undefined) throw unreachable(`the link address of ${av.destination} is not known`);
     const template = new HeaderTemplate({
       medium: this.#options.medium,
       sourceMac: this.#options.mac,
@@ -233,7 +232,7 @@ export class Paths {
     this.#waiters.delete(key);
     for (const waiter of waiters) {
       if (reachable) waiter.resolve();
-      else waiter.reject(new RoceError('ERR_ROCE_ADDRESS', `nobody answers for ${address} on this link`));
+      else waiter.reject(unreachable(`nobody answers for ${address} on this link`));
     }
   }
 
@@ -247,6 +246,10 @@ export class Paths {
   #macTowards(address: IpAddress): MacAddress | undefined {
     return this.neighbours === undefined ? ZERO_MAC : this.neighbours.lookup(address);
   }
+}
+
+function unreachable(why: string): RoceError {
+  return new RoceError('ERR_ROCE_ADDRESS', why, { errno: 'EHOSTUNREACH' });
 }
 
 /** Without what is there but undefined, which would hide a default. */

@@ -1,4 +1,5 @@
 /** What every link around a link has in common: it is the inner one in all that it does not change. */
+import type { IpAddress } from '../../packets/address.ts';
 import type { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import type { Link, LinkSink } from './link.ts';
@@ -32,6 +33,14 @@ export abstract class LinkDecorator implements Link {
 
   get maxUnacked(): number | undefined {
     return this.inner.maxUnacked;
+  }
+
+  get join(): ((group: IpAddress) => Promise<void>) | undefined {
+    return this.inner.join?.bind(this.inner);
+  }
+
+  get leave(): ((group: IpAddress) => void) | undefined {
+    return this.inner.leave?.bind(this.inner);
   }
 
   abstract start(sink: LinkSink): Promise<void>;

@@ -3,6 +3,7 @@
  * A link copies what it wants to keep, keeps the order of frames, and never calls its sink from inside `send`.
  */
 
+import type { IpAddress } from '../../packets/address.ts';
 import type { RoceError } from '../../packets/errors.ts';
 import type { FrameBatch, Medium } from '../../packets/index.ts';
 
@@ -34,6 +35,13 @@ export interface Link {
   start(sink: LinkSink): Promise<void>;
   /** Takes frames `from .. batch.count - 1` in order and returns how many it took; fewer means: wait for `writable`. */
   send(batch: FrameBatch, from: number): number;
+  /**
+   * Asks the kernel for datagrams to a multicast group; resolves when they would come. Only links that share the kernel's addresses
+   * have it, and not all of these. Rejects with ERR_ROCE_LINK_UNAVAILABLE.
+   */
+  join?: ((group: IpAddress) => Promise<void>) | undefined;
+  /** Ends what `join` began. */
+  leave?: ((group: IpAddress) => void) | undefined;
   /** Ends delivery and frees what the link holds. Frames already taken by `send` are still delivered where the medium can. */
   close(): Promise<void>;
 }

@@ -71,6 +71,8 @@ export class UdpEndpoint {
   readonly bindText: string;
   /** Zone of a link-local address, 0 otherwise. */
   readonly scopeId: number;
+  /** Of the interface with the address; absent when no interface has it. */
+  readonly interfaceName: string | undefined;
   readonly port: number;
   readonly mtu: number;
   /** With the prefix length of its interface; 128 when no interface has it. */
@@ -84,6 +86,7 @@ export class UdpEndpoint {
     const found = find(this.address, zone);
     const linkLocal = ((this.address.w0 >>> 16) & 0xff_c0) === LINK_LOCAL_PREFIX;
     this.scopeId = linkLocal ? (found?.interfaceIndex ?? 0) : 0;
+    this.interfaceName = found?.interfaceName;
     this.bindText =
       linkLocal && found !== undefined ? `${this.address}%${found.interfaceName}` : this.address.toString();
     this.port = options.port ?? ROCE_UDP_PORT;

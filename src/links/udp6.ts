@@ -35,6 +35,7 @@ import {
   UdpPeers,
   windowFor,
 } from './udp-endpoint.ts';
+import { Udp6Groups } from './udp6-groups.ts';
 
 export const udp6Kind: LinkKind = {
   name: 'udp6',
@@ -60,6 +61,9 @@ export class Udp6Link implements Link {
   readonly #peers: UdpPeers;
   readonly #arrivals: Arrivals;
   readonly #outbox: Outbox;
+  readonly #groups: Udp6Groups;
+  /** What was sent to each group, with its headers put back. */
+  readonly #groupArrivals = new Map<IpAddress, Arrivals>();
   #sink: LinkSink | undefined;
   #socket: Socket | undefined;
   #blocked = false;
@@ -70,7 +74,8 @@ export class Udp6Link implements Link {
     const endpoint = new UdpEndpoint(options);
     this.#endpoint = endpoint;
     this.#peers = new UdpPeers(endpoint.address);
-    this.#arrivals = new Arrivals(endpoint);
+    this.#arrivals = new Arrivals(endpoint, endpoint.address);
+    this.#groups = new Udp6Groups(endpoint, (group, message, from) => this.#receiveOf(group, message, from));
     this.#outbox = new Outbox(endpoint.mtu - HEADER_BYTES);
     this.name = `udp6:${endpoint.label}`;
     this.mtu = endpoint.mtu;
@@ -95,6 +100,8 @@ export class Udp6Link implements Link {
       throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
     }
     growReceiveBuffer(socket);
+    const { interfaceName } = this.#endpoint;
+    if (interfaceName !== undefined) socket.setMulticastInterface(`::%${interfaceName}`);
     this.#socket = socket;
     socket.on('message', (message, from) => this.#receive(message, from));
     socket.on('error', (cause) => this.#fail(cause));
@@ -112,9 +119,21 @@ export class Udp6Link implements Link {
     return batch.count - from;
   }
 
+  /** @throws RoceError ERR_ROCE_ADDRESS, ERR_ROCE_LINK_UNAVAILABLE */
+  join(group: IpAddress): Promise<void> {
+    this.#groupArrivals.set(group, new Arrivals(this.#endpoint, group));
+    return this.#groups.join(group);
+  }
+
+  leave(group: IpAddress): void {
+    for (const one of this.#groupArrivals.keys()) if (one.equals(group)) this.#groupArrivals.delete(one);
+    this.#groups.leave(group);
+  }
+
   async close(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
+    this.#groups.close();
     const socket = this.#socket;
     if (socket !== undefined) await this.#drainAndClose(socket);
     this.#sink?.closed();
@@ -158,6 +177,13 @@ export class Udp6Link implements Link {
     this.#sink?.receive(this.#arrivals.put(message, from));
   }
 
+  #receiveOf(group: IpAddress, message: Uint8Array, from: RemoteInfo): void {
+    const arrivals = this.#groupArrivals.get(group);
+    if (this.#ended || arrivals === undefined) return;
+    this.counters.received++;
+    this.#sink?.receive(arrivals.put(message, from));
+  }
+
   async #drainAndClose(socket: Socket): Promise<void> {
     const deadline = performance.now() + LINGER_MS;
     while (socket.getSendQueueCount() > 0 && performance.now() < deadline)
@@ -182,10 +208,13 @@ class Arrivals implements FrameBatch {
   readonly lengths = Int32Array.of(0);
   count = 1;
   readonly #endpoint: UdpEndpoint;
+  readonly #local: IpAddress;
   readonly #byText = new Map<string, UdpPeer>();
 
-  constructor(endpoint: UdpEndpoint) {
+  /** `local`: the address it was sent to. */
+  constructor(endpoint: UdpEndpoint, local: IpAddress) {
     this.#endpoint = endpoint;
+    this.#local = local;
   }
 
   put(message: Uint8Array, from: RemoteInfo): FrameBatch {
@@ -202,7 +231,7 @@ class Arrivals implements FrameBatch {
     const known = this.#byText.get(text);
     if (known !== undefined) return known;
     if (this.#byText.size >= MAX_SENDERS) this.#byText.clear();
-    const peer = new UdpPeer(IpAddress.parse(text.split('%', 1)[0] ?? ''), this.#endpoint.address);
+    const peer = new UdpPeer(IpAddress.parse(text.split('%', 1)[0] ?? ''), this.#local);
     this.#byText.set(text, peer);
     return peer;
   }

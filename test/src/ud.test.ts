@@ -196,7 +196,7 @@ describe('an address handle', () => {
   it('is not made for a host that does not answer, a foreign source, or bytes that are no header', async () => {
     const { world, left } = makeBoth();
     const destination = IpAddress.parse('10.0.0.9');
-    expect(await world.run(refusal(left.pd.createAh({ destination })))).toBe('ERR_ROCE_ADDRESS EADDRNOTAVAIL');
+    expect(await world.run(refusal(left.pd.createAh({ destination })))).toBe('ERR_ROCE_ADDRESS EHOSTUNREACH');
     const wrong = { destination: IpAddress.parse('10.0.0.2'), source: IpAddress.parse('10.0.0.3') };
     expect(await world.run(refusal(left.pd.createAh(wrong)))).toBe('ERR_ROCE_ADDRESS EADDRNOTAVAIL');
     const bytes = new Uint8Array(GRH);
