@@ -91,8 +91,9 @@ export class QpConfig {
   flowControl = false;
   /** Syndrome of a positive acknowledge: how many receives there are, or that it does not say. */
   ackSyndrome: number = Syndrome.Ack;
-  /** FLUSHes leave with the ICRC that rdma_rxe demands, and whether one was answered in either form. */
+  /** FLUSHes leave with the ICRC that rdma_rxe demands. */
   rxeFlush = false;
+  /** A FLUSH was answered, in either form. */
   flushAnswered = false;
   /** Packets that may be sent and not yet acknowledged. */
   maxUnacked = 128;
