@@ -106,7 +106,7 @@ function cellOf(choice: Choice): Cell {
     interfaceMtu,
     pathMtu,
     inCi: choice.inCi === true || choice.without !== undefined,
-    ...parties(tool, [...options, `-n ${iterations}`, ...(test === 'bw' ? ['-t 5'] : []), ...(cm ? [] : ['-u 18'])], {
+    ...parties(tool, [...options, `-n ${iterations}`, ...(test === 'bw' ? ['-t 5'] : []), '-u 18'], {
       row: `^ *${bytes} +${iterations} +[0-9.]+ `,
       serverIsSilent: test === 'lat' && (verb === 'read' || verb === 'atomic'),
     }),
