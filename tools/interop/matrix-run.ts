@@ -2,6 +2,7 @@
  * Runs entries of the matrix with one kernel and says what they are: passed, ours to mend, or a limit of rdma_rxe, for which
  * the same cell is run between two guests. Owns the verdicts and the order; nothing is repeated but what a cell calls racy.
  */
+import { renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
   type CaseResult,
@@ -132,6 +133,10 @@ export class MatrixRun {
     let result = await runJudgedCase(experiment, spec, options);
     if (!result.passed && isRacy) {
       this.#options.log(`${spec.name} is run once more, for it is racy: ${cell.racy?.why}; ${failuresOf(result)[0]}`);
+      // What the first attempt has left stays for who wants to know.
+      const left = resolve(options.directory, spec.name);
+      rmSync(`${left}.first`, { recursive: true, force: true });
+      renameSync(left, `${left}.first`);
       result = await runJudgedCase(experiment, spec, options);
     }
     report.cases.push(result);

@@ -2,7 +2,7 @@
  * Goal: a verdict says whose fault a failure is, and only what is racy runs twice. Method: cells whose stock programs are ours as
  * well, between stacks in this process; `fails` is a command line that makes no sense.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -49,7 +49,8 @@ it('does not run what there is not', async () => {
 it('repeats what is racy, once, and says why', async () => {
   let runs = 0;
   const once = cell(() => runs++ === 0);
-  const { rows, logs } = await run({ ...once, racy: { role: 'server', why: 'it opens its eyes late' } });
+  const { rows, logs, directory } = await run({ ...once, racy: { role: 'server', why: 'it opens its eyes late' } });
+  expect(existsSync(join(directory, 'mtu1024/ping-server.first/2-client.log'))).toBe(true);
   expect(rows).toMatchObject([{ verdict: 'fail' }]);
   expect(logs[0]).toMatch(/^ping-server is run once more, for it is racy: it opens its eyes late; /);
 });
