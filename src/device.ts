@@ -33,7 +33,7 @@ import {
   type VlanOptions,
 } from './device-options.ts';
 import { Gsi } from './gsi.ts';
-import { HostProtocols } from './host-protocols.ts';
+import { HostProtocols, isForMac } from './host-protocols.ts';
 import type { Host, Machine } from './machine.ts';
 import { MULTICAST_QPN, Multicast } from './multicast.ts';
 import { Paths } from './paths.ts';
@@ -389,12 +389,4 @@ export class Device implements Machine, RdmaDevice {
 function answersReserved(opcode: number): boolean {
   const service = opcode & SERVICE_MASK;
   return service === Service.Rc || service === Service.Xrc;
-}
-
-/** Unicast to us, or a group address. */
-function isForMac(view: DataView, start: number, end: number, mac: MacAddress): boolean {
-  if (end - start < 6) return true;
-  if ((view.getUint8(start) & 1) !== 0) return true;
-  for (let i = 0; i < 6; i++) if (view.getUint8(start + i) !== mac[i]) return false;
-  return true;
 }

@@ -2,6 +2,7 @@
  * What a host speaks on its wire beside RoCE, together: neighbours (ARP, neighbour discovery, pings), group reports (IGMP, MLD) and TCP,
  * each where the medium asks for it. Owns which of them a frame is for. Never looks at RoCE.
  */
+import type { MacAddress } from '../packets/address.ts';
 import { ETHERNET_BYTES, VLAN_TAG_BYTES } from '../packets/ethernet.ts';
 import { type Frame, FrameStatus } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
@@ -53,6 +54,14 @@ export class HostProtocols {
     this.#neighbours?.handleTimeouts(now);
     this.#tcp?.handleTimeouts(now);
   }
+}
+
+/** Whether a frame is what a host takes from its wire: unicast to it, or to a group. */
+export function isForMac(view: DataView, start: number, end: number, mac: MacAddress): boolean {
+  if (end - start < 6) return true;
+  if ((view.getUint8(start) & 1) !== 0) return true;
+  for (let i = 0; i < 6; i++) if (view.getUint8(start + i) !== mac[i]) return false;
+  return true;
 }
 
 /** Where the IP header of a frame with at most one VLAN tag starts. */
