@@ -3,7 +3,7 @@
  * way of resolving modules that counts, and the examples run there as they do here.
  * Method: pack, install and use it as a stranger would; publint and attw look at the tarball too.
  */
-import { type SpawnSyncReturns, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +13,7 @@ import { type Availability, describeWhere } from '../support/gate.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const ENVIRONMENT = { ...process.env, NO_COLOR: '1' };
 const ENTRIES: readonly string[] = Object.keys(MANIFEST.exports)
   .filter((path) => path !== './package.json')
   .map((path) => path.replace('.', 'rocev2'));
@@ -49,24 +50,24 @@ const RESOLUTIONS = [
   ['esnext', 'bundler'],
 ] as const;
 
-describeWhere(registryAvailable(), 'the package', () => {
+describeWhere(await registryAvailable(), 'the package', () => {
   let directory = '';
   let tarball = '';
   let folder = '';
 
-  beforeAll(() => {
+  beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), 'roce-package-'));
     folder = join(directory, 'empty');
     mkdirSync(folder);
-    succeeds(run('npm', ['pack', '--pack-destination', directory], ROOT));
+    await succeeds(run('npm', ['pack', '--pack-destination', directory], ROOT));
     tarball = join(directory, `rocev2-${MANIFEST.version}.tgz`);
     // Optional packages are compiled where they are installed, and nothing here needs one.
-    succeeds(run('npm', ['install', '--prefer-offline', '--omit=optional', tarball], folder));
-  }, 300_000);
+    await succeeds(run('npm', ['install', '--prefer-offline', '--omit=optional', tarball], folder));
+  });
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-  it('runs the demo in an empty folder', () => {
-    const { stdout } = succeeds(run('npx', ['--no-install', 'roce', 'demo'], folder));
+  it('runs the demo in an empty folder', async () => {
+    const { stdout } = await succeeds(run('npx', ['--no-install', 'roce', 'demo'], folder));
     expect(stdout).toContain('RETRANSMIT');
     expect(existsSync(join(folder, 'demo.pcapng'))).toBe(true);
   });
@@ -80,51 +81,69 @@ describeWhere(registryAvailable(), 'the package', () => {
     expect(readdirSync(join(installed, 'docs'))).not.toContain('api');
   });
 
-  it('can be imported by each of its names', () => {
+  it('can be imported by each of its names', async () => {
     const imports = ENTRIES.map((entry) => `console.log(Object.keys(await import('${entry}')).length > 0);`).join('\n');
-    const { stdout } = succeeds(run(process.execPath, ['--input-type=module', '--eval', imports], folder));
+    const { stdout } = await succeeds(run(process.execPath, ['--input-type=module', '--eval', imports], folder));
     expect(stdout).toBe('true\n'.repeat(ENTRIES.length));
     for (const entry of ENTRIES) expect(USE).toContain(`'${entry}'`);
   });
 
   describe.each(COMPILERS)('is typed for %s', (compiler) => {
-    it.each(RESOLUTIONS)('with module %s resolved by %s, without types of anybody else', (module, resolution) => {
+    it.each(RESOLUTIONS)('with module %s resolved by %s, without types of anybody else', async (module, resolution) => {
       const project = join(directory, `${compiler.split('/')[0]}-${resolution}`);
       cpSync(folder, project, { recursive: true });
       writeFileSync(join(project, 'use.mts'), USE);
       const compilerOptions = { ...STRICT, module, moduleResolution: resolution };
       writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use.mts'] }));
-      succeeds(run(process.execPath, [join(ROOT, compiler), '--project', project], project));
+      await succeeds(run(process.execPath, [join(ROOT, compiler), '--project', project], project));
     });
   });
 
-  it('has examples that run where it is installed', () => {
+  it('has examples that run where it is installed', async () => {
     const args = ['--import', import.meta.resolve('tsx'), 'node_modules/rocev2/examples/echo.ts'];
-    const { stdout } = succeeds(run(process.execPath, args, folder));
+    const { stdout } = await succeeds(run(process.execPath, args, folder));
     expect(stdout).toContain('client: goodbye');
   });
 
   it.each([
     ['publint', ['--strict'], 'All good!', 1],
     ['attw', ['--profile', 'esm-only', '--format', 'ascii', '--no-emoji'], 'bundler: OK', ENTRIES.length + 1],
-  ] as const)('has nothing that %s complains of', (tool, options, praise, times) => {
-    const { stdout } = succeeds(run(join(ROOT, 'node_modules/.bin', tool), [tarball, ...options], ROOT));
+  ] as const)('has nothing that %s complains of', async (tool, options, praise, times) => {
+    const { stdout } = await succeeds(run(join(ROOT, 'node_modules/.bin', tool), [tarball, ...options], ROOT));
     expect(stdout.split(praise).length - 1).toBe(times);
   });
 });
 
-function run(command: string, args: readonly string[], cwd: string): SpawnSyncReturns<string> {
-  return spawnSync(command, args, { cwd, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } });
+interface Ended {
+  readonly status: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
-function succeeds(result: SpawnSyncReturns<string>): SpawnSyncReturns<string> {
-  expect(result.status, `${result.error ?? ''}${result.stdout}${result.stderr}`).toBe(0);
-  return result;
+/** Not spawnSync: it would keep the test runner from hearing of this worker for as long as npm takes. */
+function run(command: string, args: readonly string[], cwd: string): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, env: ENVIRONMENT, stdio: ['ignore', 'pipe', 'pipe'] });
+    const outputs = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        outputs[name] += text;
+      });
+    }
+    child.once('error', reject);
+    child.once('close', (status) => resolve({ status, ...outputs }));
+  });
+}
+
+async function succeeds(running: Promise<Ended>): Promise<Ended> {
+  const ended = await running;
+  expect(ended.status, `${ended.stdout}${ended.stderr}`).toBe(0);
+  return ended;
 }
 
 /** What the package depends on has to come from somewhere: npm's cache or a registry. */
-function registryAvailable(): Availability {
+async function registryAvailable(): Promise<Availability> {
   const [name, version] = Object.entries(MANIFEST.dependencies)[0] ?? [];
-  const { status, stderr } = run('npm', ['view', `${name}@${version}`, 'version', '--prefer-offline'], ROOT);
+  const { status, stderr } = await run('npm', ['view', `${name}@${version}`, 'version', '--prefer-offline'], ROOT);
   return status === 0 ? { ok: true } : { ok: false, reason: `npm cannot get ${name}: ${stderr.split('\n').at(-2)}` };
 }
