@@ -213,6 +213,8 @@ export interface RdmaQpInit extends Partial<QpCapabilities> {
   readonly recvCq: RdmaCq;
   /** Where receives come from instead of a queue of its own; `maxRecvWr` says nothing then. Of the same device. */
   readonly srq?: RdmaSrq;
+  /** What kind of peer it will speak to: the name of one of `PEER_PROFILES`. Default the device's. */
+  readonly peer?: string;
 }
 
 /** Where completions arrive (ibv_cq): `poll` without waiting, or `for await` over them. */

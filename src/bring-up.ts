@@ -91,7 +91,7 @@ export function bringToRts(qp: Qp, agreed: Agreement): void {
 
 /** Whether acknowledges of this queue pair can tell how many receives there are, and are to. */
 export function givesCredits(qp: Qp, wanted: boolean): boolean {
-  return wanted && qp.core.type === QpType.Rc && qp.core.srq === undefined;
+  return wanted && qp.core.type === QpType.Rc && qp.core.srq === undefined && qp.core.config.profile.credits.value;
 }
 
 /** A datagram queue pair from RESET to RTS with this Q_Key; one that is further stays as it is. */

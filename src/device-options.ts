@@ -35,6 +35,8 @@ export interface DeviceOptions {
   readonly path?: PathTraits;
   /** Packets a queue pair may have sent and not seen acknowledged, 1 or more; default 128. */
   readonly maxUnacked?: number;
+  /** What kind of peer queue pairs speak to that are made for none in particular: the name of one of `PEER_PROFILES`. Default 'default'. */
+  readonly peer?: string;
   /** Default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
 }

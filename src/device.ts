@@ -16,6 +16,7 @@ import { NO_VLAN, vlanOfFrame } from '../packets/vlan.ts';
 import { ConnectionManager } from '../transport/cm/index.ts';
 import { PortCounters } from '../transport/counters.ts';
 import type { MemoryRegion } from '../transport/memory.ts';
+import { peerProfile } from '../transport/peer-profile.ts';
 import type { QpAttributes } from '../transport/qp-attributes.ts';
 import { QpType } from '../transport/qp-type.ts';
 import type { Random } from '../transport/random.ts';
@@ -100,7 +101,13 @@ export class Device implements Machine, RdmaDevice {
     this.random = random;
     this.#host = host;
     const { limits, portCounters } = this;
-    this.#resources = new Resources(this, { random, limits, maxUnacked: options.maxUnacked, portCounters });
+    this.#resources = new Resources(this, {
+      random,
+      limits,
+      maxUnacked: options.maxUnacked,
+      peer: peerProfile(options.peer ?? 'default'),
+      portCounters,
+    });
     this.#qps = this.#resources.qps;
     this.#scheduler = new Scheduler(this.#qps);
     this.paths = new Paths(options);

@@ -25,6 +25,8 @@ export {
   type MemoryWindow,
   MigState,
   type MwBind,
+  PEER_PROFILES,
+  type PeerProfile,
   type Persist,
   QP_STATE_NAMES,
   type QpEvent,

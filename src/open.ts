@@ -39,6 +39,8 @@ export interface OpenDeviceOptions {
   readonly path?: PathTraits;
   /** Default 'rocev2_0'. */
   readonly name?: string;
+  /** What kind of peer queue pairs speak to: the name of one of `PEER_PROFILES`. Default 'default', which works with all. */
+  readonly peer?: string;
   /** How much it may hold; default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
@@ -90,6 +92,7 @@ async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
     ...(options.vlan === undefined ? {} : { vlan: options.vlan }),
     ...(options.path === undefined ? {} : { path: options.path }),
     ...(options.name === undefined ? {} : { name: options.name }),
+    ...(options.peer === undefined ? {} : { peer: options.peer }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   });
   await driver.start(device);

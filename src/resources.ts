@@ -6,6 +6,7 @@ import { invariant, RoceError } from '../packets/errors.ts';
 import type { PortCounters } from '../transport/counters.ts';
 import { KeyTable } from '../transport/key-table.ts';
 import { Access, type MemoryRegion } from '../transport/memory.ts';
+import { type PeerProfile, peerProfile } from '../transport/peer-profile.ts';
 import type { QpIdentity } from '../transport/qp-config.ts';
 import { QpType } from '../transport/qp-type.ts';
 import type { QpCapabilities, QueuePair } from '../transport/queue-pair.ts';
@@ -37,6 +38,8 @@ export interface ResourceOptions {
   readonly limits: DeviceLimits;
   /** Packets a queue pair may have sent and not seen acknowledged, where the link asks for fewer than the default. */
   readonly maxUnacked: number | undefined;
+  /** What kind of peer queue pairs speak to that are made for none in particular. */
+  readonly peer: PeerProfile;
   readonly portCounters: PortCounters;
 }
 
@@ -126,13 +129,14 @@ export class Resources {
     this.#demandRoom();
     const capabilities = qpCapabilities(init, this.#options.limits);
     const { sendCq, recvCq } = init;
+    const peer = init.peer === undefined ? this.#options.peer : peerProfile(init.peer);
     if (!(this.#cqs.has(sendCq) && this.#cqs.has(recvCq)))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
     const shared = init.srq === undefined ? {} : { srq: this.#sharedBy(init.srq) };
     const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq, ...shared };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (shared.srq !== undefined) shared.srq.users += 1;
-    return this.#adopt(qp);
+    return this.#adopt(qp, peer);
   }
 
   /** For `Qp.destroy`. */
@@ -263,9 +267,10 @@ export class Resources {
     if (this.qps.size >= maxQp) throw new RoceError('ERR_ROCE_LIMIT', `all ${maxQp} queue pairs are in use`);
   }
 
-  #adopt(qp: Qp): Qp {
+  #adopt(qp: Qp, peer = this.#options.peer): Qp {
     const { maxUnacked } = this.#options;
     const { config } = qp.core;
+    qp.core.expect(peer);
     if (maxUnacked !== undefined) config.maxUnacked = maxUnacked;
     this.qps.set(qp.qpn, qp);
     qp.pd.core.users += 1;

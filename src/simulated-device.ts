@@ -16,7 +16,7 @@ export interface SimulatedDeviceOptions extends PortOptions {
   readonly mac?: string;
   /** Default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
-  /** As in `DeviceOptions`, as are the next three. */
+  /** As in `DeviceOptions`, as are the next four. */
   readonly sourcePort?: number;
   /** What packets carry that choose nothing themselves. */
   readonly path?: PathTraits;
@@ -24,11 +24,13 @@ export interface SimulatedDeviceOptions extends PortOptions {
   readonly neighbours?: readonly StaticNeighbour[];
   /** The VLAN to be on. */
   readonly vlan?: VlanOptions;
+  /** What kind of peer queue pairs speak to. */
+  readonly peer?: string;
 }
 
 /** Attaches a device to the world's network under a name of its own. Throws as `World.attach` and `Device` do. */
 export function attachDevice(world: World, name: string, options: SimulatedDeviceOptions): Device {
-  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, ...port } = options;
+  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, peer, ...port } = options;
   const prefixes = addresses.map((text) => IpPrefix.parse(text));
   return world.attach(
     name,
@@ -46,6 +48,7 @@ export function attachDevice(world: World, name: string, options: SimulatedDevic
         ...(path === undefined ? {} : { path }),
         ...(neighbours === undefined ? {} : { neighbours }),
         ...(vlan === undefined ? {} : { vlan }),
+        ...(peer === undefined ? {} : { peer }),
       }),
     port,
   );

@@ -15,6 +15,7 @@ import {
   Medium,
   type OpenRdmaDevice,
   type PathTraits,
+  PEER_PROFILES,
   parseMac,
   type RdmaDevice,
   RoceError,
@@ -33,6 +34,7 @@ export interface LinkFlags {
   readonly gateway?: string;
   readonly neighbour?: readonly { readonly address: string; readonly mac: string }[];
   readonly vlan?: VlanOptions;
+  readonly peer?: string;
   readonly dscp?: number;
   readonly ecn?: number;
   readonly trafficClass?: number;
@@ -64,6 +66,11 @@ export function addLinkOptions(command: Command, { optional = false } = {}): Com
       integer(576, 9216),
     )
     .option('--gateway <address>', 'router for addresses that are not on our subnets', parser(address))
+    .addOption(
+      new Option('--peer <kind>', 'what kind of peer we speak to (default: default, which works with all)').choices(
+        PEER_PROFILES.map(({ name }) => name),
+      ),
+    )
     .option('--write <file>', 'write all frames to a pcapng file')
     .option('--worker', 'run the stack in a thread of its own, so that a busy command does not delay it');
   addEthernetOptions(command);
@@ -200,7 +207,7 @@ export function integer(min: number, max: number): (text: string) => number {
 export const parseAddress = parser(IpAddress.parse);
 
 function deviceOptions(flags: LinkFlags): Omit<OpenDeviceOptions, 'captureSink' | 'faults' | 'thread'> {
-  const { link, ip, mac, mtu, gateway, neighbour, vlan } = flags;
+  const { link, ip, mac, mtu, gateway, neighbour, vlan, peer } = flags;
   return {
     link,
     ...(ip === undefined ? {} : { addresses: ip }),
@@ -209,6 +216,7 @@ function deviceOptions(flags: LinkFlags): Omit<OpenDeviceOptions, 'captureSink' 
     ...(gateway === undefined ? {} : { gateway }),
     ...(neighbour === undefined ? {} : { neighbours: neighbour }),
     ...(vlan === undefined ? {} : { vlan }),
+    ...(peer === undefined ? {} : { peer }),
     path: pathOf(flags),
   };
 }

@@ -59,7 +59,7 @@ export class Completer {
     this.ackedTo = startingPsn;
     this.#retrying = false;
     this.#answerHint = 0;
-    this.#retryCnt = config.retryCnt;
+    this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
     this.stopTimers();
     this.#refill();
@@ -67,7 +67,7 @@ export class Completer {
 
   /** Takes new retry limits, or the old ones from the start. */
   limit(config: QpConfig): void {
-    this.#retryCnt = config.retryCnt;
+    this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
     this.#retrying = false;
     this.#refill();
@@ -197,7 +197,10 @@ export class Completer {
     if (waiting === undefined || psn < expected) return this.#misplaced(psn);
     // Whoever answers this request has executed all requests before it (ref:conformance RD-17).
     this.#advanceTo(expected);
-    if (psn > expected) return this.#impliedNak(expected);
+    if (psn > expected) {
+      const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
+      return inside ? this.#advanceTo(expected) : this.#impliedNak(expected);
+    }
     this.status = take(frame, waiting, config);
     if (this.status !== WcStatus.Success) return Outcome.Fatal;
     waiting.answered += 1;
@@ -232,6 +235,11 @@ export class Completer {
     this.retriesLeft = this.#retryCnt;
     this.rnrRetriesLeft = this.#rnrRetry;
   }
+}
+
+/** Retries after a timeout or a sequence NAK, as the kind of peer counts them. */
+function retriesOf({ retryCnt, profile }: QpConfig): number {
+  return retryCnt === 7 && profile.retryCnt7.value === 'for-ever' ? Number.POSITIVE_INFINITY : retryCnt;
 }
 
 /** NAK codes 0..31 of an AETH: Success stands for "send again", absent for reserved codes, which are ignored. */

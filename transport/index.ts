@@ -12,6 +12,7 @@ export * from './counters.ts';
 export type { Grant, GrantTerms, Persist } from './grant.ts';
 export { type BindTerms, type FastTerms, KeyTable, type KeyUser } from './key-table.ts';
 export * from './memory.ts';
+export { DEFAULT_PEER_PROFILE, PEER_PROFILES, type PeerProfile, peerProfile, type Sourced } from './peer-profile.ts';
 export { MigState, type QpAttributes } from './qp-attributes.ts';
 export type { QpConfig, QpIdentity, QpPath } from './qp-config.ts';
 export { QP_STATE_NAMES, QpState } from './qp-state.ts';

@@ -10,6 +10,7 @@ import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
+import { DEFAULT_PEER_PROFILE, type PeerProfile } from './peer-profile.ts';
 import { MigState } from './qp-attributes.ts';
 import { type QpType, serviceOf } from './qp-type.ts';
 import type { SharedReceiveQueue } from './srq.ts';
@@ -69,6 +70,8 @@ export class QpConfig {
   pkey = 0xff_ff;
   /** UD: what datagrams must carry. */
   qkey = 0;
+  /** What kind of peer it is. */
+  profile: PeerProfile = DEFAULT_PEER_PROFILE;
   /** The MigReq bit of packets sent. */
   migReq: 0 | 1 = 1;
   /** Path MTU in payload bytes: 256, 512, 1024, 2048 or 4096. */

@@ -11,6 +11,7 @@ import { SERVICE_MASK } from '../packets/opcode.ts';
 import { completedBytes } from './completer.ts';
 import type { PortCounters } from './counters.ts';
 import { checkMigration, isBy, migrate, peerMigrated, takeMigration } from './path-migration.ts';
+import type { PeerProfile } from './peer-profile.ts';
 import { checkAttributes, MigState, type QpAttributes } from './qp-attributes.ts';
 import { QpConfig, type QpIdentity } from './qp-config.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from './qp-state.ts';
@@ -105,6 +106,14 @@ export abstract class QueuePair {
 
   // What the application asks for.
 
+  /** Speaks to a peer of this kind from now on. For a queue pair that is not connected yet. */
+  expect(profile: PeerProfile): void {
+    const { config } = this;
+    config.profile = profile;
+    config.migReq = profile.migReq.value;
+    config.ackInterval = profile.ackInterval.value;
+  }
+
   /** Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT and changes nothing when the call is not allowed. */
   modify(attributes: QpAttributes): void {
     checkAttributes(this.type, this.current, attributes);
@@ -125,7 +134,7 @@ export abstract class QueuePair {
     const rights = rightsOf(this.current);
     if (!rights.postSend)
       throw new RoceError('ERR_ROCE_STATE', `cannot post a send in state ${QP_STATE_NAMES[this.current]}`);
-    checkService(this.type, this.config.pd, wr);
+    checkService(this.config, wr);
     this.sendQueue.post(wr);
     if (rights.flushSends) this.flushSends(WcStatus.WrFlushErr);
   }
@@ -308,7 +317,8 @@ export abstract class QueuePair {
     if (pkey !== undefined) config.pkey = pkey;
     if (qkey !== undefined) config.qkey = qkey;
     if (migReq !== undefined) config.migReq = migReq;
-    if (attributes.flowControl !== undefined) config.flowControl = attributes.flowControl;
+    if (attributes.flowControl !== undefined)
+      config.flowControl = attributes.flowControl && config.profile.credits.value;
     if (path !== undefined) config.path = path;
     if (destQpn !== undefined) config.destQpn = destQpn;
     if (mtu !== undefined) config.mtu = mtu;

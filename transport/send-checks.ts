@@ -4,12 +4,23 @@
  */
 import { RoceError } from '../packets/errors.ts';
 import type { ProtectionDomain } from './memory.ts';
+import type { QpConfig } from './qp-config.ts';
 import { QpType } from './qp-type.ts';
 import { type SendWr, WrOpcode } from './work.ts';
 
-/** Throws ERR_ROCE_ARGUMENT or ERR_ROCE_ACCESS for a request that a queue pair of this type and domain does not take. */
-export function checkService(type: QpType, pd: ProtectionDomain, wr: SendWr): void {
+/** What of a queue pair says which requests it takes. */
+export type SendTerms = Pick<QpConfig, 'type' | 'pd' | 'profile'>;
+
+/**
+ * Throws ERR_ROCE_ARGUMENT or ERR_ROCE_ACCESS for a request that a queue pair of this type and domain does not take, and
+ * ERR_ROCE_UNSUPPORTED for one that its peer is known not to know.
+ */
+export function checkService({ type, pd, profile }: SendTerms, wr: SendWr): void {
+  if (!profile.flushAndAtomicWrite.value && LATE.includes(wr.opcode))
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', `a peer of kind ${profile.name} knows neither FLUSH nor ATOMIC WRITE`);
   if (type === QpType.Rc) return;
+  if (!profile.xrc.value && type === QpType.XrcSend)
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', `a peer of kind ${profile.name} does not know XRC`);
   if (!OPERATIONS[type].includes(wr.opcode))
     throw new RoceError('ERR_ROCE_ARGUMENT', `${NAMES[type]} queue pairs do not have send opcode ${wr.opcode}`);
   if (type === QpType.Ud) checkAddress(pd, wr);
@@ -47,12 +58,13 @@ const { Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, LocalInv, BindMw, RegMr 
 
 /** No packet of these leaves. */
 const LOCAL: readonly WrOpcode[] = [LocalInv, BindMw, RegMr];
-const NOT_XRC: readonly WrOpcode[] = [WrOpcode.Flush, WrOpcode.AtomicWrite];
+/** What came with the memory extensions. */
+const LATE: readonly WrOpcode[] = [WrOpcode.Flush, WrOpcode.AtomicWrite];
 
 /** RC has all, XRC all that had opcodes when XRC was made (ref:wire#5); a UC SEND with invalidate has no opcode on the wire; an XRC target sends nothing. */
 const OPERATIONS: Readonly<Record<QpType, readonly WrOpcode[]>> = {
   [QpType.Rc]: Object.values(WrOpcode),
-  [QpType.XrcSend]: Object.values(WrOpcode).filter((opcode) => !NOT_XRC.includes(opcode)),
+  [QpType.XrcSend]: Object.values(WrOpcode).filter((opcode) => !LATE.includes(opcode)),
   [QpType.Uc]: [Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, ...LOCAL],
   [QpType.Ud]: [Send, SendWithImm],
   [QpType.XrcRecv]: [],

@@ -18,6 +18,8 @@ export const ALL = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | 
 export interface PairOptions extends Partial<WorldOptions> {
   /** Link MTU; 4200 gives path MTU 4096. */
   readonly mtu?: number;
+  /** What kind of peer queue pairs are made for. */
+  readonly peer?: string;
 }
 
 export interface Pair {
@@ -27,13 +29,13 @@ export interface Pair {
 }
 
 /** Devices 10.0.0.1 and 10.0.0.2, fd00::1 and fd00::2. */
-export function makePair({ mtu = 4200, ...options }: PairOptions = {}): Pair {
+export function makePair({ mtu = 4200, peer = 'default', ...options }: PairOptions = {}): Pair {
   const world = new World({ seed: 1, ...options });
-  return { world, a: addDevice(world, 1, mtu), b: addDevice(world, 2, mtu) };
+  return { world, a: addDevice(world, 1, mtu, peer), b: addDevice(world, 2, mtu, peer) };
 }
 
-function addDevice(world: World, id: number, mtu = 4200): Device {
-  return attachDevice(world, `device ${id}`, { addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`], mtu });
+function addDevice(world: World, id: number, mtu: number, peer: string): Device {
+  return attachDevice(world, `device ${id}`, { addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`], mtu, peer });
 }
 
 /** A queue pair with a completion queue and a region of its own. */
