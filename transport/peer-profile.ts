@@ -31,6 +31,8 @@ export interface PeerProfile {
   readonly readGap: Sourced<'at-once' | 'at-timeout'>;
   /** Whether the peer knows FLUSH and ATOMIC WRITE; posting one to a peer that does not is refused. */
   readonly flushAndAtomicWrite: Sourced<boolean>;
+  /** With which ICRC a FLUSH leaves: the right one, the one of rdma_rxe, or the other one whenever one goes unanswered. */
+  readonly flushIcrc: Sourced<'right' | 'rxe' | 'in-turn'>;
   /** Whether the peer knows XRC. */
   readonly xrc: Sourced<boolean>;
 }
@@ -48,6 +50,7 @@ const DEFAULT: PeerProfile = {
   retryCnt7: { value: 'seven', source: 'ref:rxe#8: only rnr_retry 7 is infinite' },
   readGap: AT_ONCE,
   flushAndAtomicWrite: { value: true, source: 'project: a peer that does not know them answers NAK invalid request' },
+  flushIcrc: { value: 'in-turn', source: 'project: finds out what the peer takes (packets/rxe-flush-icrc.ts)' },
   xrc: { value: true, source: 'project: a peer that does not know it stays silent' },
 };
 
@@ -69,6 +72,7 @@ const RXE_6_12: PeerProfile = {
   name: 'rxe-6.12',
   about: 'Linux rdma_rxe of 6.2 to 6.12: imitates its requester',
   flushAndAtomicWrite: { value: true, source: 'ref:rxe#10, rxe:rxe_opcode.c (6.2-6.8)' },
+  flushIcrc: { value: 'rxe', source: 'rxe:rxe_opcode.c#rxe_opcode, seen on 6.12 and 7.2 (packets/rxe-flush-icrc.ts)' },
 };
 
 const RXE_7: PeerProfile = { ...RXE_6_12, name: 'rxe-7.x', about: 'Linux rdma_rxe of 7.x: imitates its requester' };
@@ -88,6 +92,7 @@ const STRICT: PeerProfile = {
   about: 'a peer that has what the reference calls strict-spec, and XRC',
   migReq: { value: 1, source: 'ref:rxe#15 (strict-spec)' },
   retryCnt7: { value: 'seven', source: 'ref:rxe#15 (strict-spec)' },
+  flushIcrc: { value: 'right', source: 'ref:wire#3' },
 };
 
 /** All there are. */

@@ -112,6 +112,7 @@ export abstract class QueuePair {
     config.profile = profile;
     config.migReq = profile.migReq.value;
     config.ackInterval = profile.ackInterval.value;
+    config.rxeFlush = profile.flushIcrc.value === 'rxe';
   }
 
   /** Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT and changes nothing when the call is not allowed. */

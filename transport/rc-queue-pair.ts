@@ -110,7 +110,7 @@ export class RcQueuePair extends QueuePair {
   }
 
   protected forget(): void {
-    this.config.rxeFlush = false;
+    this.config.rxeFlush = this.config.profile.flushIcrc.value === 'rxe';
     this.config.flushAnswered = false;
     this.#requester.reset(0, this.sendQueue);
     this.#responder.reset(0);
@@ -249,6 +249,7 @@ export class RcQueuePair extends QueuePair {
   #adaptFlush(): void {
     const { config, sendQueue } = this;
     const { position } = this.#requester;
+    if (config.profile.flushIcrc.value !== 'in-turn') return;
     if (position === sendQueue.tail || sendQueue.at(position).opcode !== WrOpcode.Flush) return;
     if (!config.flushAnswered || this.#completer.retriesLeft < config.retryCnt - 1) config.rxeFlush = !config.rxeFlush;
   }

@@ -20,7 +20,7 @@ describe('the profiles', () => {
 
   it.each(PEER_PROFILES)('name a source for every entry: $name', ({ name, about, ...entries }) => {
     expect(name.length * about.length).toBeGreaterThan(0);
-    for (const { source } of Object.values(entries)) expect(source).toMatch(/^ref:|^project|^mlx5 /);
+    for (const { source } of Object.values(entries)) expect(source).toMatch(/^ref:|^rxe:|^project|^mlx5 /);
   });
 });
 
