@@ -73,12 +73,8 @@ export class Requester {
     if (!this.ready(queue, config, una, mayStart)) return Attempt.Nothing;
     const entry = queue.at(this.position);
     if (entry.local) return this.#executeLocal(entry, queue, config);
-    this.fault = localFault(entry, config);
-    if (this.fault !== WcStatus.Success) {
-      // Completions keep the order of posting: the fault shows when everything before it has completed.
-      this.#faultyPosition = this.position;
-      return queue.head === this.position ? Attempt.Fault : Attempt.Nothing;
-    }
+    const fault = localFault(entry, config);
+    if (fault !== WcStatus.Success) return this.#stop(fault, queue);
     if (!entry.started) this.#start(entry, config);
     if (entry.opcode === WrOpcode.RdmaRead) this.#sendRead(entry, config, writer);
     else if (entry.isAtomic) this.#sendAtomic(entry, config, writer);
@@ -134,16 +130,20 @@ export class Requester {
   #executeLocal(entry: SendEntry, queue: SendQueue, config: QpConfig): Attempt {
     if (this.position === this.#faultyPosition) return Attempt.Fault;
     if (!entry.started) {
-      this.fault = executeLocalWork(entry, config);
-      if (this.fault !== WcStatus.Success) {
-        this.#faultyPosition = this.position;
-        return queue.head === this.position ? Attempt.Fault : Attempt.Nothing;
-      }
+      const fault = executeLocalWork(entry, config);
+      if (fault !== WcStatus.Success) return this.#stop(fault, queue);
       entry.firstPsn = this.psn;
       entry.lastPsn = this.psn - 1;
     }
     this.position += 1;
     return Attempt.Executed;
+  }
+
+  /** Completions keep the order of posting: the fault shows when everything before it has completed, which may have to be sent again. */
+  #stop(fault: WcStatus, queue: SendQueue): Attempt {
+    this.fault = fault;
+    this.#faultyPosition = this.position;
+    return queue.head === this.position ? Attempt.Fault : Attempt.Nothing;
   }
 
   #start(entry: SendEntry, config: QpConfig): void {

@@ -83,6 +83,19 @@ describe('work that sends nothing', () => {
     expect(mw.grant).toBe(grant);
   });
 
+  it('fails as it failed, however often what was posted before it is sent again meanwhile', () => {
+    const peer = new Peer({ timeout: 14 });
+    peer.post({ wrId: 1, opcode: WrOpcode.Send }, bindMw(2, window(peer), peer.region()));
+    peer.expectTx([sendOnly({ psn: 0, ackReq: true })]);
+    peer.advance(70_000_000);
+    peer.expectTx([sendOnly({ psn: 0, ackReq: true })]);
+    expect(peer.completions()).toEqual([]);
+    peer.rx(ack({ psn: 0, msn: 1 }));
+    peer.silence();
+    expect(peer.completions()).toEqual(['send 1 Success Send', 'send 2 MwBindErr']);
+    expect(peer.qp.state).toBe(QpState.Error);
+  });
+
   it('waits behind a fence for READs, and LOCAL INV for everything before it', () => {
     const peer = new Peer();
     const mr = peer.region();
