@@ -5,6 +5,7 @@
 import { createRequire } from 'node:module';
 import { describe, it } from 'vitest';
 import { tsharkAvailable } from '../../tools/tshark.ts';
+import { scapyAvailable } from '../interop/scapy.ts';
 
 /** Whether something is there; the reason why not is a sentence. */
 export type Availability = { readonly ok: true } | { readonly ok: boolean; readonly reason: string };
@@ -35,6 +36,11 @@ export function describeWithPackages(name: string, needs: readonly string[], bod
 export function describeWithTshark(name: string, body: () => void): void {
   const { available, reason } = tsharkAvailable();
   describeWhere({ ok: available, reason }, name, body);
+}
+
+/** `describe` for tests that read captures with scapy. */
+export function describeWithScapy(name: string, body: () => void): void {
+  describeWhere(scapyAvailable(), name, body);
 }
 
 export function packagesAvailable(needs: readonly string[]): Availability {
