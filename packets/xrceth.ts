@@ -1,5 +1,5 @@
 /**
- * XRC Extended Transport Header, 4 bytes: the shared receive queue that an XRC request addresses. XRC is decoded, never spoken.
+ * XRC Extended Transport Header, 4 bytes: the shared receive queue that an XRC request addresses.
  *
  *   0                   1                   2                   3
  *   0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -7,7 +7,8 @@
  *  |   reserved    |                    XRCSRQ                     |
  *  +---------------+-----------------------------------------------+
  *
- * Owns the bits only. Layout read in a public NIC firmware source, not checked against a capture.
+ * Owns the bits only. Layout read in a public NIC firmware source and in a patch to rxe that was posted to linux-rdma; tshark 4.0
+ * shows these four bytes, without knowing them.
  */
 
 /** Length of the header, in bytes. */

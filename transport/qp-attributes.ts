@@ -64,6 +64,11 @@ export interface QpAttributes {
    * Default no. A peer that gives none is not waited for. RC only; XRC receives are shared.
    */
   readonly flowControl?: boolean;
+  /**
+   * On the way to SQD: tell when all sends under way have completed [yes; verbs say no, and rdma_rxe always tells]
+   * (IBV_QP_EN_SQD_ASYNC_NOTIFY).
+   */
+  readonly enSqdAsyncNotify?: boolean;
   /** The MigReq bit of packets sent; both values are accepted (ref:wire#4). */
   readonly migReq?: 0 | 1;
 }

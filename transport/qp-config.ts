@@ -90,6 +90,8 @@ export class QpConfig {
   retryCnt = 0;
   /** 7 retries for ever. */
   rnrRetry = 0;
+  /** In SQD: tell when the send queue is drained. */
+  sqdNotify = true;
   /** End-to-end flow control: the peer gives credits, and is given some where receives are this queue pair's own. */
   flowControl = false;
   /** Syndrome of a positive acknowledge: how many receives there are, or that it does not say. */

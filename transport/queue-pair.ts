@@ -255,7 +255,7 @@ export abstract class QueuePair {
   /** In SQD: tells when no send is under way any more. */
   protected noteDrained(): void {
     const started = this.sendQueue.length > 0 && this.sendQueue.at(this.sendQueue.head).started;
-    if (!started) this.note('sq-drained');
+    if (!started && this.config.sqdNotify) this.note('sq-drained');
   }
 
   /** Completes all that is posted: the oldest send with `firstStatus`, the rest as flushed. */
@@ -318,6 +318,7 @@ export abstract class QueuePair {
     if (pkey !== undefined) config.pkey = pkey;
     if (qkey !== undefined) config.qkey = qkey;
     if (migReq !== undefined) config.migReq = migReq;
+    if (attributes.state === QpState.Sqd) config.sqdNotify = attributes.enSqdAsyncNotify ?? true;
     if (attributes.flowControl !== undefined)
       config.flowControl = attributes.flowControl && config.profile.credits.value;
     if (path !== undefined) config.path = path;

@@ -28,6 +28,7 @@ const VALUES: Required<Omit<QpAttributes, 'state' | 'migReq' | 'flowControl'>> =
   maxRdAtomic: 1,
   altPath: path,
   pathMigState: 0,
+  enSqdAsyncNotify: true,
 };
 const NAMES = Object.keys(VALUES) as (keyof typeof VALUES)[];
 const STATES = Object.values(QpState);
@@ -66,6 +67,7 @@ describe('the masks of modify', () => {
     INIT to RTR: needs path destQpn rqPsn mtu maxDestRdAtomic minRnrTimer; may altPath access pkey
     RTR to RTS: needs timeout retryCnt rnrRetry maxRdAtomic sqPsn; may altPath access pathMigState minRnrTimer
     RTS to RTS: may altPath access pathMigState minRnrTimer
+    RTS to SQD: may enSqdAsyncNotify
     SQD to RTS: may altPath access pathMigState minRnrTimer
     SQD to SQD: may path timeout retryCnt rnrRetry maxRdAtomic maxDestRdAtomic minRnrTimer altPath access pathMigState pkey
     "
@@ -78,6 +80,7 @@ describe('the masks of modify', () => {
     INIT to RTR: needs path destQpn rqPsn mtu; may altPath access pkey
     RTR to RTS: needs sqPsn; may altPath access pathMigState
     RTS to RTS: may altPath access pathMigState
+    RTS to SQD: may enSqdAsyncNotify
     SQD to RTS: may altPath access pathMigState
     SQD to SQD: may path altPath access pathMigState pkey
     SQE to RTS: may access
@@ -91,6 +94,7 @@ describe('the masks of modify', () => {
     INIT to RTR: may pkey qkey
     RTR to RTS: needs sqPsn; may qkey
     RTS to RTS: may qkey
+    RTS to SQD: may enSqdAsyncNotify
     SQD to RTS: may qkey
     SQD to SQD: may pkey qkey
     SQE to RTS: may qkey
@@ -104,6 +108,7 @@ describe('the masks of modify', () => {
     INIT to RTR: needs path destQpn rqPsn mtu; may altPath access pkey
     RTR to RTS: needs timeout retryCnt rnrRetry maxRdAtomic sqPsn; may altPath access pathMigState
     RTS to RTS: may altPath access pathMigState
+    RTS to SQD: may enSqdAsyncNotify
     SQD to RTS: may altPath access pathMigState
     SQD to SQD: may path timeout retryCnt rnrRetry maxRdAtomic altPath access pathMigState pkey
     "
@@ -116,6 +121,7 @@ describe('the masks of modify', () => {
     INIT to RTR: needs path destQpn rqPsn mtu maxDestRdAtomic minRnrTimer; may altPath access pkey
     RTR to RTS: needs timeout sqPsn; may altPath access pathMigState minRnrTimer
     RTS to RTS: may altPath access pathMigState minRnrTimer
+    RTS to SQD: may enSqdAsyncNotify
     SQD to RTS: may altPath access pathMigState minRnrTimer
     SQD to SQD: may path timeout maxDestRdAtomic minRnrTimer altPath access pathMigState pkey
     "
