@@ -53,6 +53,7 @@ export function readUdpMessage(bytes: Uint8Array, version: 4 | 6): UdpMessage | 
 
 /** Where a datagram came from. */
 export interface DatagramSource {
+  /** Its sender. */
   readonly address: IpAddress;
   /** UDP port, 0..65535. */
   readonly port: number;

@@ -33,6 +33,7 @@ export interface UdpPort {
   close(): void;
 }
 
+/** Sizes of a datagram socket; absent ones take the defaults in brackets. */
 export interface RDatagramOptions {
   /** Datagrams under way, 1..8192 [64]. */
   readonly sendQueue?: number;
@@ -44,6 +45,7 @@ export interface RDatagramOptions {
 
 /** A datagram that was received. */
 export interface Received extends DatagramSource {
+  /** Bytes of the datagram. */
   readonly length: number;
 }
 
@@ -60,6 +62,7 @@ interface Waiting extends DatagramSource {
   readonly slot: number;
 }
 
+/** Datagrams between addresses and UDP ports (rsocket(7), SOCK_DGRAM): found over UDP, carried by UD queue pairs. */
 export class RDatagramSocket {
   /** What was not taken: no message, nobody's, or no room. */
   dropped = 0;

@@ -1,6 +1,8 @@
 /**
- * rsockets: streams of bytes over RDMA, as rsocket(7) of librdmacm speaks them. Works with every `RdmaDevice`, in a browser
- * too.
+ * `rocev2/rsockets`: streams of bytes over RDMA, as rsocket(7) of librdmacm speaks them. Works with every `RdmaDevice`, in a
+ * browser too.
+ *
+ * @module rocev2/rsockets
  */
 export type { RSocketConnectOptions } from './connect.ts';
 export { type RDatagramOptions, RDatagramSocket, type Received, type UdpPort } from './datagram.ts';

@@ -21,6 +21,7 @@ import {
 export interface IoMapping {
   /** What the peer names the first byte. */
   readonly offset: bigint;
+  /** The memory that the peer may write to. */
   readonly region: MemoryRegion;
 }
 

@@ -7,7 +7,9 @@ import { acceptRequest, refuse } from './connect.ts';
 import { type RSocketOptions, type RSocketSettings, settingsOf } from './options.ts';
 import { RSocket } from './rsocket.ts';
 
+/** Where to listen, and the sizes of sockets that are taken. */
 export interface RListenOptions extends RSocketOptions {
+  /** Port of RDMA_PS_TCP, 0..65535. */
   readonly port: number;
   /** Takes connections to this address of the device only [to any]. */
   readonly address?: IpAddress;
@@ -15,7 +17,9 @@ export interface RListenOptions extends RSocketOptions {
   readonly backlog?: number;
 }
 
+/** Takes connections: `for await (const socket of listener)`. */
 export class RListener implements AsyncIterable<RSocket> {
+  /** Where it listens. */
   readonly port: number;
   /** Requests refused because they spoke something else. */
   refused = 0;

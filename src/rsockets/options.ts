@@ -27,6 +27,7 @@ export interface RSocketOptions {
   readonly messageSend?: boolean;
 }
 
+/** The sizes a socket has. */
 export type RSocketSettings = Required<RSocketOptions>;
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for a size out of range */

@@ -33,7 +33,9 @@ import { Events, Lock } from './waiting.ts';
 /** Directions of `shutdown`. */
 export type ShutdownHow = 'read' | 'write' | 'both';
 
+/** One end of a stream of bytes (rsocket(7)): made by `connect` or taken from an `RListener`. */
 export class RSocket {
+  /** Where the peer is. */
   readonly remoteAddress: IpAddress;
   /** Sizes as they came out. */
   readonly settings: RSocketSettings;
@@ -55,7 +57,7 @@ export class RSocket {
   #received = 0;
   #closing: Promise<void> | undefined;
 
-  /** For `connect` and `RListener`. */
+  /** For `connect` and `RListener`. @internal */
   constructor({ endpoint, connection, peer }: Established) {
     const { settings, listRegion, receiveRegion, sendRegion } = endpoint;
     this.settings = settings;

@@ -25,6 +25,7 @@ import { Prng, type SimulatedNetwork } from 'rocev2/fabric';
 import { crc32, Op } from 'rocev2/packets';
 import { LAYOUTS } from 'rocev2/packets/layouts';
 import { type CapturedPacket, readCapture } from 'rocev2/pcap';
+import { RSocket } from 'rocev2/rsockets';
 import { ackTimeoutNs, QpState } from 'rocev2/transport';
 
 export const now: number = new World({ seed: 1 }).now;
@@ -33,6 +34,7 @@ export const state: 0 = QpState.Reset;
 export const numbers: number[] = [crc32(new Uint8Array(4)), Op.SendOnly, ackTimeoutNs(14)];
 export const layout: object = LAYOUTS;
 export const packets: CapturedPacket[] = [...readCapture(new Uint8Array(24))];
+export const open: typeof RSocket.connect = RSocket.connect;
 export const addresses = (device: RdmaDevice): string[] => device.addresses.map((prefix) => prefix.toString());
 // @ts-expect-error a seed is a number
 new World({ seed: 'one' });
@@ -75,7 +77,17 @@ describeWhere(await registryAvailable(), 'the package', () => {
   it('ships programs, documents and examples, and nothing that a user cannot use', () => {
     const installed = join(folder, 'node_modules/rocev2');
     expect(readdirSync(installed).sort()).toEqual(
-      ['ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE', 'README.md', 'dist', 'docs', 'examples', 'package.json'].sort(),
+      [
+        'ARCHITECTURE.md',
+        'CHANGELOG.md',
+        'INTEROP.md',
+        'LICENSE',
+        'README.md',
+        'dist',
+        'docs',
+        'examples',
+        'package.json',
+      ].sort(),
     );
     expect(readdirSync(join(installed, 'dist')).sort()).toEqual(['packets', 'pcap', 'src', 'tools', 'transport']);
     expect(readdirSync(join(installed, 'docs'))).not.toContain('api');
