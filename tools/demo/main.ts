@@ -47,7 +47,7 @@ async function demo(flags: DemoFlags): Promise<boolean> {
   print([`  capture  ${flags.write}: ${grouped(run.captureFrames)} frames, with comments on those that the wire hurt`]);
   const { lines, agrees } = await confirmCapture(run, flags.write);
   print(lines);
-  print(closingLines(flags.write));
+  print(closingLines(flags.write, import.meta.url.endsWith('.ts')));
   return isRight(run) && agrees;
 }
 

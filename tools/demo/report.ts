@@ -91,14 +91,17 @@ export function isRight(run: DemoRun): boolean {
   return run.failure === undefined && run.phases.length === 2 && faultless;
 }
 
-export function closingLines(captureFile: string): string[] {
+/** @param sources whether this runs from the sources, where commands are npm's */
+export function closingLines(captureFile: string, sources: boolean): string[] {
+  const demo = sources ? 'npm start --' : 'roce demo';
+  const roce = sources ? 'npm run roce --' : 'roce';
   return [
     '',
     'What to try next',
-    '  npm start -- --loss 10 --seed 7       more of it, other luck',
-    '  npm start -- --loss 0 --reorder 20    packets overtaken look like packets lost: the NAKs tell',
-    '  npm start -- --mtu 4096               fewer, larger packets',
-    `  ${`npm run roce -- dump ${captureFile}`.padEnd(HINT_COLUMNS)}  the capture in words`,
+    `  ${`${demo} --loss 10 --seed 7`.padEnd(HINT_COLUMNS)}  more of it, other luck`,
+    `  ${`${demo} --loss 0 --reorder 20`.padEnd(HINT_COLUMNS)}  packets overtaken look like packets lost: the NAKs tell`,
+    `  ${`${demo} --mtu 4096`.padEnd(HINT_COLUMNS)}  fewer, larger packets`,
+    `  ${`${roce} dump ${captureFile}`.padEnd(HINT_COLUMNS)}  the capture in words`,
     `  ${`wireshark ${captureFile}`.padEnd(HINT_COLUMNS)}  filter "frame.comment" shows what the wire hurt`,
   ];
 }
