@@ -87,8 +87,8 @@ describe.each([4, 6] as const)('each operation over IPv%i', (version) => {
   });
 });
 
-describe.each([4, 6] as const)('IPv%i', (version) => {
-  describeWithTshark(`each operation over IPv${version}, read by tshark`, () => {
+describeWithTshark('read by tshark', () => {
+  describe.each([4, 6] as const)('each operation over IPv%i', (version) => {
     let made: OperationsCapture;
     let words: TsharkWords[];
     let fields: TsharkFrame[];
@@ -132,8 +132,10 @@ describe.each([4, 6] as const)('IPv%i', (version) => {
       }
     });
   });
+});
 
-  describeWithScapy(`each operation over IPv${version}, read by scapy`, () => {
+describeWithScapy('read and built by scapy', () => {
+  describe.each([4, 6] as const)('each operation over IPv%i', (version) => {
     let packets: CapturedFrame[];
     let theirs: ScapyPacket[];
     beforeAll(async () => {
@@ -181,10 +183,8 @@ describe.each([4, 6] as const)('IPv%i', (version) => {
       },
     );
   });
-});
 
-describeWithScapy('what scapy builds', () => {
-  it('is read by us, its ICRC is right, and it is written again to the same bytes', () => {
+  it('what scapy builds is read by us, with a right ICRC, and written again to the same bytes', () => {
     const read = [...builtByScapy()].map(([name, bytes]) => {
       const decoded = decodeFrame(bytes);
       const { frame, status } = decoded;

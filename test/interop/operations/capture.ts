@@ -2,20 +2,20 @@
 
 import { aethSyndrome } from '../../../packets/aeth.ts';
 import { parseCmMad } from '../../../packets/cm/index.ts';
-import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6 } from '../../../packets/ethernet.ts';
-import { FrameStatus } from '../../../packets/frame.ts';
+import { ETHERNET_BYTES, ETHERTYPE_ARP, ETHERTYPE_IPV4, ETHERTYPE_IPV6 } from '../../../packets/ethernet.ts';
+import { FrameStatus, frameStatusName } from '../../../packets/frame.ts';
 import { isMad } from '../../../packets/frame-fields.ts';
 import { GroupRecordType } from '../../../packets/group-record.ts';
 import { IgmpType, IP_PROTOCOL_IGMP, readIgmp } from '../../../packets/igmp.ts';
 import { readImmDt } from '../../../packets/imm-dt.ts';
-import { IPV4_PROTOCOL_AT } from '../../../packets/ipv4.ts';
+import { IP_PROTOCOL_ICMPV6, IPV4_PROTOCOL_AT } from '../../../packets/ipv4.ts';
 import { IPV6_BYTES, IPV6_NEXT_HEADER_AT } from '../../../packets/ipv6.ts';
 import { afterHopByHop, IP_PROTOCOL_HOP_BY_HOP, MldType, readMld } from '../../../packets/mld.ts';
 import { AETH_AT, IMM_AT, opcodeInfo } from '../../../packets/opcode.ts';
 import { Direction, LinkType, PcapngWriter } from '../../../pcap/index.ts';
 import { type DecodedFrame, decodeFrame } from '../frame-decoder.ts';
 import { type Golden, type Operation, word } from './operation.ts';
-import { type SentFrame, Stage } from './stage.ts';
+import { SECOND_PORT, type SentFrame, Stage } from './stage.ts';
 
 /** A frame of the capture. */
 export interface CapturedFrame extends SentFrame, DecodedFrame {
@@ -47,7 +47,9 @@ export async function captureAll(version: 4 | 6, operations: readonly Operation[
   let beginNs = 0;
   for (const operation of operations) {
     const stage = new Stage(version);
-    const golden = await operation.perform(stage);
+    const golden = await operation.perform(stage).catch((cause: unknown) => {
+      throw new Error(`${operation.name} over IPv${version} fails: ${cause}`, { cause });
+    });
     const own = stage.frames.map((sent, i) => ({ ...sent, ...decodeFrame(sent.bytes), number: frames.length + i + 1 }));
     for (const [i, { bytes, timeNs, fromA }] of own.entries()) {
       const at = beginNs + timeNs;
@@ -62,20 +64,21 @@ export async function captureAll(version: 4 | 6, operations: readonly Operation[
   return { scenes, frames, pcapng: writer.take() };
 }
 
-/**
- * "> RC SEND Only, pad 3": what is looked at by eye. Membership of groups is "joins" and "leaves"; undefined for a frame that looks
- * for a neighbour.
- */
+/** "> RC SEND Only, pad 3", "< joins" for a report of a group; undefined for a frame that looks for a neighbour, and for no other. */
 export function describePacket({ fromA, frame, status }: CapturedFrame): string | undefined {
   const way = fromA ? '>' : '<';
   if (status === FrameStatus.Ok) return `${way} ${describeRoce({ frame, status })}`;
-  const change = describeMembership(frame);
-  return change === undefined ? undefined : `${way} ${change}`;
+  const { etherType, protocol } = frame;
+  if (etherType === ETHERTYPE_ARP || (etherType === ETHERTYPE_IPV6 && protocol === IP_PROTOCOL_ICMPV6))
+    return undefined;
+  return `${way} ${describeMembership(frame) ?? frameStatusName(status)}`;
 }
 
 function describeRoce({ frame }: DecodedFrame): string {
   const { view, opcode, bthOffset } = frame;
   const words = [opcodeInfo(opcode).name];
+  if (frame.migReq === 0) words.push('armed');
+  if (frame.sourcePort === SECOND_PORT) words.push('second path');
   if (frame.solicited === 1) words.push('solicited');
   if (frame.padCount > 0) words.push(`pad ${frame.padCount}`);
   const immAt = IMM_AT[opcode] ?? -1;

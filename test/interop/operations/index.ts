@@ -3,13 +3,14 @@ import { EXTENDED } from './extended.ts';
 import { LOCAL } from './local.ts';
 import { MANAGEMENT } from './management.ts';
 import type { Operation } from './operation.ts';
-import { ANSWERS, ONE_SIDED, SENDS } from './reliable.ts';
+import { ANSWERS, MIGRATION, ONE_SIDED, SENDS } from './reliable.ts';
 import { DATAGRAMS, UNRELIABLE_CONNECTION } from './unreliable.ts';
 
 export const OPERATIONS: readonly Operation[] = [
   ...SENDS,
   ...ONE_SIDED,
   ...ANSWERS,
+  MIGRATION,
   ...LOCAL,
   ...UNRELIABLE_CONNECTION,
   ...DATAGRAMS,

@@ -55,6 +55,12 @@ export const MANAGEMENT: readonly Operation[] = [
   exchange('REQ, REP and RTU', QpType.Rc, connect, CONNECTS),
   exchange('REQ, REP and RTU of an unreliable connection', QpType.Uc, connect, CONNECTS),
   exchange(
+    'REQ, REP and RTU of an extended reliable connection',
+    QpType.XrcSend,
+    (stage, { a, b }) => connect(stage, { a, b: { ...b, qp: stage.b.openXrcd().createQp() } }),
+    CONNECTS,
+  ),
+  exchange(
     'DREQ and DREP',
     QpType.Rc,
     async (stage, ends) => {

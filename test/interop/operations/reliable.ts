@@ -1,5 +1,6 @@
 /** Every operation of a reliable connection, and every way in which a responder says no. */
 import { FlushLevel, FlushType, WcStatus, WrOpcode } from '../../../src/index.ts';
+import { MigState } from '../../../transport/qp-attributes.ts';
 import { pattern } from '../../transport/support/packets.ts';
 import { bth, type Golden, hexOf, type Operation, word } from './operation.ts';
 import { A_PSN, type End, type EndOptions, type Ends, IOVA, type Stage } from './stage.ts';
@@ -33,7 +34,6 @@ export async function demand(
 
 const remote = ({ b }: Ends) => ({ remoteAddr: IOVA, rkey: b.mr.rkey });
 const bytes = ({ a }: Ends, length: number) => ({ sges: [{ mr: a.mr, length }] });
-const word8 = bytes;
 
 export const SENDS: readonly Operation[] = [
   request('SEND', (e) => ({ opcode: WrOpcode.Send, ...bytes(e, 64) }), ['> RC SEND Only', '< RC Acknowledge']),
@@ -114,7 +114,7 @@ export const ONE_SIDED: readonly Operation[] = [
   ]),
   request(
     'COMPARE SWAP',
-    (e) => ({ opcode: WrOpcode.AtomicCmpAndSwp, ...remote(e), ...word8(e, 8), compareAdd: COMPARE, swap: SWAP }),
+    (e) => ({ opcode: WrOpcode.AtomicCmpAndSwp, ...remote(e), ...bytes(e, 8), compareAdd: COMPARE, swap: SWAP }),
     ['> RC CmpSwap', '< RC ATOMIC Acknowledge'],
     ({ b }) => [
       [bth(0x13, b.qp.qpn, A_PSN), word(IOVA, 8), word(b.mr.rkey, 4), word(SWAP, 8), word(COMPARE, 8)].join(''),
@@ -122,12 +122,12 @@ export const ONE_SIDED: readonly Operation[] = [
   ),
   request(
     'FETCH ADD',
-    (e) => ({ opcode: WrOpcode.AtomicFetchAndAdd, ...remote(e), ...word8(e, 8), compareAdd: COMPARE }),
+    (e) => ({ opcode: WrOpcode.AtomicFetchAndAdd, ...remote(e), ...bytes(e, 8), compareAdd: COMPARE }),
     ['> RC FetchAdd', '< RC ATOMIC Acknowledge'],
   ),
   request(
     'ATOMIC WRITE',
-    (e) => ({ opcode: WrOpcode.AtomicWrite, ...remote(e), ...word8(e, 8) }),
+    (e) => ({ opcode: WrOpcode.AtomicWrite, ...remote(e), ...bytes(e, 8) }),
     ['> RC ATOMIC WRITE', '< RC RDMA READ response Only'],
     ({ b }) => [
       [bth(0x1d, b.qp.qpn, A_PSN), word(IOVA, 8), word(b.mr.rkey, 4), word(8, 4), hexOf(pattern(8, 0xa))].join(''),
@@ -146,12 +146,31 @@ export const ONE_SIDED: readonly Operation[] = [
     ({ b }) => [[bth(0x1c, b.qp.qpn, A_PSN), '00000001', word(IOVA, 8), word(b.mr.rkey, 4), word(64, 4)].join('')],
   ),
   request(
-    'FLUSH of a region',
-    (e) => ({ opcode: WrOpcode.Flush, ...remote(e), flush: { type: FlushType.Global, level: FlushLevel.Mr } }),
+    'FLUSH of a region, for persistence',
+    (e) => ({ opcode: WrOpcode.Flush, ...remote(e), flush: { type: FlushType.Persistent, level: FlushLevel.Mr } }),
     ['> RC FLUSH', '< RC RDMA READ response Only'],
-    ({ b }) => [[bth(0x1c, b.qp.qpn, A_PSN), '00000011', word(IOVA, 8), word(b.mr.rkey, 4), word(0, 4)].join('')],
+    ({ b }) => [[bth(0x1c, b.qp.qpn, A_PSN), '00000012', word(IOVA, 8), word(b.mr.rkey, 4), word(0, 4)].join('')],
   ),
 ];
+
+/** Both ask for their second path, and A takes it: packets say "migrated" again, and come from another port. */
+export const MIGRATION: Operation = {
+  name: 'SEND over a second path',
+  perform: async (stage) => {
+    const { a, b } = await stage.connected({ alternate: true });
+    stage.receive(b, b.qp, 2);
+    await demand(stage, a, { opcode: WrOpcode.Send });
+    await a.qp.modify({ pathMigState: MigState.Migrated });
+    await demand(stage, a, { opcode: WrOpcode.Send });
+    return undefined;
+  },
+  packets: [
+    '> RC SEND Only, armed',
+    '< RC Acknowledge, armed',
+    '> RC SEND Only, second path',
+    '< RC Acknowledge, second path',
+  ],
+};
 
 /** What a responder says but "done". */
 export const ANSWERS: readonly Operation[] = [

@@ -20,6 +20,7 @@ import {
   World,
   type Xrcd,
 } from '../../../src/index.ts';
+import { MigState } from '../../../transport/qp-attributes.ts';
 import { pattern } from '../../transport/support/packets.ts';
 
 /** A frame as it was sent. */
@@ -50,6 +51,8 @@ export interface EndOptions {
   readonly flowControl?: boolean;
   /** Code of the wait that B asks for; 12 is 0.64 ms. */
   readonly minRnrTimer?: number;
+  /** Whether both have a second path, of another source port, and ask for it to be armed. */
+  readonly alternate?: boolean;
 }
 
 /** An XRC target and the shared receive queue it delivers to. */
@@ -89,9 +92,8 @@ export class Stage {
   }
 
   /** Two queue pairs of a connected service in RTS. */
-  async connected({ type = QpType.Rc, flowControl = false, minRnrTimer = 12 }: EndOptions = {}): Promise<Ends> {
+  async connected({ type = QpType.Rc, ...options }: EndOptions = {}): Promise<Ends> {
     const ends = this.ends(type);
-    const options = { minRnrTimer, ...(flowControl ? { flowControl } : {}) };
     await this.#connect(ends.a.qp, ends.b.qp, this.b, A_PSN, B_PSN, options);
     await this.#connect(ends.b.qp, ends.a.qp, this.a, B_PSN, A_PSN, options);
     return ends;
@@ -136,33 +138,26 @@ export class Stage {
     return device.addresses[0]?.address ?? IpAddress.parse('::');
   }
 
-  async #connect(
-    qp: Qp,
-    peer: Qp,
-    to: Device,
-    sqPsn: number,
-    rqPsn: number,
-    options: Partial<Answering>,
-  ): Promise<void> {
-    const { flowControl, minRnrTimer = 12 } = options;
+  async #connect(qp: Qp, peer: Qp, to: Device, sqPsn: number, rqPsn: number, options: EndOptions): Promise<void> {
+    const { flowControl, minRnrTimer = 12, alternate = false } = options;
+    const av = { destination: this.#addressOf(to) };
     await qp.modify({ state: QpState.Init, access: qp.type === QpType.XrcSend ? 0 : ALL });
-    const answering = ANSWERS.includes(qp.type) ? { maxDestRdAtomic: 4, minRnrTimer } : {};
-    const way = { av: { destination: this.#addressOf(to) }, destQpn: peer.qpn, rqPsn, mtu: MTU };
-    const credits = flowControl === undefined ? {} : { flowControl };
-    await this.world.run(qp.modify({ state: QpState.Rtr, ...way, ...answering, ...credits }));
-    await qp.modify({ state: QpState.Rts, sqPsn, ...(ASKING[qp.type] ?? {}) });
+    const responding = {
+      ...(RESPONDERS.includes(qp.type) ? { maxDestRdAtomic: 4, minRnrTimer } : {}),
+      ...(flowControl === undefined ? {} : { flowControl }),
+      ...(alternate ? { altAv: { ...av, sourcePort: SECOND_PORT } } : {}),
+    };
+    const way = { av, destQpn: peer.qpn, rqPsn, mtu: MTU };
+    await this.world.run(qp.modify({ state: QpState.Rtr, ...way, ...responding }));
+    const arming = alternate ? { pathMigState: MigState.Rearm } : {};
+    await qp.modify({ state: QpState.Rts, sqPsn, ...(REQUESTING[qp.type] ?? {}), ...arming });
   }
-}
-
-interface Answering {
-  readonly minRnrTimer: number;
-  readonly flowControl: boolean;
 }
 
 function makeEnd(device: Device, type: QpType, seed: number): End {
   const pd = device.allocPd();
   const cq = device.createCq(64);
-  const mr = pd.regMr(pattern(4096, seed), { access: ALL | Access.MwBind, iova: IOVA });
+  const mr = pd.regMr(pattern(4096, seed), { access: ALL | Access.MwBind, iova: IOVA, persistent: () => {} });
   return { device, pd, cq, qp: pd.createQp({ type, sendCq: cq, recvCq: cq }), mr };
 }
 
@@ -173,13 +168,15 @@ export const IOVA = 0x7000_0000_1000n;
 /** First PSN of A, one before it wraps; first PSN of B. */
 export const A_PSN = 0xff_ff_ff;
 export const B_PSN = 0x12_34_56;
+/** Source port of the second path. */
+export const SECOND_PORT = 50_001;
 export const QKEY = 0x1111_1111;
 
-const { LocalWrite, RemoteWrite, RemoteRead, RemoteAtomic, FlushGlobal } = Access;
-const ALL = LocalWrite | RemoteWrite | RemoteRead | RemoteAtomic | FlushGlobal;
-const ANSWERS: readonly QpType[] = [QpType.Rc, QpType.XrcRecv];
+const { LocalWrite, RemoteWrite, RemoteRead, RemoteAtomic, FlushGlobal, FlushPersistent } = Access;
+const ALL = LocalWrite | RemoteWrite | RemoteRead | RemoteAtomic | FlushGlobal | FlushPersistent;
+const RESPONDERS: readonly QpType[] = [QpType.Rc, QpType.XrcRecv];
 const REQUESTER = { timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 4 };
-const ASKING: Readonly<Record<number, object>> = {
+const REQUESTING: Readonly<Record<number, object>> = {
   [QpType.Rc]: REQUESTER,
   [QpType.XrcSend]: REQUESTER,
   [QpType.XrcRecv]: { timeout: 14 },

@@ -1,6 +1,7 @@
 /** The words of `describePacket`, from what tshark prints and nothing else. */
 import { spawnSync } from 'node:child_process';
 import { tsharkRows } from '../../../tools/tshark.ts';
+import { SECOND_PORT } from './stage.ts';
 
 /** What tshark says of one frame. */
 export interface TsharkWords {
@@ -29,6 +30,8 @@ export async function wordsOfTshark(file: string, macOfA: string): Promise<Tshar
 
 function describeRoce(pdml: string, info: string): string {
   const words = [opcodeName(attribute(pdml, 'infiniband.bth.opcode', 'showname'))];
+  if (show(pdml, 'infiniband.bth.m') === '0') words.push('armed');
+  if (show(pdml, 'udp.srcport') === `${SECOND_PORT}`) words.push('second path');
   if (show(pdml, 'infiniband.bth.se') === '1') words.push('solicited');
   const pad = show(pdml, 'infiniband.bth.padcnt');
   if (pad !== '0') words.push(`pad ${pad}`);
