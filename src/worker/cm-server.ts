@@ -11,12 +11,14 @@ import type { QueueServer } from './queue-server.ts';
 import {
   type Handle,
   revive,
-  reviveOrParse,
+  reviveEndpoints,
+  reviveVector,
   type WireAcceptOptions,
   type WireAddress,
   type WireConnection,
   type WireConnectOptions,
-} from './wire.ts';
+  type WireVector,
+} from './wire-values.ts';
 
 export class CmServer {
   readonly #device: Device;
@@ -39,12 +41,8 @@ export class CmServer {
 
   async connect({ qp: handle, address, source, ...rest }: WireConnectOptions): Promise<WireConnection> {
     const { qp } = this.#queues.qp(handle);
-    const options = {
-      ...rest,
-      qp,
-      address: reviveOrParse(address),
-      ...(source === undefined ? {} : { source: reviveOrParse(source) }),
-    };
+    const endpoints = reviveEndpoints(source === undefined ? { address } : { address, source });
+    const options = { ...rest, ...endpoints, qp };
     return this.#connected(await this.#device.cm.connect(options));
   }
 
@@ -94,6 +92,12 @@ export class CmServer {
   disconnect(handle: Handle, privateData: Uint8Array | undefined): void {
     const connection = this.#connections.get(handle);
     if (connection !== undefined) this.#device.cm.disconnect(connection, privateData);
+  }
+
+  async loadAlternatePath(handle: Handle, av: WireVector): Promise<void> {
+    const connection = this.#connections.get(handle);
+    if (connection === undefined) throw new RoceError('ERR_ROCE_STATE', 'the connection has ended');
+    await connection.loadAlternatePath(reviveVector(av));
   }
 
   #request(handle: Handle): ConnectionRequest {

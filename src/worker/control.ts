@@ -1,6 +1,6 @@
 /**
  * The words both threads look at without a message: how many calls were answered, whether the worker is there, whether it
- * has to be woken, how far the ring of posts has got, how much of a capture is on its way.
+ * has to be woken, how far the ring of posts has got, how much of a capture is on its way, whether keys have changed.
  */
 
 export const Word = {
@@ -15,6 +15,8 @@ export const Word = {
   PostHead: 4,
   /** Bytes of captured frames that are on their way to the application. */
   Captured: 5,
+  /** Counts up when what a key opens has changed (`key-cells.ts`). */
+  KeyEpoch: 6,
 } as const;
 
 /** What a worker is made with, all of it shared or cloneable. */

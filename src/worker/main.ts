@@ -2,16 +2,21 @@
  * The worker: opens the device where its link is and serves the verbs the application asks for. Ends with the wire.
  */
 import { type MessagePort, workerData } from 'node:worker_threads';
-import { InvariantError } from '../../packets/errors.ts';
+import { InvariantError, invariant } from '../../packets/errors.ts';
 import type { LinkFacts } from '../api.ts';
 import type { CaptureSink, Link } from '../links/index.ts';
 import { type OpenDevice, type OpenDeviceOptions, openDevice } from '../open.ts';
+import { AhServer } from './ah-server.ts';
 import { CaptureFeed } from './capture-feed.ts';
 import { CmServer } from './cm-server.ts';
 import { type SharedControl, Word } from './control.ts';
+import { DatagramServer } from './datagram-server.ts';
+import { KeyServer } from './key-server.ts';
 import { Outbox } from './outbox.ts';
 import { PostDesk } from './post-desk.ts';
 import { QueueServer } from './queue-server.ts';
+import { Served } from './served.ts';
+import { SrqServer } from './srq-server.ts';
 import type { DeviceFacts, ToWorker, WireCall } from './wire.ts';
 import { toWire } from './wire-error.ts';
 
@@ -35,10 +40,21 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
     leave(outbox, port);
     return;
   }
-  const queues = new QueueServer(opened.device, outbox);
+  const { device } = opened;
+  const served = new Served();
+  const keys = new KeyServer(device, served, words);
+  const queues = new QueueServer(device, outbox, served, keys);
+  const ahs = new AhServer(served);
   const desk = new PostDesk(control, queues);
   queues.expectPosts = () => desk.linger();
-  const server = new Server(opened, queues, new CmServer(opened.device, outbox, queues), desk, outbox);
+  const server = new Server(opened, desk, outbox, [
+    queues,
+    keys,
+    ahs,
+    new SrqServer(device, outbox, served, queues),
+    new CmServer(device, outbox, queues),
+    new DatagramServer(device, outbox, served, ahs),
+  ]);
   port.on('message', (message: ToWorker) => server.take(message));
   void opened.closed.then((error) => {
     // In one message with everything that the end of the device settles, so that who learns of it can learn why.
@@ -55,17 +71,16 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
 /** Answers calls. */
 class Server {
   readonly #opened: OpenDevice;
-  readonly #queues: QueueServer;
-  readonly #cm: CmServer;
   readonly #desk: PostDesk;
   readonly #outbox: Outbox;
+  readonly #servers: readonly object[];
 
-  constructor(opened: OpenDevice, queues: QueueServer, cm: CmServer, desk: PostDesk, outbox: Outbox) {
+  /** @param servers each verb is a method of one of them */
+  constructor(opened: OpenDevice, desk: PostDesk, outbox: Outbox, servers: readonly object[]) {
     this.#opened = opened;
-    this.#queues = queues;
-    this.#cm = cm;
     this.#desk = desk;
     this.#outbox = outbox;
+    this.#servers = servers;
   }
 
   take(message: ToWorker): void {
@@ -100,7 +115,8 @@ class Server {
   #invoke({ verb, args }: WireCall): unknown {
     if (verb === 'closeDevice') return this.#opened.device.close();
     if (verb === 'shutdown') return this.#opened.close();
-    const server = verb in this.#cm ? this.#cm : this.#queues;
+    const server = this.#servers.find((one) => verb in one);
+    invariant(server !== undefined, `somebody serves ${verb}`);
     return Reflect.apply(Reflect.get(server, verb), server, args);
   }
 }

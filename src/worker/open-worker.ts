@@ -12,7 +12,6 @@ import { unpackFrames } from './capture-feed.ts';
 import { Channel, type Told } from './channel.ts';
 import { makeControl, type SharedControl, Word } from './control.ts';
 import type { WorkerSeed } from './main.ts';
-import { PostWriter } from './post-ring.ts';
 import type { DeviceFacts } from './wire.ts';
 import { fromWire, roceFromWire } from './wire-error.ts';
 import { WorkerDevice } from './worker-device.ts';
@@ -79,7 +78,7 @@ class Session {
   }
 
   open(facts: DeviceFacts): OpenRdmaDevice {
-    const device = new WorkerDevice(this.#channel, new PostWriter(this.#control), facts);
+    const device = new WorkerDevice(this.#channel, this.#control, facts);
     this.#device = device;
     return {
       device,

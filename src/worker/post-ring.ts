@@ -7,16 +7,31 @@
  *       1   qp    | SGEs                       4   rkey | immediate
  *       2   wrId (double)                      5   key to invalidate | inline bytes
  *  then     3 cells an SGE: key, offset, length   6-8  remote address, compare or add, swap
- *           inline bytes, padded
+ *           inline bytes, padded                  9    address handle | remote queue pair
+ *                                                 10   remote Q_Key | remote shared receive queue
  * ```
+ * Requests with more to say than that (BIND MW, REG MR, FLUSH) do not go through the ring. A receive for a shared receive queue
+ * names that instead of a queue pair.
  */
+import type { AddressHandle } from '../../transport/address-handle.ts';
 import type { MemoryRegion } from '../../transport/memory.ts';
-import type { RecvWr, SendWr, Sge, WrOpcode } from '../../transport/work.ts';
+import { PRIVILEGED_QKEY } from '../../transport/qp-attributes.ts';
+import { type RecvWr, type SendWr, type Sge, WrOpcode } from '../../transport/work.ts';
 import { type SharedControl, Word } from './control.ts';
-import type { Handle } from './wire.ts';
+import type { Handle } from './wire-values.ts';
 
-/** The key under which a region travels, 0 when it opens nothing any more. */
-export type KeyOf = (mr: MemoryRegion) => number;
+/** Under what names things travel. */
+export interface PostNames {
+  /** Of a region: its key, 0 when it opens nothing any more. */
+  keyOf(mr: MemoryRegion): number;
+  /** Of an address handle; 0 when it is not one of this device. */
+  ahOf(ah: AddressHandle): Handle;
+}
+
+/** Whether a request of this kind has a place in the ring. */
+export function isRinged(opcode: WrOpcode): boolean {
+  return opcode !== WrOpcode.BindMw && opcode !== WrOpcode.RegMr && opcode !== WrOpcode.Flush;
+}
 
 abstract class PostRing {
   protected readonly words: Int32Array;
@@ -40,7 +55,7 @@ export class PostWriter extends PostRing {
   #tail = 0;
 
   /** Writes a request that was checked; false when there is no room, and nothing is written. */
-  send(qp: Handle, wr: SendWr, keyOf: KeyOf): boolean {
+  send(qp: Handle, wr: SendWr, names: PostNames): boolean {
     const inline = wr.inline?.length ?? 0;
     const sges = wr.sges ?? NO_SGES;
     const size = SEND_CELLS + sges.length * SGE_CELLS + Math.ceil(inline / 8);
@@ -57,19 +72,31 @@ export class PostWriter extends PostRing {
     u64[at + 6] = wr.remoteAddr ?? 0n;
     u64[at + 7] = wr.compareAdd ?? 0n;
     u64[at + 8] = wr.swap ?? 0n;
-    const end = this.#sges(at + SEND_CELLS, sges, keyOf);
+    u32[at * 2 + 18] = wr.ah === undefined ? 0 : names.ahOf(wr.ah);
+    u32[at * 2 + 19] = wr.remoteQpn ?? 0;
+    u32[at * 2 + 20] = wr.remoteQkey ?? PRIVILEGED_QKEY;
+    u32[at * 2 + 21] = wr.xrcRemoteSrqn ?? 0;
+    const end = this.#sges(at + SEND_CELLS, sges, names);
     if (wr.inline !== undefined) this.u8.set(wr.inline, end * 8);
     this.#publish(size);
     return true;
   }
 
-  recv(qp: Handle, wr: RecvWr, keyOf: KeyOf): boolean {
+  recv(qp: Handle, wr: RecvWr, names: PostNames): boolean {
+    return this.#recv(KIND_RECV, qp, wr, names);
+  }
+
+  srqRecv(srqn: Handle, wr: RecvWr, names: PostNames): boolean {
+    return this.#recv(KIND_SRQ_RECV, srqn, wr, names);
+  }
+
+  #recv(kind: number, queue: Handle, wr: RecvWr, names: PostNames): boolean {
     const sges = wr.sges ?? NO_SGES;
     const size = RECV_CELLS + sges.length * SGE_CELLS;
     const at = this.#reserve(size);
     if (at < 0) return false;
-    this.#head(at, size, KIND_RECV, qp, wr.wrId, sges.length);
-    this.#sges(at + RECV_CELLS, sges, keyOf);
+    this.#head(at, size, kind, queue, wr.wrId, sges.length);
+    this.#sges(at + RECV_CELLS, sges, names);
     this.#publish(size);
     return true;
   }
@@ -97,12 +124,12 @@ export class PostWriter extends PostRing {
     this.f64[at + 2] = wrId;
   }
 
-  #sges(at: number, sges: readonly Sge[], keyOf: KeyOf): number {
+  #sges(at: number, sges: readonly Sge[], names: PostNames): number {
     const { u32, f64 } = this;
     for (let i = 0; i < sges.length; i++) {
       const sge = sges[i] as Sge;
       const offset = sge.offset ?? 0;
-      u32[at * 2] = keyOf(sge.mr);
+      u32[at * 2] = names.keyOf(sge.mr);
       f64[at + 1] = offset;
       f64[at + 2] = sge.length ?? Math.max(0, sge.mr.length - offset);
       at += SGE_CELLS;
@@ -120,7 +147,9 @@ export class PostWriter extends PostRing {
 export interface PostSink {
   send(qp: Handle, wr: SendWr): void;
   recv(qp: Handle, wr: RecvWr): void;
+  srqRecv(srqn: Handle, wr: RecvWr): void;
   region(key: number): MemoryRegion;
+  ah(handle: Handle): AddressHandle | undefined;
 }
 
 export class PostReader extends PostRing {
@@ -157,6 +186,11 @@ export class PostReader extends PostRing {
       sink.recv(qp, wr);
       return;
     }
+    if (kind === KIND_SRQ_RECV) {
+      this.#takeSges(at + RECV_CELLS, count, sink);
+      sink.srqRecv(qp, wr);
+      return;
+    }
     const flags = u32[at * 2 + 7] as number;
     wr.opcode = u32[at * 2 + 6] as WrOpcode;
     wr.signaled = (flags & SIGNALED) !== 0;
@@ -168,6 +202,10 @@ export class PostReader extends PostRing {
     wr.remoteAddr = this.u64[at + 6] as bigint;
     wr.compareAdd = this.u64[at + 7] as bigint;
     wr.swap = this.u64[at + 8] as bigint;
+    wr.ah = (flags & TO_AH) === 0 ? undefined : sink.ah(u32[at * 2 + 18] as number);
+    wr.remoteQpn = u32[at * 2 + 19] as number;
+    wr.remoteQkey = u32[at * 2 + 20] as number;
+    wr.xrcRemoteSrqn = u32[at * 2 + 21] as number;
     const end = this.#takeSges(at + SEND_CELLS, count, sink);
     const inline = u32[at * 2 + 11] as number;
     wr.inline = (flags & INLINE) === 0 ? undefined : this.u8.subarray(end * 8, end * 8 + inline);
@@ -214,6 +252,10 @@ class RingedWr {
   remoteAddr = 0n;
   compareAdd = 0n;
   swap = 0n;
+  xrcRemoteSrqn = 0;
+  ah: AddressHandle | undefined = undefined;
+  remoteQpn = 0;
+  remoteQkey = 0;
 }
 
 function flagsOf(wr: SendWr): number {
@@ -221,7 +263,8 @@ function flagsOf(wr: SendWr): number {
     (wr.signaled === false ? 0 : SIGNALED) |
     (wr.fence === true ? FENCE : 0) |
     (wr.solicited === true ? SOLICITED : 0) |
-    (wr.inline === undefined ? 0 : INLINE)
+    (wr.inline === undefined ? 0 : INLINE) |
+    (wr.ah === undefined ? 0 : TO_AH)
   );
 }
 
@@ -229,10 +272,12 @@ const NO_SGES: readonly Sge[] = [];
 const KIND_FILLER = 0;
 const KIND_SEND = 1;
 const KIND_RECV = 2;
+const KIND_SRQ_RECV = 3;
 const RECV_CELLS = 3;
-const SEND_CELLS = 9;
+const SEND_CELLS = 11;
 const SGE_CELLS = 3;
 const SIGNALED = 1;
 const FENCE = 2;
 const SOLICITED = 4;
 const INLINE = 8;
+const TO_AH = 16;

@@ -37,7 +37,7 @@ export class QpStatus {
   takesSend(posted: number, max: number): boolean {
     const { state } = this;
     return (
-      state >= QpState.Rts && state < QpState.Error && ((posted - Atomics.load(this.#words, SENDS_DONE)) | 0) < max
+      (state === QpState.Rts || state === QpState.Sqd) && ((posted - Atomics.load(this.#words, SENDS_DONE)) | 0) < max
     );
   }
 

@@ -1,55 +1,60 @@
 /**
- * The verbs of memory and queues, served in the worker. Owns the tables in which the application's handles find domains,
- * completion queues, regions and queue pairs. What a handle does not find was freed together with the device: ERR_ROCE_CLOSED.
+ * The verbs of domains, completion queues and queue pairs, served in the worker, and the far end of the ring of posts.
+ * Memory is the business of `key-server.ts`, shared receive queues of `srq-server.ts`.
  */
-import { invariant, RoceError } from '../../packets/errors.ts';
-import { MemoryRegion, ProtectionDomain } from '../../transport/memory.ts';
+import { invariant } from '../../packets/errors.ts';
+import type { AddressHandle } from '../../transport/address-handle.ts';
+import type { MemoryRegion } from '../../transport/memory.ts';
 import type { RecvWr, SendWr, Sge } from '../../transport/work.ts';
+import { XrcTarget } from '../../transport/xrc-queue-pair.ts';
 import type { Device } from '../device.ts';
 import { qpCapabilities } from '../device-options.ts';
-import type { AddressVector, ModifyAttributes, Pd, RegMrOptions } from '../verbs/index.ts';
+import type { ModifyAttributes, Qp } from '../verbs/index.ts';
+import type { KeyServer } from './key-server.ts';
 import type { Outbox } from './outbox.ts';
 import type { PostSink } from './post-ring.ts';
+import type { Served } from './served.ts';
 import { ServedQp } from './served-qp.ts';
 import { SharedCq } from './shared-cq.ts';
 import {
   type Handle,
   revive,
-  type SharedMemory,
+  reviveVector,
+  type WireAddress,
+  type WireBind,
   type WireCounters,
   type WireQp,
   type WireQpInit,
   type WireRecvWr,
+  type WireReg,
   type WireSendWr,
   type WireSge,
-} from './wire.ts';
+} from './wire-values.ts';
 
 export class QueueServer implements PostSink {
   /** Called when the application is told of completions: who is told posts the next request. */
   expectPosts: () => void = () => {};
   readonly #device: Device;
   readonly #outbox: Outbox;
-  readonly #pds = new Map<Handle, Pd>();
-  readonly #cqs = new Map<Handle, SharedCq>();
-  readonly #regions = new Map<number, MemoryRegion>();
-  readonly #qps = new Map<Handle, ServedQp>();
-  #handles = 0;
+  readonly #served: Served;
+  readonly #keys: KeyServer;
 
-  constructor(device: Device, outbox: Outbox) {
+  constructor(device: Device, outbox: Outbox, served: Served, keys: KeyServer) {
     this.#device = device;
     this.#outbox = outbox;
+    this.#served = served;
+    this.#keys = keys;
   }
 
   allocPd(): Handle {
-    const pd = this.#device.allocPd();
-    this.#pds.set(++this.#handles, pd);
-    return this.#handles;
+    return this.#served.pds.add(this.#device.allocPd());
   }
 
   createCq(capacity: number): { cq: Handle; ring: SharedArrayBuffer } {
-    const handle = ++this.#handles;
+    let handle = 0;
     const watcher = {
-      completed: (qpn: number) => this.#qps.get(qpn)?.refresh(),
+      completed: (qpn: number) => this.#completed(qpn),
+      invalidated: () => this.#keys.refresh(),
       wanted: () => {
         this.#outbox.post({ kind: 'completions', cq: handle });
         this.expectPosts();
@@ -57,61 +62,72 @@ export class QueueServer implements PostSink {
     };
     const cq = this.#device.createCq(capacity, (room, notified, most) => new SharedCq(room, notified, most, watcher));
     invariant(cq instanceof SharedCq, 'the device makes the completion queue it is told to make');
-    this.#cqs.set(handle, cq);
+    handle = this.#served.cqs.add(cq);
     void this.#tellCqEvents(handle, cq);
     return { cq: handle, ring: cq.memory };
   }
 
+  resizeCq(handle: Handle, capacity: number): SharedArrayBuffer {
+    const cq = this.#served.cqs.found(handle);
+    cq.resize(capacity);
+    return cq.memory;
+  }
+
   destroyCq(handle: Handle): void {
-    this.#device.destroyCq(found(this.#cqs.get(handle)));
-    this.#cqs.delete(handle);
+    this.#device.destroyCq(this.#served.cqs.found(handle));
+    this.#served.cqs.delete(handle);
   }
 
-  regMr(handle: Handle, { buffer, offset, length }: SharedMemory, options: RegMrOptions) {
-    const mr = found(this.#pds.get(handle)).regMr(new Uint8Array(buffer, offset, length), options);
-    this.#regions.set(mr.rkey, mr);
-    return { key: mr.rkey, iova: mr.iova };
+  createQp(pd: Handle, { srq, ...init }: WireQpInit): WireQp {
+    const { pds, cqs, srqs } = this.#served;
+    const sendCq = cqs.found(init.sendCq);
+    const recvCq = cqs.found(init.recvCq);
+    const shared = srq === undefined ? {} : { srq: srqs.found(srq).srq };
+    const qp = pds.found(pd).createQp({ ...init, ...shared, sendCq, recvCq });
+    return this.serve(qp, init);
   }
 
-  deregMr(key: number): void {
-    this.#device.deregMr(this.region(key));
-    this.#regions.delete(key);
+  modifyQp(handle: Handle, { av, altAv, ...rest }: ModifyAttributes): void {
+    this.qp(handle).qp.modifyNow({
+      ...rest,
+      ...(av === undefined ? {} : { av: reviveVector(av) }),
+      ...(altAv === undefined ? {} : { altAv: reviveVector(altAv) }),
+    });
   }
 
-  createQp(handle: Handle, init: WireQpInit): WireQp {
-    const sendCq = found(this.#cqs.get(init.sendCq));
-    const recvCq = found(this.#cqs.get(init.recvCq));
-    const qp = found(this.#pds.get(handle)).createQp({ ...init, sendCq, recvCq });
-    const served = new ServedQp(qp);
-    // A queue pair is named by its number: no other has it while this one lives.
-    this.#qps.set(qp.qpn, served);
-    void this.#tellEvents(served);
-    const capabilities = qpCapabilities(init, this.#device.limits);
-    return { qp: qp.qpn, qpn: qp.qpn, capabilities, status: served.memory };
+  async attachMcast(handle: Handle, group: WireAddress): Promise<void> {
+    await this.qp(handle).qp.attachMcast(revive(group));
   }
 
-  modifyQp(handle: Handle, attributes: ModifyAttributes): void {
-    const { av } = attributes;
-    this.qp(handle).qp.modifyNow(av === undefined ? attributes : { ...attributes, av: revivedVector(av) });
+  detachMcast(handle: Handle, group: WireAddress): void {
+    this.qp(handle).qp.detachMcast(revive(group));
   }
 
-  postSend(handle: Handle, wr: WireSendWr): void {
-    const { sges, ...rest } = wr;
+  postSend(handle: Handle, { sges, ah, mw, bind, reg, ...rest }: WireSendWr): void {
     const served = this.qp(handle);
-    served.postSend(sges === undefined ? rest : { ...rest, sges: this.#revivedSges(sges) });
+    const to = ah === undefined ? undefined : this.ah(ah);
+    served.postSend({
+      ...rest,
+      ...(sges === undefined ? {} : { sges: this.sges(sges) }),
+      ...(to === undefined ? {} : { ah: to }),
+      ...(mw === undefined ? {} : { mw: this.#keys.window(mw) }),
+      ...(bind === undefined ? {} : { bind: this.#revivedBind(bind) }),
+      ...(reg === undefined ? {} : { reg: this.#revivedReg(reg) }),
+    });
     served.refresh();
   }
 
   postRecv(handle: Handle, { wrId, sges }: WireRecvWr): void {
     const served = this.qp(handle);
-    served.postRecv(sges === undefined ? { wrId } : { wrId, sges: this.#revivedSges(sges) });
+    served.postRecv(sges === undefined ? { wrId } : { wrId, sges: this.sges(sges) });
     served.refresh();
   }
 
   destroyQp(handle: Handle): void {
-    const served = this.#qps.get(handle);
-    served?.qp.destroy();
-    this.#qps.delete(handle);
+    this.#served.qps.get(handle)?.qp.destroy();
+    this.#served.qps.delete(handle);
+    // Windows that were bound through it are bound no more.
+    this.#keys.refresh();
   }
 
   counters(): WireCounters {
@@ -128,30 +144,72 @@ export class QueueServer implements PostSink {
   // The ring of posts. The application has checked what it puts there.
 
   send(handle: Handle, wr: SendWr): void {
-    const served = this.#qps.get(handle);
+    const served = this.#served.qps.get(handle);
     // The device may have been closed by its wire meanwhile: as if the wire had gone a moment after the post.
     if (served === undefined || served.qp.destroyed) return;
     served.postSend(wr);
   }
 
   recv(handle: Handle, wr: RecvWr): void {
-    const served = this.#qps.get(handle);
+    const served = this.#served.qps.get(handle);
     if (served === undefined || served.qp.destroyed) return;
     served.postRecv(wr);
   }
 
-  /** The region of a key, or one that opens nothing: a region may be gone before work that names it is posted. */
+  srqRecv(srqn: Handle, wr: RecvWr): void {
+    const served = this.#served.srqs.get(srqn);
+    // And a queue may have failed meanwhile: nobody will take what is in it.
+    if (served === undefined || served.srq.destroyed || served.srq.core.failed) return;
+    served.postRecv(wr);
+  }
+
   region(key: number): MemoryRegion {
-    return this.#regions.get(key) ?? DEAD_REGION;
+    return this.#keys.region(key);
   }
 
-  /** For the connection server. @throws RoceError ERR_ROCE_CLOSED */
+  ah(handle: Handle): AddressHandle | undefined {
+    return this.#served.ahs.get(handle);
+  }
+
+  // For the other servers.
+
+  /** @throws RoceError ERR_ROCE_CLOSED */
   qp(handle: Handle): ServedQp {
-    return found(this.#qps.get(handle));
+    return this.#served.qps.found(handle);
   }
 
-  #revivedSges(sges: readonly WireSge[]): Sge[] {
+  /** Takes a queue pair that was made into the table. */
+  serve(qp: Qp, init: WireQpInit | typeof NO_ROOM): WireQp {
+    const served = new ServedQp(qp, () => this.#keys.refresh());
+    this.#served.qps.set(qp.qpn, served);
+    void this.#tellEvents(served);
+    const capabilities = init === NO_ROOM ? NO_ROOM : qpCapabilities(init, this.#device.limits);
+    const { profile } = qp.core.config;
+    return { qpn: qp.qpn, type: qp.type, capabilities, profile, status: served.memory };
+  }
+
+  sges(sges: readonly WireSge[]): Sge[] {
     return sges.map(({ key, offset, length }) => ({ mr: this.region(key), offset, length }));
+  }
+
+  /** Before a completion of this queue pair is shown. */
+  #completed(qpn: number): void {
+    const served = this.#served.qps.get(qpn);
+    if (served === undefined) return;
+    served.refresh();
+    const { core } = served.qp;
+    if (core.srq !== undefined) this.#served.srqs.get(core.srq.srqn)?.refresh();
+    if (!(core instanceof XrcTarget)) return;
+    for (const srq of this.#served.srqs.values()) if (srq.srq.core.domain === core.domain) srq.refresh();
+  }
+
+  #revivedBind({ mr, ...rest }: WireBind) {
+    return { ...rest, mr: this.region(mr) };
+  }
+
+  #revivedReg({ mr, maxBytes, memory, ...rest }: WireReg) {
+    const bytes = memory && { memory: new Uint8Array(memory.buffer, memory.offset, memory.length) };
+    return { ...rest, ...bytes, mr: this.#keys.fastRegion(mr, rest.key, maxBytes) };
   }
 
   async #tellCqEvents(handle: Handle, cq: SharedCq): Promise<void> {
@@ -166,15 +224,5 @@ export class QueueServer implements PostSink {
   }
 }
 
-function found<T>(object: T | undefined): T {
-  if (object === undefined) throw new RoceError('ERR_ROCE_CLOSED', 'the object was freed');
-  return object;
-}
-
-function revivedVector(av: AddressVector): AddressVector {
-  const { source } = av;
-  return { ...av, destination: revive(av.destination), ...(source === undefined ? {} : { source: revive(source) }) };
-}
-
-const DEAD_REGION = new MemoryRegion(new ProtectionDomain(0), new Uint8Array(0), 0, { access: 0, iova: 0n });
-DEAD_REGION.grant.valid = false;
+/** For queue pairs to which nothing is posted. */
+export const NO_ROOM = { maxSendWr: 0, maxRecvWr: 0, maxSge: 0, maxInlineData: 0 };

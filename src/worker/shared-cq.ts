@@ -10,12 +10,14 @@ import { CompletionWriter, completionRingMemory } from './completion-ring.ts';
 export interface SharedCqWatcher {
   /** A completion of this queue pair is about to be shown. */
   completed(qpn: number): void;
+  /** And one that tells of a key that the peer has killed. */
+  invalidated(): void;
   /** The application waits for this queue, and something is there. */
   wanted(): void;
 }
 
 export class SharedCq extends Cq {
-  readonly memory: SharedArrayBuffer;
+  memory: SharedArrayBuffer;
   readonly #writer: CompletionWriter;
   readonly #notified: CompletionQueue[];
   readonly #watcher: SharedCqWatcher;
@@ -23,6 +25,7 @@ export class SharedCq extends Cq {
   /** Numbers of the queue pairs that have completed since the last `settle`. */
   readonly #fresh: number[] = [];
   #listed = false;
+  #invalidated = false;
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for a capacity that is none */
   constructor(capacity: number, notified: CompletionQueue[], most: number, watcher: SharedCqWatcher) {
@@ -35,6 +38,13 @@ export class SharedCq extends Cq {
 
   override get length(): number {
     return this.#writer.length;
+  }
+
+  /** The entries move to `memory` anew; the application follows when it has the answer. */
+  override resize(capacity: number): void {
+    super.resize(capacity);
+    this.memory = completionRingMemory(capacity);
+    this.#writer.moveTo(capacity, this.memory);
   }
 
   override push(
@@ -56,6 +66,7 @@ export class SharedCq extends Cq {
 
   override pushed(wc: WorkCompletion): void {
     this.#writer.write(wc);
+    if (wc.invalidatedRkey >= 0) this.#invalidated = true;
     if (!this.#fresh.includes(wc.qpn)) this.#fresh.push(wc.qpn);
     this.#list();
   }
@@ -65,6 +76,8 @@ export class SharedCq extends Cq {
     this.#listed = false;
     for (const qpn of this.#fresh) this.#watcher.completed(qpn);
     this.#fresh.length = 0;
+    if (this.#invalidated) this.#watcher.invalidated();
+    this.#invalidated = false;
     if (this.#writer.publish(this.overrun)) this.#watcher.wanted();
   }
 

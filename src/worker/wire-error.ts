@@ -1,16 +1,23 @@
 /** Errors between threads: class, code and words are kept; the stack becomes that of whoever is told. */
 import { InvariantError, RoceError, type RoceErrorCode } from '../../packets/errors.ts';
+import { AlternatePathRefused } from '../cm-alternate.ts';
 import { ConnectionRejected } from '../connection.ts';
+import { ServiceRefused } from '../datagram-service.ts';
 
 export type WireError =
   | { readonly kind: 'roce'; readonly code: RoceErrorCode; readonly message: string; readonly cause?: WireError }
   | { readonly kind: 'rejected'; readonly reason: number; readonly privateData: Uint8Array; readonly info: Uint8Array }
+  | { readonly kind: 'service'; readonly status: number; readonly privateData: Uint8Array; readonly info: Uint8Array }
+  | { readonly kind: 'path'; readonly status: number; readonly info: Uint8Array }
   /** `name` is that of the class; `stack` says where in the worker. */
   | { readonly kind: 'other'; readonly name: string; readonly message: string; readonly stack: string };
 
 export function toWire(error: unknown): WireError {
   if (error instanceof ConnectionRejected)
     return { kind: 'rejected', reason: error.reason, privateData: error.privateData, info: error.info };
+  if (error instanceof ServiceRefused)
+    return { kind: 'service', status: error.status, privateData: error.privateData, info: error.info };
+  if (error instanceof AlternatePathRefused) return { kind: 'path', status: error.status, info: error.info };
   if (error instanceof RoceError) {
     const { code, message, cause } = error;
     return { kind: 'roce', code, message, ...(cause === undefined ? {} : { cause: toWire(cause) }) };
@@ -24,6 +31,10 @@ export function fromWire(error: WireError): Error {
   switch (error.kind) {
     case 'rejected':
       return new ConnectionRejected(error.reason, error.privateData, error.info);
+    case 'service':
+      return new ServiceRefused(error.status, error.info, error.privateData);
+    case 'path':
+      return new AlternatePathRefused(error.status, error.info);
     case 'roce':
       return roceFromWire(error);
     default:

@@ -9,14 +9,21 @@ import type {
   RdmaConnection,
   RdmaConnectionRequest,
   RdmaConnectOptions,
+  RdmaListenUdOptions,
   RdmaQp,
+  RdmaResolveUdOptions,
+  RdmaUdDestination,
+  RdmaUdListener,
 } from '../api.ts';
 import { DEFAULT_PATIENCE, Listener, type ListenOptions } from '../connection.ts';
-import { type Handle, ownBytes, revive, type WireConnection, type WireRequest } from './wire.ts';
+import type { AddressVector } from '../verbs/index.ts';
+import { type Handle, ownBytes, revive, type WireConnection, type WireRequest, withOwnData } from './wire-values.ts';
+import { WorkerDatagrams } from './worker-datagrams.ts';
 import type { WorkerDevice } from './worker-device.ts';
-import { WorkerQp } from './worker-queues.ts';
+import { WorkerQp } from './worker-qp.ts';
 
 export class WorkerCm implements RdmaCm {
+  readonly datagrams: WorkerDatagrams;
   readonly #device: WorkerDevice;
   readonly #listeners = new Map<Handle, Listener<RdmaConnectionRequest>>();
   readonly #connections = new Map<Handle, WorkerConnection>();
@@ -27,6 +34,7 @@ export class WorkerCm implements RdmaCm {
 
   constructor(device: WorkerDevice) {
     this.#device = device;
+    this.datagrams = new WorkerDatagrams(device);
     this.#forgotten = new FinalizationRegistry((handle) => device.channel.tell('forgetRequest', handle));
   }
 
@@ -41,7 +49,10 @@ export class WorkerCm implements RdmaCm {
   async connect(options: RdmaConnectOptions): Promise<WorkerConnection> {
     const { qp: given, ...rest } = options;
     const qp = this.#own(given);
-    return this.#device.channel.ask('connect', (wired) => this.#connected(wired, qp), withOwnData(rest, qp.handle));
+    return this.#device.channel.ask('connect', (wired) => this.#connected(wired, qp), {
+      ...withOwnData(rest),
+      qp: qp.handle,
+    });
   }
 
   listen(port: number, options: ListenOptions | number = {}): Listener<RdmaConnectionRequest> {
@@ -55,21 +66,19 @@ export class WorkerCm implements RdmaCm {
     return listener;
   }
 
-  /** @throws RoceError ERR_ROCE_UNSUPPORTED: datagram services are for devices in the application's own thread. */
-  listenUd(): never {
-    throw new RoceError('ERR_ROCE_UNSUPPORTED', NO_DATAGRAMS);
+  listenUd(port: number, options: RdmaListenUdOptions = {}): RdmaUdListener {
+    return this.datagrams.listen(port, options);
   }
 
-  /** Rejects with ERR_ROCE_UNSUPPORTED. */
-  async resolveUd(): Promise<never> {
-    throw new RoceError('ERR_ROCE_UNSUPPORTED', NO_DATAGRAMS);
+  resolveUd(options: RdmaResolveUdOptions): Promise<RdmaUdDestination> {
+    return this.datagrams.resolve(options);
   }
 
   /** For `WorkerConnectionRequest.accept`. */
   async accept(request: Handle, options: RdmaAcceptOptions): Promise<WorkerConnection> {
     const { qp: given, ...rest } = options;
     const qp = this.#own(given);
-    const wired = withOwnData(rest, qp.handle);
+    const wired = { ...withOwnData(rest), qp: qp.handle };
     return this.#device.channel.ask('accept', (connection) => this.#connected(connection, qp), request, wired);
   }
 
@@ -87,6 +96,11 @@ export class WorkerCm implements RdmaCm {
   disconnect(connection: Handle, privateData: Uint8Array | undefined): void {
     if (!this.#connections.has(connection) || this.#device.channel.gone) return;
     this.#device.channel.call('disconnect', connection, privateData && ownBytes(privateData));
+  }
+
+  /** For `WorkerConnection.loadAlternatePath`. */
+  loadAlternatePath(connection: Handle, av: AddressVector): Promise<void> {
+    return this.#device.channel.ask('loadAlternatePath', () => undefined, connection, av);
   }
 
   // What the worker tells.
@@ -112,6 +126,7 @@ export class WorkerCm implements RdmaCm {
 
   /** The device has ended. */
   close(): void {
+    this.datagrams.close();
     for (const listener of [...this.#listeners.values()]) listener.requests.close();
     for (const connection of this.#connections.values()) connection.end('timeout');
     this.#listeners.clear();
@@ -189,9 +204,8 @@ class WorkerConnection implements RdmaConnection {
     });
   }
 
-  /** Rejects with ERR_ROCE_UNSUPPORTED. */
-  async loadAlternatePath(): Promise<never> {
-    throw new RoceError('ERR_ROCE_UNSUPPORTED', 'a device in a worker asks for no alternate paths');
+  loadAlternatePath(av: AddressVector): Promise<void> {
+    return this.#cm.loadAlternatePath(this.#handle, av);
   }
 
   async disconnect(privateData?: Uint8Array): Promise<DisconnectCause> {
@@ -204,11 +218,3 @@ class WorkerConnection implements RdmaConnection {
     this.#end(cause);
   }
 }
-
-/** Options as they cross: the queue pair by its handle, private data in memory of its own. */
-function withOwnData<T extends { readonly privateData?: Uint8Array }>(options: T, qp: Handle): T & { qp: Handle } {
-  const { privateData } = options;
-  return { ...options, qp, ...(privateData === undefined ? {} : { privateData: ownBytes(privateData) }) };
-}
-
-const NO_DATAGRAMS = 'a device in a worker offers and finds no datagram services: open it in this thread';

@@ -1,24 +1,30 @@
 /**
- * A device whose stack runs in a worker, as the application holds it. Owns what exists here: regions, completion queues and
- * queue pairs, and the count of who uses what, so that everything can still be freed when the worker is no more.
+ * A device whose stack runs in a worker, as the application holds it: the verbs of the device itself, and what the worker tells of it.
+ * What it has made is kept by `worker-objects.ts` and `worker-keys.ts`.
  */
 import { type IpAddress, IpPrefix, type MacAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { Medium } from '../../packets/frame.ts';
+import type { AddressHandle } from '../../transport/address-handle.ts';
 import { PortCounters } from '../../transport/counters.ts';
-import { Access, MemoryRegion } from '../../transport/memory.ts';
-import type { DeviceEvent, RdmaCq, RdmaDevice, RdmaQpInit, RdmaXrcd } from '../api.ts';
+import type { MemoryRegion } from '../../transport/memory.ts';
+import type { DeviceEvent, RdmaCq, RdmaDevice } from '../api.ts';
 import { AsyncQueue } from '../async-queue.ts';
 import { DeviceCounters } from '../device-counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from '../device-options.ts';
-import type { RegMrOptions } from '../verbs/index.ts';
 import { type Channel, closedError, type Told } from './channel.ts';
-import type { PostWriter } from './post-ring.ts';
-import type { DeviceFacts, Handle, SharedMemory, SyncVerbs, WireCounters } from './wire.ts';
+import type { SharedControl } from './control.ts';
+import { type PostNames, PostWriter } from './post-ring.ts';
+import type { DeviceFacts, SyncVerbs } from './wire.ts';
+import type { Handle, WireCounters } from './wire-values.ts';
 import { WorkerCm } from './worker-cm.ts';
-import { unsupported, WorkerCq, WorkerPd, WorkerQp } from './worker-queues.ts';
+import type { WorkerCq } from './worker-cq.ts';
+import { WorkerKeys } from './worker-keys.ts';
+import { WorkerObjects } from './worker-objects.ts';
+import { WorkerAh, WorkerPd } from './worker-pd.ts';
+import type { WorkerXrcd } from './worker-srq.ts';
 
-export class WorkerDevice implements RdmaDevice {
+export class WorkerDevice implements RdmaDevice, PostNames {
   readonly name: string;
   readonly mac: MacAddress;
   readonly addresses: readonly IpPrefix[];
@@ -34,13 +40,12 @@ export class WorkerDevice implements RdmaDevice {
   /** For the objects of this device. */
   readonly channel: Channel;
   readonly posts: PostWriter;
-  readonly #regions = new Map<number, MemoryRegion>();
-  readonly #cqs = new Map<Handle, WorkerCq>();
-  readonly #qps = new Map<Handle, WorkerQp>();
+  readonly objects: WorkerObjects;
+  readonly keys: WorkerKeys;
   #counters: WireCounters = NO_COUNTERS;
   #ended = false;
 
-  constructor(channel: Channel, posts: PostWriter, facts: DeviceFacts) {
+  constructor(channel: Channel, control: SharedControl, facts: DeviceFacts) {
     this.name = facts.name;
     this.mac = facts.mac;
     this.addresses = facts.addresses.map((text) => IpPrefix.parse(text));
@@ -52,7 +57,9 @@ export class WorkerDevice implements RdmaDevice {
     this.pathTraits = facts.pathTraits;
     this.guid = facts.guid;
     this.channel = channel;
-    this.posts = posts;
+    this.posts = new PostWriter(control);
+    this.objects = new WorkerObjects(this);
+    this.keys = new WorkerKeys(this, new Int32Array(control.words));
     this.cm = new WorkerCm(this);
   }
 
@@ -69,90 +76,52 @@ export class WorkerDevice implements RdmaDevice {
   }
 
   allocPd(): WorkerPd {
-    this.#demandOpen();
+    this.demandOpen();
     return new WorkerPd(this, this.channel.call('allocPd'));
   }
 
   createCq(capacity: number): WorkerCq {
-    this.#demandOpen();
-    const { cq: handle, ring } = this.channel.call('createCq', capacity);
-    const cq = new WorkerCq(this, handle, capacity, ring);
-    this.#cqs.set(handle, cq);
-    return cq;
+    this.demandOpen();
+    return this.objects.createCq(capacity);
   }
 
   destroyCq(cq: RdmaCq): void {
-    if (!(cq instanceof WorkerCq && cq.device === this))
-      throw new RoceError('ERR_ROCE_ARGUMENT', 'a completion queue is freed by its own device');
-    if (cq.users > 0) throw new RoceError('ERR_ROCE_IN_USE', `${cq.users} queue pairs still complete into this queue`);
-    if (this.#cqs.delete(cq.handle)) this.#free('destroyCq', cq.handle);
-    cq.close();
+    this.objects.destroyCq(cq);
   }
 
-  openXrcd(): RdmaXrcd {
-    throw unsupported('an XRC domain');
+  openXrcd(): WorkerXrcd {
+    this.demandOpen();
+    return this.objects.openXrcd();
   }
 
   async resolve(address: IpAddress): Promise<void> {
-    this.#demandOpen();
+    this.demandOpen();
     await this.channel.ask('resolve', () => undefined, address);
   }
 
-  /** For `WorkerPd.regMr`. */
-  regMr(pd: WorkerPd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion {
-    this.#demandOpen();
-    if (options.persistent !== undefined)
-      throw new RoceError('ERR_ROCE_UNSUPPORTED', 'a device in a worker cannot call the application');
-    const shared = sharedMemory(memory);
-    const { key, iova } = this.channel.call('regMr', pd.handle, shared, options);
-    const bytes = typeof memory === 'number' ? new Uint8Array(shared.buffer) : memory;
-    const { access = Access.LocalWrite, remoteInvalidate = false } = options;
-    const region = new MemoryRegion(pd.core, bytes, key, { access, iova, remoteInvalidate });
-    this.#regions.set(key, region);
-    pd.core.users += 1;
-    return region;
+  // For what the device has made.
+
+  keyOf(mr: MemoryRegion): number {
+    return this.keys.keyOf(mr);
   }
 
-  /** For `WorkerPd.deregMr`. When it returns, nobody writes to the memory any more. */
-  deregMr(region: MemoryRegion): void {
-    if (this.#regions.get(region.rkey) !== region)
-      throw new RoceError('ERR_ROCE_STATE', 'the region is not registered');
-    this.#free('deregMr', region.rkey);
-    this.#regions.delete(region.rkey);
-    region.grant.valid = false;
-    region.pd.users -= 1;
+  ahOf(ah: AddressHandle): Handle {
+    return ah instanceof WorkerAh && ah.pd.device === this ? ah.handle : 0;
   }
 
-  /** For `WorkerPd.createQp`. */
-  createQp(pd: WorkerPd, init: RdmaQpInit): WorkerQp {
-    this.#demandOpen();
-    const { sendCq, recvCq, srq, ...capabilities } = init;
-    if (srq !== undefined) throw unsupported('a shared receive queue');
-    if (!(sendCq instanceof WorkerCq && recvCq instanceof WorkerCq && sendCq.device === this && recvCq.device === this))
-      throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
-    const handles = { sendCq: sendCq.handle, recvCq: recvCq.handle };
-    const wired = this.channel.call('createQp', pd.handle, { ...capabilities, ...handles });
-    const qp = new WorkerQp(pd, wired, sendCq, recvCq);
-    this.#qps.set(qp.handle, qp);
-    pd.core.users += 1;
-    sendCq.users += 1;
-    recvCq.users += 1;
-    return qp;
+  /** Asks the worker to free something; what is freed when the worker is gone is free. */
+  free(verb: FreeingVerb, handle: Handle): ReturnType<SyncVerbs[FreeingVerb]> {
+    if (this.channel.gone) return;
+    try {
+      this.channel.call(verb, handle);
+    } catch (error) {
+      if (!(error instanceof RoceError && error.code === 'ERR_ROCE_CLOSED')) throw error;
+    }
   }
 
-  /** For `WorkerQp.destroy`. */
-  destroyQp(qp: WorkerQp): void {
-    if (!this.#release(qp)) return;
-    this.#free('destroyQp', qp.handle);
-  }
-
-  /** Bound: the key under which a region travels, 0 when it opens nothing of this device any more. */
-  readonly keyOf = (mr: MemoryRegion): number => (this.#regions.get(mr.rkey) === mr ? mr.rkey : 0);
-
-  /** A peer's SEND has killed a key. */
-  invalidated(key: number): void {
-    const region = this.#regions.get(key);
-    if (region !== undefined) region.grant.valid = false;
+  /** @throws RoceError ERR_ROCE_CLOSED */
+  demandOpen(): void {
+    if (this.#ended) throw closedError();
   }
 
   /** The worker's counters now, or as they were when it ended. */
@@ -164,18 +133,26 @@ export class WorkerDevice implements RdmaDevice {
 
   /** Takes what the worker told of the device. */
   told(event: Told): void {
+    const { cqs, qps, srqs } = this.objects;
     switch (event.kind) {
       case 'completions':
-        this.#cqs.get(event.cq)?.settle();
+        cqs.get(event.cq)?.settle();
         return;
       case 'cq-event':
-        this.#cqs.get(event.cq)?.events.push(event.event);
+        cqs.get(event.cq)?.events.push(event.event);
         return;
       case 'qp-event':
-        this.#qps.get(event.qp)?.events.push(event.event);
+        this.keys.look();
+        qps.get(event.qp)?.events.push(event.event);
+        return;
+      case 'srq-event':
+        srqs.get(event.srqn)?.events.push(event.event);
         return;
       case 'request':
         this.cm.requested(event.listener, event.request);
+        return;
+      case 'ud-request':
+        this.cm.datagrams.requested(event.listener, event.request);
         return;
       case 'disconnected':
         this.cm.disconnected(event.connection, event.cause);
@@ -198,47 +175,11 @@ export class WorkerDevice implements RdmaDevice {
     this.#ended = true;
     this.events.close();
     this.cm.close();
-    for (const cq of this.#cqs.values()) cq.close();
-    for (const qp of [...this.#qps.values()]) {
-      qp.ended();
-      this.#release(qp);
-    }
-  }
-
-  #release(qp: WorkerQp): boolean {
-    if (!this.#qps.delete(qp.handle)) return false;
-    qp.pd.core.users -= 1;
-    qp.sendCq.users -= 1;
-    qp.recvCq.users -= 1;
-    return true;
-  }
-
-  /** What is freed when the worker is gone is free. */
-  #free(verb: 'destroyCq' | 'deregMr' | 'destroyQp', handle: number): ReturnType<SyncVerbs[typeof verb]> {
-    if (this.channel.gone) return;
-    try {
-      this.channel.call(verb, handle);
-    } catch (error) {
-      if (!(error instanceof RoceError && error.code === 'ERR_ROCE_CLOSED')) throw error;
-    }
-  }
-
-  #demandOpen(): void {
-    if (this.#ended) throw closedError();
+    this.objects.end();
   }
 }
 
-/** Both threads must see the bytes. */
-function sharedMemory(memory: Uint8Array | number): SharedMemory {
-  if (typeof memory === 'number') return { buffer: new SharedArrayBuffer(memory), offset: 0, length: memory };
-  const { buffer, byteOffset, byteLength } = memory;
-  if (buffer instanceof SharedArrayBuffer) return { buffer, offset: byteOffset, length: byteLength };
-  throw new RoceError(
-    'ERR_ROCE_ARGUMENT',
-    'this memory belongs to the thread of the application, and the stack runs in a worker that cannot reach it: ' +
-      'register a number of bytes, or a Uint8Array over a SharedArrayBuffer',
-  );
-}
+type FreeingVerb = 'destroyCq' | 'deregMr' | 'deallocMw' | 'destroyQp' | 'destroySrq' | 'closeXrcd' | 'destroyAh';
 
 const NO_COUNTERS: WireCounters = {
   device: new DeviceCounters(),

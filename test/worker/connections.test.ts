@@ -144,7 +144,7 @@ describe.each(PLACEMENTS)('the end of a device in the thread of the %s', (placem
   it('ends every wait, makes nothing any more, and lets everything be freed', async () => {
     const cable = await openCable(placement);
     const { device } = cable.ours;
-    const { ours, theirs, ourEnd } = await connectSides(cable);
+    const { ours, theirs, ourEnd, theirEnd } = await connectSides(cable);
     const idle = makeSide(device);
     const listener = device.cm.listen(freshPort());
     // They do not answer this one.
@@ -180,7 +180,9 @@ describe.each(PLACEMENTS)('the end of a device in the thread of the %s', (placem
     }
     expect(device.portCounters.rcvdPkts).toBeGreaterThan(0);
     expect(device.qpCount).toBe(0);
-    expect(theirs.qp.stateName).toBe('RTS');
+    // They were told nothing (that would be 'dreq'): their own device has closed when it lost its wire.
+    expect(await theirEnd.closed).toBe('timeout');
+    expect(theirs.qp.destroyed).toBe(true);
     await cable.close();
   });
 

@@ -8,7 +8,7 @@ import type { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type OpenRdmaDevice, WrOpcode } from '../../src/index.ts';
 import { WorkerDevice } from '../../src/worker/worker-device.ts';
-import { WorkerQp } from '../../src/worker/worker-queues.ts';
+import { WorkerQp } from '../../src/worker/worker-qp.ts';
 import {
   type Cable,
   connectSides,
@@ -30,7 +30,7 @@ function plantBug({ device }: OpenRdmaDevice): void {
   const { pd, cq } = makeSide(device);
   const qp = pd.createQp({ sendCq: cq, recvCq: cq });
   if (!(device instanceof WorkerDevice && qp instanceof WorkerQp)) throw new Error('not in a worker');
-  device.posts.send(qp.handle, { wrId: 1, opcode: WrOpcode.Send }, device.keyOf);
+  device.posts.send(qp.handle, { wrId: 1, opcode: WrOpcode.Send }, device);
 }
 
 /** The worker of whatever is opened meanwhile. */

@@ -4,10 +4,11 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CompletionReader, CompletionWriter, completionRingMemory } from '../../src/worker/completion-ring.ts';
+import { CompletionReader, CompletionWriter, completionRingMemory, Wanted } from '../../src/worker/completion-ring.ts';
 import { makeControl } from '../../src/worker/control.ts';
 import { PostReader, PostWriter } from '../../src/worker/post-ring.ts';
 import { QpStatus, STATUS_BYTES } from '../../src/worker/qp-status.ts';
+import { AddressHandle } from '../../transport/address-handle.ts';
 import { MemoryRegion, ProtectionDomain } from '../../transport/memory.ts';
 import { QpState } from '../../transport/qp-state.ts';
 import { type RecvWr, type SendWr, WorkCompletion, WrOpcode } from '../../transport/work.ts';
@@ -16,19 +17,22 @@ const REGIONS = [1, 2, 3].map((key) => {
   return new MemoryRegion(new ProtectionDomain(1), new Uint8Array(1000 * key), key << 8, { access: 0, iova: 0n });
 });
 const DEAD = new MemoryRegion(new ProtectionDomain(1), new Uint8Array(0), 0, { access: 0, iova: 0n });
-const keyOf = (mr: MemoryRegion): number => mr.rkey;
+const HANDLES = [1, 2].map(() => new AddressHandle(new ProtectionDomain(1), undefined));
+const NAMES = { keyOf: (mr: MemoryRegion) => mr.rkey, ahOf: (ah: AddressHandle) => 1 + HANDLES.indexOf(ah) };
 
 /** A request with nothing left to default, as a plain value that can be compared. */
-function plain(qp: number, wr: SendWr | RecvWr) {
+function plain(qp: number, wr: SendWr | RecvWr, shared = false) {
   const sges = (wr.sges ?? []).map(({ mr, offset = 0, length = Math.max(0, mr.length - offset) }) => {
     return { key: mr.rkey, offset, length };
   });
-  if (!('opcode' in wr)) return { qp, wrId: wr.wrId, sges };
+  if (!('opcode' in wr)) return { qp, shared, wrId: wr.wrId, sges };
   const { wrId, opcode, inline, signaled = true, fence = false, solicited = false } = wr;
   const { rkey = 0, immData = 0, invalidateRkey = 0, remoteAddr = 0n, compareAdd = 0n, swap = 0n } = wr;
+  const { ah, remoteQpn = 0, remoteQkey = 0x80_00_00_00, xrcRemoteSrqn = 0 } = wr;
   const bytes = inline === undefined ? undefined : [...inline];
   const numbers = { rkey, immData, invalidateRkey, remoteAddr, compareAdd, swap };
-  return { qp, wrId, opcode, inline: bytes, signaled, fence, solicited, sges, ...numbers };
+  const to = { ah: ah && HANDLES.indexOf(ah), remoteQpn, remoteQkey, xrcRemoteSrqn };
+  return { qp, wrId, opcode, inline: bytes, signaled, fence, solicited, sges, ...numbers, ...to };
 }
 
 class Taken {
@@ -42,9 +46,22 @@ class Taken {
     this.all.push(plain(qp, { wrId, sges: sges ?? [] }));
   }
 
+  srqRecv(srqn: number, { wrId, sges }: RecvWr): void {
+    this.all.push(plain(srqn, { wrId, sges: sges ?? [] }, true));
+  }
+
+  ah(handle: number): AddressHandle | undefined {
+    return HANDLES[handle - 1];
+  }
+
   region(key: number): MemoryRegion {
     return REGIONS.find((mr) => mr.rkey === key) ?? DEAD;
   }
+}
+
+function write(writer: PostWriter, queue: number, wr: SendWr | RecvWr, shared: boolean): boolean {
+  if ('opcode' in wr) return writer.send(queue, wr, NAMES);
+  return shared ? writer.srqRecv(queue, wr, NAMES) : writer.recv(queue, wr, NAMES);
 }
 
 const u32 = fc.integer({ min: 0, max: 2 ** 32 - 1 });
@@ -56,13 +73,17 @@ const sges = fc.array(
 );
 const flags = { signaled: fc.boolean(), fence: fc.boolean(), solicited: fc.boolean() };
 const numbers = { rkey: u32, immData: u32, invalidateRkey: u32, remoteAddr: u64, compareAdd: u64, swap: u64 };
+const to = { ah: fc.constantFrom(...HANDLES), remoteQpn: u32, remoteQkey: u32, xrcRemoteSrqn: u32 };
 const sends = fc
   .tuple(
     fc.record({ wrId: fc.maxSafeInteger(), opcode: fc.constantFrom(...Object.values(WrOpcode)) }),
-    fc.record({ ...flags, ...numbers, sges, inline: fc.uint8Array({ maxLength: 512 }) }, defined),
+    fc.record({ ...flags, ...numbers, ...to, sges, inline: fc.uint8Array({ maxLength: 512 }) }, defined),
   )
   .map(([needed, more]): SendWr => ({ ...needed, ...more }));
-const recvs = fc.record({ wrId: fc.maxSafeInteger(), sges }, { requiredKeys: ['wrId'] });
+const recvs = fc.record(
+  { wrId: fc.maxSafeInteger(), sges, shared: fc.boolean() },
+  { requiredKeys: ['wrId', 'shared'] },
+);
 const steps = fc.array(fc.oneof(sends, recvs, fc.constant('take' as const)), { maxLength: 60 });
 
 describe('the ring of posts', () => {
@@ -77,8 +98,8 @@ describe('the ring of posts', () => {
         for (const step of list) {
           if (step === 'take') reader.drain(taken);
           else {
-            const written = 'opcode' in step ? writer.send(qp, step, keyOf) : writer.recv(qp, step, keyOf);
-            if (written) expected.push(plain(qp, step));
+            const shared = 'shared' in step && step.shared;
+            if (write(writer, qp, step, shared)) expected.push(plain(qp, step, shared));
           }
         }
         reader.drain(taken);
@@ -95,13 +116,13 @@ describe('the ring of posts', () => {
     const taken = new Taken();
     for (let round = 0; round < 3; round++) {
       let posted = 0;
-      while (writer.send(7, { wrId: posted, opcode: WrOpcode.Send, inline: new Uint8Array(100) }, keyOf)) posted += 1;
+      while (writer.send(7, { wrId: posted, opcode: WrOpcode.Send, inline: new Uint8Array(100) }, NAMES)) posted += 1;
       expect(posted).toBeGreaterThan(1000);
       taken.all.length = 0;
       reader.drain(taken);
       expect(taken.all.map((wr) => (wr as { wrId: number }).wrId)).toEqual(Array.from({ length: posted }, (_, i) => i));
     }
-    expect(writer.send(7, { wrId: 1, opcode: WrOpcode.Send, inline: new Uint8Array(1 << 20) }, keyOf)).toBe(false);
+    expect(writer.send(7, { wrId: 1, opcode: WrOpcode.Send, inline: new Uint8Array(1 << 20) }, NAMES)).toBe(false);
     expect(reader.empty).toBe(true);
   });
 });
@@ -145,10 +166,10 @@ describe('a completion queue in shared memory', () => {
     const memory = completionRingMemory(4);
     const [writer, reader] = [new CompletionWriter(4, memory), new CompletionReader(4, memory)];
     expect(writer.publish(false)).toBe(false);
-    expect(reader.want()).toBe(false);
+    expect(reader.want(Wanted.Next)).toBe(false);
     writer.write(new WorkCompletion());
     expect([writer.publish(false), writer.publish(false)]).toEqual([true, false]);
-    expect([reader.want(), reader.overrun]).toEqual([true, false]);
+    expect([reader.want(Wanted.Next), reader.overrun]).toEqual([true, false]);
     writer.publish(true);
     expect(reader.overrun).toBe(true);
   });
@@ -167,7 +188,7 @@ describe('the status of a queue pair', () => {
       [false, true],
       [true, true],
     ];
-    expect(passing).toEqual([no, recvOnly, recvOnly, both, both, both, no]);
+    expect(passing).toEqual([no, recvOnly, recvOnly, both, both, recvOnly, no]);
   });
 
   it('counts room over the wrap of its counters', () => {

@@ -8,6 +8,8 @@ import {
   type OpenDeviceOptions,
   type OpenRdmaDevice,
   openDevice,
+  QpState,
+  QpType,
   type RdmaConnection,
   type RdmaCq,
   type RdmaDevice,
@@ -78,6 +80,21 @@ export function makeSide(device: RdmaDevice, bytes = 1 << 16, entries = 256): Si
   const cq = device.createCq(entries);
   const qp = pd.createQp({ sendCq: cq, recvCq: cq });
   return { device, pd, cq, qp, mr: pd.regMr(bytes, { access: ALL }) };
+}
+
+export const QKEY = 0x1111_1111;
+/** Without the device, which `pd` has. */
+export type UdSide = Omit<Side, 'device'>;
+
+/** A UD queue pair in RTS. */
+export function makeUd(device: RdmaDevice, qkey = QKEY): UdSide {
+  const pd = device.allocPd();
+  const cq = device.createCq(64);
+  const qp = pd.createQp({ type: QpType.Ud, sendCq: cq, recvCq: cq });
+  qp.modifyNow({ state: QpState.Init, qkey });
+  qp.modifyNow({ state: QpState.Rtr });
+  qp.modifyNow({ state: QpState.Rts, sqPsn: 0xff_ff_ff });
+  return { pd, cq, qp, mr: pd.regMr(8192) };
 }
 
 export interface Joined {
