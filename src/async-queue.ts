@@ -11,6 +11,17 @@ export class AsyncQueue<T> implements AsyncIterable<T> {
     else waiter({ done: false, value: item });
   }
 
+  /** Items that nobody has taken yet. */
+  get length(): number {
+    return this.#items.length;
+  }
+
+  /** Drops the first item that waits and is `unwanted`. */
+  drop(unwanted: (item: T) => boolean): void {
+    const at = this.#items.findIndex(unwanted);
+    if (at >= 0) this.#items.splice(at, 1);
+  }
+
   /** Ends iteration once what was pushed has been taken. */
   close(): void {
     this.#closed = true;

@@ -98,6 +98,8 @@ export class ActiveSide {
   handleResponse(event: Extract<CmEvent, { type: 'connect-response' }>, conversation: Connecting): void {
     const { options, mtu, remote, local, rqPsn, traits, promise } = conversation;
     const { qp } = options;
+    // The peer may have taken it back in the same batch of frames.
+    if (this.#manager.state(event.id) !== 'rep-rcvd') return;
     this.#conversations.unclaim(qp);
     try {
       bringToRts(qp, {

@@ -105,8 +105,8 @@ export class AlternatePaths {
 
   async #grant(connection: Connection, path: CmPath): Promise<void> {
     const status = await this.#judge(connection, path);
-    // The connection may have ended while the next hop was looked for.
-    if (this.#conversations.get(connection.id)?.kind !== 'connected') return;
+    // The connection may have ended, or be ending, while the next hop was looked for.
+    if (this.#manager.state(connection.id) !== 'established') return;
     this.#manager.answerAlternatePath(this.#device.now(), connection.id, status);
     this.#device.cmTouched();
   }

@@ -133,7 +133,7 @@ export class CmDatagrams {
         this.#handleRequest(event);
         return;
       case 'resolve-request-expired':
-        // The application learns of it when it answers.
+        this.#withdraw(event.id);
         return;
       case 'resolved':
         this.#take(event.id)?.resolve(event);
@@ -166,6 +166,11 @@ export class CmDatagrams {
       privateData,
     };
     service.listener.requests.push(new UdRequest(this, id, facts));
+  }
+
+  /** Nobody has answered it in time: who takes requests is not to get it, who has it learns when answering. */
+  #withdraw(id: CmId): void {
+    for (const { listener } of this.#services.values()) listener.requests.drop((waiting) => waiting.id === id);
   }
 
   #standingAnswer(standing: UdAnswer | undefined): SidrAnswer {

@@ -76,6 +76,8 @@ export class PassiveSide {
   /** REQ has arrived, and somebody may want it. */
   handleRequest(event: Extract<CmEvent, { type: 'connect-request' }>): void {
     const { id, request, service, source, destination, ipHeader } = event;
+    // The peer may have taken it back in the same batch of frames.
+    if (this.#manager.state(id) !== 'req-rcvd') return;
     const listener = this.#listeners.get(request.serviceId);
     const now = this.#device.now();
     if (listener === undefined || mtuOfCode(request.pathMtu) > this.#device.activeMtu) {
@@ -132,6 +134,11 @@ export class PassiveSide {
     this.#manager.reject(this.#device.now(), request.id, reason, privateData);
     this.#conversations.delete(request.id);
     this.#device.cmTouched();
+  }
+
+  /** A request that nobody has answered is over: who takes requests is not to get it. */
+  withdraw(request: ConnectionRequest): void {
+    this.#listeners.get(request.req.serviceId)?.requests.drop((waiting) => waiting === request);
   }
 
   close(): void {

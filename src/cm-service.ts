@@ -218,7 +218,10 @@ export class CmService implements RdmaCm {
       return;
     }
     this.#conversations.delete(id);
-    if (conversation.kind === 'requested') return;
+    if (conversation.kind === 'requested') {
+      this.#passive.withdraw(conversation.request);
+      return;
+    }
     this.#conversations.release(id);
     const qp = conversation.kind === 'connecting' ? conversation.options.qp : conversation.qp;
     this.#conversations.unclaim(qp);
