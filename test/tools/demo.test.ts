@@ -25,7 +25,7 @@ const textOf = (run: DemoRun): string =>
     ...cleanLines(run, { color: false }),
     ...badLines(run, { color: false }),
     ...verdictLines(run, { color: false }),
-    ...closingLines('demo.pcapng'),
+    ...closingLines('demo.pcapng', true),
   ].join('\n');
 
 const phaseOf = (run: DemoRun, name: Phase['name']): Phase => {
