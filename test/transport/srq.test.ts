@@ -8,9 +8,21 @@ import { RoceError } from '../../packets/errors.ts';
 import { KeyTable } from '../../transport/key-table.ts';
 import { Access, ProtectionDomain } from '../../transport/memory.ts';
 import { QpState } from '../../transport/qp-state.ts';
+import { QpType } from '../../transport/qp-type.ts';
 import { SharedReceiveQueue } from '../../transport/srq.ts';
-import { ack, nak, pattern, rnrNak, sendFirst, sendMiddle, sendOnly, writeOnly } from './support/packets.ts';
-import { Peer, seededRandom } from './support/peer.ts';
+import {
+  ack,
+  datagram,
+  nak,
+  pattern,
+  rnrNak,
+  sendFirst,
+  sendMiddle,
+  sendOnly,
+  uc,
+  writeOnly,
+} from './support/packets.ts';
+import { Peer, SUBJECT_QKEY, seededRandom } from './support/peer.ts';
 
 const MOST = 100;
 
@@ -97,6 +109,50 @@ describe('queue pairs that share receives', () => {
     peer.rx(send(0));
     peer.expectTx([nak(0x63, { psn: 0, msn: 0 })]);
     expect(peer.completions()).toEqual(['recv 5 LocProtErr']);
+  });
+});
+
+describe('queue pairs of unreliable services', () => {
+  it('RNR-16 UC takes receives from there, and drops what finds none', () => {
+    const { srq } = makeSrq(1);
+    const peer = new Peer({ type: QpType.Uc, srq });
+    peer.rx(uc(send(0)), uc(send(1)));
+    peer.silence();
+    expect(peer.completions()).toEqual(['recv 0 Success Recv 4 bytes']);
+    expect(peer.counters.noReceive).toBe(1);
+  });
+
+  it('UC-06 UC loses the receive of a broken message, which nobody else can have', () => {
+    const { srq } = makeSrq(2);
+    const peer = new Peer({ type: QpType.Uc, srq });
+    peer.rx(uc(sendFirst({ psn: 0, payload: pattern(256) })), uc(send(5)));
+    expect(peer.completions()).toEqual(['recv 0 RemInvReqErr', 'recv 1 Success Recv 4 bytes']);
+  });
+
+  it('RNR-17 UD does the same, with the header before the data', () => {
+    const { srq, buffers } = makeSrq(1);
+    const peer = new Peer({ type: QpType.Ud, srq });
+    const packet = datagram({ psn: 0, qkey: SUBJECT_QKEY, srcQpn: 9, payload: pattern(4) });
+    peer.rx(packet, packet);
+    peer.silence();
+    expect(peer.completions()).toEqual(['recv 0 Success Recv 44 bytes from 9']);
+    expect(buffers[0]?.bytes.slice(40, 44)).toEqual(pattern(4));
+    expect(peer.counters.noReceive).toBe(1);
+    expect(codeOf(() => peer.qp.postRecv({ wrId: 1 }))).toBe('ERR_ROCE_ARGUMENT');
+  });
+
+  it('all tell the limit, and their last receive', () => {
+    const { srq, notified } = makeSrq(2);
+    srq.modify({ limit: 2 }, MOST);
+    const unreliable = new Peer({ type: QpType.Uc, srq });
+    unreliable.rx(uc(send(0)));
+    expect(notified.map((each) => each.pollEvent())).toEqual(['srq-limit-reached']);
+    for (const type of [QpType.Uc, QpType.Ud]) {
+      const peer = new Peer({ type, srq });
+      peer.qp.modify({ state: QpState.Error });
+      expect(peer.events()).toEqual(['last-wqe-reached']);
+    }
+    expect(srq.length).toBe(1);
   });
 });
 
