@@ -57,7 +57,7 @@ export async function acceptRequest(
     refuse(request, CmRejReason.ConsumerDefined);
     return undefined;
   }
-  const endpoint = new Endpoint(device, settings);
+  const endpoint = endpointFor(request, device, settings);
   try {
     const connection = await request.accept({
       ...CONNECTION,
@@ -67,6 +67,16 @@ export async function acceptRequest(
     return { endpoint, connection, peer: sound(peer) };
   } catch (error) {
     endpoint.free();
+    throw error;
+  }
+}
+
+/** Throws as `Endpoint` when there is no room for one; who asks is refused. */
+function endpointFor(request: RdmaConnectionRequest, device: RdmaDevice, settings: RSocketSettings): Endpoint {
+  try {
+    return new Endpoint(device, settings);
+  } catch (error) {
+    refuse(request, CmRejReason.NoResources);
     throw error;
   }
 }

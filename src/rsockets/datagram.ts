@@ -53,7 +53,10 @@ interface Destination extends DatagramSource {
   /** Ours towards it. */
   readonly source: IpAddress;
   ah: RdmaAh | undefined;
+  /** The peer's; what is sent goes there once there is an address handle. */
   qpn: number;
+  /** The address handle is being made. */
+  looking: boolean;
 }
 
 interface Waiting extends DatagramSource {
@@ -109,10 +112,11 @@ export class RDatagramSocket {
     const most = this.maxBytes(address.version);
     if (bytes.length > most)
       throw new RoceError('ERR_ROCE_ARGUMENT', `a datagram has at most ${most} bytes here, not ${bytes.length}`);
-    const destination = this.#destinationAt(address, port);
-    // Looked at without a turn in between: others wait for the same slots.
+    this.#destinationAt(address, port);
+    // Looked at without a turn in between: others wait for the same slots, and who is where may change meanwhile.
     while (!this.#queues.canSend && this.#error === undefined) await this.#events.next();
     this.#demandOpen();
+    const destination = this.#destinationAt(address, port);
     const { ah, qpn, source } = destination;
     if (ah === undefined) {
       this.#say(destination, RsOp.Data, bytes);
@@ -192,13 +196,11 @@ export class RDatagramSocket {
   #udpArrived(bytes: Uint8Array, address: IpAddress, port: number): void {
     if (this.#error !== undefined) return;
     const message = readUdpMessage(bytes, address.version);
-    const known = this.#destinations.get(keyOf(address, port));
-    const source = this.#sourceFor(address);
-    if (message === undefined || source === undefined || (known === undefined && this.#isFull)) {
+    if (message === undefined || this.#sourceFor(address) === undefined) {
       this.dropped++;
       return;
     }
-    const destination = known ?? this.#destinationAt(address, port);
+    const destination = this.#destinationAt(address, port);
     if (message.op === RsOp.Data) {
       this.#say(destination, RsOp.Ctrl, NOTHING);
       if (this.#waiting.length < this.#limit)
@@ -211,23 +213,22 @@ export class RDatagramSocket {
 
   /** From now on datagrams go to that queue pair. Where its host cannot be found, they go on over UDP. */
   async #learn(destination: Destination, qpn: number): Promise<void> {
-    if (destination.ah !== undefined && destination.qpn === qpn) return;
-    const { address, source } = destination;
-    let ah: RdmaAh;
+    destination.qpn = qpn;
+    // Once at a time: anybody can send, from where nobody answers.
+    if (destination.ah !== undefined || destination.looking) return;
+    destination.looking = true;
+    const { address, port, source } = destination;
     try {
-      ah = await this.#queues.pd.createAh({ destination: address, source });
+      const ah = await this.#queues.pd.createAh({ destination: address, source });
+      const forgotten = this.#destinations.get(keyOf(address, port)) !== destination;
+      if (forgotten) ah.destroy();
+      else destination.ah = ah;
     } catch (error) {
       if (!(error instanceof RoceError)) throw error;
       this.dropped++;
-      return;
+    } finally {
+      destination.looking = false;
     }
-    if (this.#error !== undefined) {
-      ah.destroy();
-      return;
-    }
-    destination.ah?.destroy();
-    destination.ah = ah;
-    destination.qpn = qpn;
   }
 
   #say({ address, port, source }: Destination, op: number, data: Uint8Array): void {
@@ -240,14 +241,19 @@ export class RDatagramSocket {
     if (known !== undefined) return known;
     const source = this.#sourceFor(address);
     if (source === undefined) throw new RoceError('ERR_ROCE_ADDRESS', `no address of this device can reach ${address}`);
-    if (this.#isFull) throw new RoceError('ERR_ROCE_LIMIT', `a socket knows at most ${MAX_DESTINATIONS} peers`);
-    const destination = { address, port, source, ah: undefined, qpn: 0 };
+    if (this.#destinations.size >= MAX_DESTINATIONS) this.#forgetOldest();
+    const destination = { address, port, source, ah: undefined, qpn: 0, looking: false };
     this.#destinations.set(key, destination);
     return destination;
   }
 
-  get #isFull(): boolean {
-    return this.#destinations.size >= MAX_DESTINATIONS;
+  /** It is found again when it is sent to. */
+  #forgetOldest(): void {
+    for (const [key, { ah }] of this.#destinations) {
+      ah?.destroy();
+      this.#destinations.delete(key);
+      return;
+    }
   }
 
   /** The address on the peer's subnet, or else any of its version. */
@@ -275,5 +281,5 @@ const NOTHING = new Uint8Array(0);
 const DEFAULT_QUEUE = 64;
 const MAX_QUEUE = 8192;
 const DEFAULT_INLINE = 64;
-/** Anybody can send over UDP: who comes when the table is full is not heard. */
+/** Anybody can send over UDP: who comes when the table is full takes the place of who was first. */
 const MAX_DESTINATIONS = 4096;

@@ -56,9 +56,16 @@ export class RListener implements AsyncIterable<RSocket> {
   async accept(options?: RSocketOptions): Promise<RSocket> {
     const settings =
       options === undefined ? this.#settings : settingsOf(this.#device, { ...this.#settings, ...options });
+    const socket = await this.#take(settings);
+    if (socket === undefined) throw new RoceError('ERR_ROCE_CLOSED', 'the listener is closed');
+    return socket;
+  }
+
+  /** Undefined when there will be no more. */
+  async #take(settings: RSocketSettings): Promise<RSocket | undefined> {
     for (;;) {
       const { value: request, done } = await this.#listener.next();
-      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'the listener is closed');
+      if (done === true) return undefined;
       if (this.#address !== undefined && !request.localAddress.equals(this.#address)) {
         refuse(request, CmRejReason.InvalidServiceId);
         continue;
@@ -72,12 +79,15 @@ export class RListener implements AsyncIterable<RSocket> {
   /** Sockets until the listener is closed; one that goes away before it is accepted is passed over. */
   async *[Symbol.asyncIterator](): AsyncIterator<RSocket> {
     for (;;) {
+      let socket: RSocket | undefined;
       try {
-        yield await this.accept();
+        socket = await this.#take(this.#settings);
       } catch (error) {
         if (!(error instanceof RoceError)) throw error;
-        if (this.#closed || error.code === 'ERR_ROCE_CLOSED') return;
+        continue;
       }
+      if (socket === undefined) return;
+      yield socket;
     }
   }
 

@@ -192,6 +192,38 @@ describe('what anybody may send', () => {
     await introduce(sockets);
   });
 
+  it('from where nobody answers is looked for once at a time, however often it comes', async () => {
+    const sockets = makeSockets();
+    const { world, network, right } = sockets;
+    const stranger = IpAddress.parse('10.0.0.99');
+    for (let qpn = 1; qpn <= 100; qpn++) {
+      const message = writeUdpMessage({ op: RsOp.Ctrl, qpn, data: new Uint8Array(0) }, stranger);
+      network.inject(message, stranger, 9, B, RIGHT_PORT);
+    }
+    await world.run(world.sleep(60e9));
+    expect(right.dropped).toBe(1);
+  });
+
+  it('from more peers than a socket knows is heard: who was first is forgotten, and found again', async () => {
+    const sockets = makeSockets();
+    const { world, network, right, left } = sockets;
+    const flood = (): void => {
+      for (let i = 0; i < 5000; i++) {
+        const stranger = IpAddress.parse(`10.0.0.${100 + (i % 100)}`);
+        const message = writeUdpMessage({ op: RsOp.Ctrl, qpn: 5, data: new Uint8Array(0) }, stranger);
+        network.inject(message, stranger, i, B, RIGHT_PORT);
+      }
+    };
+    flood();
+    await introduce(sockets);
+    flood();
+    await world.run(right.sendTo(pattern(9), A, LEFT_PORT));
+    expect((await receive(sockets, left)).bytes).toEqual(pattern(9));
+    right.close();
+    await world.run(world.sleep(60e9));
+    expect(sockets.b.qpCount).toBe(0);
+  });
+
   it('to the queue pair without a header is dropped, and its slot is used again', async () => {
     const sockets = makeSockets({ receiveQueue: 1 });
     await introduce(sockets);

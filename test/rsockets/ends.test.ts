@@ -3,6 +3,9 @@
  * Method: pairs in the simulated world; what promises say, and what the devices still hold.
  */
 import { describe, expect, it } from 'vitest';
+import { CmAttribute, CmRejReason } from '../../packets/cm/index.ts';
+import type { Frame } from '../../packets/frame.ts';
+import { GSI_QPN } from '../../packets/mad.ts';
 import { IpAddress, RoceError } from '../../src/index.ts';
 import { RListener, RSocket } from '../../src/rsockets/index.ts';
 import { makePair } from '../src/support.ts';
@@ -152,6 +155,41 @@ describe('listening', () => {
     await listener.close();
     await world.run(serving);
     expect(await world.run(codeOf(RSocket.connect(a, { address: '10.0.0.2', port: PORT })))).toBe('ERR_ROCE_REJECTED');
+  });
+
+  it('goes on when a client disconnects before it was ready', async () => {
+    const { world, a, b } = makePair();
+    const listener = RListener.listen(b, { port: PORT });
+    const taken: RSocket[] = [];
+    const serving = (async () => {
+      for await (const socket of listener) taken.push(socket);
+    })();
+    // Neither RTU nor data.
+    const match = (frame: Frame): boolean =>
+      frame.destQpn > GSI_QPN ||
+      (frame.destQpn === GSI_QPN && frame.view.getUint16(frame.payloadOffset + 16) === CmAttribute.RTU);
+    const silence = world.network.addRule({ match, action: 'drop' });
+    const hasty = await world.run(RSocket.connect(a, { address: '10.0.0.2', port: PORT }));
+    await world.run(hasty.destroy());
+    world.network.removeRule(silence);
+    expect([taken.length, b.qpCount]).toEqual([0, 0]);
+    await world.run(RSocket.connect(a, { address: '10.0.0.2', port: PORT }));
+    await world.run(world.sleep(1e6));
+    expect(taken).toHaveLength(1);
+    await listener.close();
+    await world.run(serving);
+  });
+
+  it('refuses a client for whom nothing is left', async () => {
+    const { world, a, b } = makePair();
+    const listener = RListener.listen(b, { port: PORT });
+    const accepting = codeOf(listener.accept());
+    b.allocPd = () => {
+      throw new RoceError('ERR_ROCE_LIMIT', 'no protection domain is left');
+    };
+    const refused = RSocket.connect(a, { address: '10.0.0.2', port: PORT }).catch((error: unknown) => error);
+    expect(await world.run(refused)).toMatchObject({ reason: CmRejReason.NoResources });
+    expect(await accepting).toBe('ERR_ROCE_LIMIT');
   });
 
   it('refuses who waits when it is closed', async () => {
