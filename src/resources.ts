@@ -227,7 +227,7 @@ export class Resources {
     this.#closed = true;
     for (const cq of this.#cqs) cq.close();
     for (const qp of [...this.qps.values()]) qp.destroy();
-    for (const srq of this.#srqs.values()) srq.ended();
+    for (const srq of [...this.#srqs.values()]) srq.destroy();
   }
 
   /** Completions are missing from now on: whoever completes into this queue cannot go on. */
