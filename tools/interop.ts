@@ -75,6 +75,11 @@ async function runAll(entries: readonly Entry[], options: Options): Promise<numb
   const kernels = new Map<KernelLabel, KernelRows>();
   const results: Row[] = [];
   let missing = 0;
+  const broke = (error: unknown): void => {
+    if (!(error instanceof RoceError)) throw error;
+    console.log(`a host broke down, and what it ran has no verdict: ${error.message}`);
+    missing += 1;
+  };
   for (const kernel of options.kernel ?? KERNELS) {
     const image = await imageOf(kernel);
     if ('problem' in image) {
@@ -82,7 +87,7 @@ async function runAll(entries: readonly Entry[], options: Options): Promise<numb
       if (required.includes(kernel)) missing += 1;
       continue;
     }
-    const rows = await runKernel(kernel, entries, resolve(options.out, kernel));
+    const rows = await runKernel(kernel, entries, resolve(options.out, kernel), broke);
     results.push(...rows);
     kernels.set(kernel, { release: image.release, rows: rowsByName(rows) });
     // After each kernel: what has been found is not lost to what comes later.
@@ -96,14 +101,20 @@ async function runAll(entries: readonly Entry[], options: Options): Promise<numb
   return count('fail') + missing === 0 ? 0 : 1;
 }
 
-async function runKernel(kernel: KernelLabel, entries: readonly Entry[], directory: string): Promise<readonly Row[]> {
+async function runKernel(
+  kernel: KernelLabel,
+  entries: readonly Entry[],
+  directory: string,
+  broke: (error: unknown) => void,
+): Promise<readonly Row[]> {
   const run = new MatrixRun({ kernel, directory, log: (line) => console.error(`${kernel}: ${line}`) });
   try {
     for (const entry of entries) {
-      const failures = await run.run(entry);
+      const failures = await run.run(entry).catch(broke);
+      if (failures === undefined) continue;
       console.error(`${kernel}: ${failures.length === 0 ? 'ok  ' : 'FAIL'} ${caseName(entry)} ${failures[0] ?? ''}`);
     }
-    await run.findLimits();
+    await run.findLimits().catch(broke);
   } finally {
     await run.close();
   }

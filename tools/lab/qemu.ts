@@ -33,7 +33,9 @@ export interface QemuOptions {
 export function qemuArguments(options: QemuOptions): string[] {
   const { image, mtu } = options;
   const lab = [`lab.mtu=${mtu}`, `lab.addresses=${options.addresses.join(',')}`];
-  const append = ['console=ttyS0', 'quiet', 'panic=-1', 'mitigations=off', 'nokaslr', 'random.trust_cpu=on', ...lab];
+  const append = ['console=ttyS0', 'quiet', 'panic=-1', 'mitigations=off', 'nokaslr', 'random.trust_cpu=on'];
+  // The kernel counts interrupts of its timer for some milliseconds, and panics where a busy machine has not run qemu meanwhile.
+  append.push('no_timer_check', ...lab);
   // The kernel takes the device's limit as its MTU's, and rxe takes its MTU when the link is added (ref:rxe#1).
   const device = ['virtio-net-pci', 'netdev=n0', `mac=${options.mac}`, `host_mtu=${mtu}`, 'romfile='];
   const capture =
