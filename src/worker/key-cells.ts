@@ -53,6 +53,11 @@ export class KeyCells {
     Atomics.add(this.#words, COUNT, 1);
   }
 
+  /** Moves on with every write. */
+  get count(): number {
+    return Atomics.load(this.#words, COUNT);
+  }
+
   read(): KeyState {
     for (;;) {
       const before = Atomics.load(this.#words, COUNT);

@@ -55,10 +55,10 @@ export class KeyServer {
 
   deallocMw(key: number): void {
     this.#windows.get(key >>> 8)?.dealloc();
+    // Before it is forgotten: the region that lent it memory has one window less.
+    this.refresh([key]);
     this.#windows.delete(key >>> 8);
     this.#watched.delete(key >>> 8);
-    // The region that lent its memory has one window less.
-    this.refresh();
   }
 
   // For the other servers.
@@ -78,17 +78,29 @@ export class KeyServer {
     return this.#windows.get(key >>> 8) ?? new MemoryWindow(NOBODY, 0);
   }
 
-  /** Tells what keys open now. Called before the completion is shown of what may have changed it. */
-  refresh(): void {
+  /** Tells what these keys open now. Called before the completion is shown of what may have changed it. */
+  refresh(keys: readonly number[]): void {
     let changed = false;
-    for (const watched of this.#watched.values()) {
-      const now = watched.now();
-      if (isSame(now, watched.told)) continue;
-      watched.told = now;
-      watched.cells.write(now);
-      changed = true;
-    }
+    for (const key of keys) if (this.#tell(key)) changed = true;
     if (changed) Atomics.add(this.#words, Word.KeyEpoch, 1);
+  }
+
+  /** The same of every key, after what nobody names. */
+  refreshAll(): void {
+    this.refresh([...this.#watched.values()].map(({ told }) => told.key));
+  }
+
+  #tell(key: number): boolean {
+    const watched = this.#watched.get(key >>> 8);
+    if (watched === undefined) return false;
+    const now = watched.now();
+    const { told } = watched;
+    if (isSame(now, told)) return false;
+    watched.told = now;
+    watched.cells.write(now);
+    // Who lent or lends the memory has a window less or more.
+    for (const lender of [told.lender, now.lender]) if (lender !== 0) this.#tell(lender);
+    return true;
   }
 
   #added(mr: MemoryRegion): WireKey {

@@ -54,7 +54,7 @@ export class QueueServer implements PostSink {
     let handle = 0;
     const watcher = {
       completed: (qpn: number) => this.#completed(qpn),
-      invalidated: () => this.#keys.refresh(),
+      invalidated: (keys: readonly number[]) => this.#keys.refresh(keys),
       wanted: () => {
         this.#outbox.post({ kind: 'completions', cq: handle });
         this.expectPosts();
@@ -127,7 +127,7 @@ export class QueueServer implements PostSink {
     this.#served.qps.get(handle)?.qp.destroy();
     this.#served.qps.delete(handle);
     // Windows that were bound through it are bound no more.
-    this.#keys.refresh();
+    this.#keys.refreshAll();
   }
 
   counters(): WireCounters {
@@ -180,7 +180,7 @@ export class QueueServer implements PostSink {
 
   /** Takes a queue pair that was made into the table. */
   serve(qp: Qp, init: WireQpInit | typeof NO_ROOM): WireQp {
-    const served = new ServedQp(qp, () => this.#keys.refresh());
+    const served = new ServedQp(qp, (keys) => this.#keys.refresh(keys));
     this.#served.qps.set(qp.qpn, served);
     void this.#tellEvents(served);
     const capabilities = init === NO_ROOM ? NO_ROOM : qpCapabilities(init, this.#device.limits);

@@ -10,8 +10,8 @@ import { CompletionWriter, completionRingMemory } from './completion-ring.ts';
 export interface SharedCqWatcher {
   /** A completion of this queue pair is about to be shown. */
   completed(qpn: number): void;
-  /** And one that tells of a key that the peer has killed. */
-  invalidated(): void;
+  /** And some that tell of keys that the peer has killed. */
+  invalidated(keys: readonly number[]): void;
   /** The application waits for this queue, and something is there. */
   wanted(): void;
 }
@@ -25,7 +25,8 @@ export class SharedCq extends Cq {
   /** Numbers of the queue pairs that have completed since the last `settle`. */
   readonly #fresh: number[] = [];
   #listed = false;
-  #invalidated = false;
+  /** Keys that peers have killed since then. */
+  readonly #invalidated: number[] = [];
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for a capacity that is none */
   constructor(capacity: number, notified: CompletionQueue[], most: number, watcher: SharedCqWatcher) {
@@ -66,7 +67,7 @@ export class SharedCq extends Cq {
 
   override pushed(wc: WorkCompletion): void {
     this.#writer.write(wc);
-    if (wc.invalidatedRkey >= 0) this.#invalidated = true;
+    if (wc.invalidatedRkey >= 0) this.#invalidated.push(wc.invalidatedRkey);
     if (!this.#fresh.includes(wc.qpn)) this.#fresh.push(wc.qpn);
     this.#list();
   }
@@ -76,8 +77,7 @@ export class SharedCq extends Cq {
     this.#listed = false;
     for (const qpn of this.#fresh) this.#watcher.completed(qpn);
     this.#fresh.length = 0;
-    if (this.#invalidated) this.#watcher.invalidated();
-    this.#invalidated = false;
+    if (this.#invalidated.length > 0) this.#watcher.invalidated(this.#invalidated.splice(0));
     if (this.#writer.publish(this.overrun)) this.#watcher.wanted();
   }
 

@@ -14,6 +14,12 @@ import type { Handle, SharedMemory, WireKey } from './wire-values.ts';
 import type { WorkerDevice } from './worker-device.ts';
 import type { WorkerPd } from './worker-pd.ts';
 
+/** What the worker tells of a key, and how much of it was seen. */
+interface Followed {
+  readonly cells: KeyCells;
+  seen: number;
+}
+
 /** A fast registration that was posted and has not shown yet. */
 interface Posted {
   readonly mr: MemoryRegion;
@@ -40,7 +46,7 @@ export class WorkerKeys {
   readonly #words: Int32Array;
   readonly #regions = new Map<number, MemoryRegion>();
   readonly #windows = new Map<number, WorkerMw>();
-  readonly #cells = new Map<number, KeyCells>();
+  readonly #followed = new Map<number, Followed>();
   #posted: Posted[] = [];
   #epoch = 0;
 
@@ -75,7 +81,7 @@ export class WorkerKeys {
     if (this.#regions.get(index) !== region) throw new RoceError('ERR_ROCE_STATE', 'the region is not registered');
     this.#device.free('deregMr', region.rkey);
     this.#regions.delete(index);
-    this.#cells.delete(index);
+    this.#followed.delete(index);
     this.#posted = this.#posted.filter(({ mr }) => mr !== region);
     region.grant.valid = false;
     region.pd.users -= 1;
@@ -86,7 +92,7 @@ export class WorkerKeys {
     const { key, cells } = this.#device.channel.call('allocMw', pd.handle);
     const mw = new WorkerMw(this, pd, key);
     this.#windows.set(key >>> 8, mw);
-    this.#cells.set(key >>> 8, new KeyCells(cells));
+    this.#followCells(key, cells);
     pd.core.users += 1;
     return mw;
   }
@@ -97,7 +103,7 @@ export class WorkerKeys {
     if (this.#windows.get(index) !== mw) throw new RoceError('ERR_ROCE_STATE', 'the memory window is freed');
     this.#device.free('deallocMw', mw.rkey);
     this.#windows.delete(index);
-    this.#cells.delete(index);
+    this.#followed.delete(index);
     this.#unbind(mw);
     mw.pd.users -= 1;
     this.look();
@@ -124,26 +130,37 @@ export class WorkerKeys {
     const epoch = Atomics.load(this.#words, Word.KeyEpoch);
     if (epoch === this.#epoch) return;
     this.#epoch = epoch;
-    for (const [index, cells] of this.#cells) {
+    const bound: [WorkerMw, KeyState][] = [];
+    for (const [index, followed] of this.#followed) {
+      const { count } = followed.cells;
+      if (count === followed.seen) continue;
+      followed.seen = count;
+      const state = followed.cells.read();
       const region = this.#regions.get(index);
-      const state = cells.read();
-      if (region === undefined) continue;
-      region.windows = state.windows;
-      this.#follow(region, state);
+      const window = this.#windows.get(index);
+      if (region !== undefined) this.#follow(region, state);
+      if (window !== undefined) bound.push([window, state]);
     }
     // After the regions that lend them memory.
-    for (const [index, mw] of this.#windows) this.#followWindow(mw, this.#cells.get(index)?.read());
+    for (const [mw, state] of bound) this.#followWindow(mw, state);
+  }
+
+  #followCells(key: number, memory: SharedArrayBuffer | undefined): void {
+    if (memory === undefined) return;
+    const cells = new KeyCells(memory);
+    this.#followed.set(key >>> 8, { cells, seen: cells.count });
   }
 
   #added(wired: WireKey, region: MemoryRegion): MemoryRegion {
     const index = wired.key >>> 8;
     this.#regions.set(index, region);
-    if (wired.cells !== undefined) this.#cells.set(index, new KeyCells(wired.cells));
+    this.#followCells(wired.key, wired.cells);
     region.pd.users += 1;
     return region;
   }
 
   #follow(region: MemoryRegion, state: KeyState): void {
+    region.windows = state.windows;
     const { grant } = region;
     if (isOf(grant, state) && grant.bytes.byteOffset === state.offset) {
       if (grant.valid === state.valid) return;
@@ -167,8 +184,7 @@ export class WorkerKeys {
     return posted.bytes;
   }
 
-  #followWindow(mw: WorkerMw, state: KeyState | undefined): void {
-    if (state === undefined) return;
+  #followWindow(mw: WorkerMw, state: KeyState): void {
     mw.rkey = state.key;
     const region = this.#regions.get(state.lender >>> 8);
     if (!state.valid || region === undefined) {

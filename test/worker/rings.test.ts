@@ -8,10 +8,12 @@ import { CompletionReader, CompletionWriter, completionRingMemory, Wanted } from
 import { makeControl } from '../../src/worker/control.ts';
 import { PostReader, PostWriter } from '../../src/worker/post-ring.ts';
 import { QpStatus, STATUS_BYTES } from '../../src/worker/qp-status.ts';
+import { SRQ_STATUS_BYTES, SrqStatus } from '../../src/worker/srq-status.ts';
 import { AddressHandle } from '../../transport/address-handle.ts';
 import { MemoryRegion, ProtectionDomain } from '../../transport/memory.ts';
 import { QpState } from '../../transport/qp-state.ts';
-import { type RecvWr, type SendWr, WorkCompletion, WrOpcode } from '../../transport/work.ts';
+import { SharedReceiveQueue } from '../../transport/srq.ts';
+import { type RecvWr, type SendWr, WcStatus, WorkCompletion, WrOpcode } from '../../transport/work.ts';
 
 const REGIONS = [1, 2, 3].map((key) => {
   return new MemoryRegion(new ProtectionDomain(1), new Uint8Array(1000 * key), key << 8, { access: 0, iova: 0n });
@@ -162,6 +164,64 @@ describe('a completion queue in shared memory', () => {
     );
   });
 
+  it('keeps its entries, and its counts, when it moves to other memory', () => {
+    const step = fc.oneof(
+      fc.record({ write: fc.nat(20) }),
+      fc.record({ take: fc.nat(20) }),
+      fc.record({ room: fc.integer({ min: 1, max: 40 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (list) => {
+        const memory = completionRingMemory(8);
+        const writer = new CompletionWriter(8, memory);
+        const reader = new CompletionReader(8, memory);
+        const wc = new WorkCompletion();
+        let written = 0;
+        let read = 0;
+        for (const one of list) {
+          if ('write' in one) {
+            for (let i = 0; i < one.write && !writer.full; i++, written++) {
+              Object.assign(wc, {
+                wrId: written,
+                srcQpn: written,
+                grh: written % 3 === 0,
+                solicited: written % 2 === 0,
+              });
+              writer.write(wc);
+            }
+            writer.publish(false);
+          } else if ('take' in one) {
+            for (let i = 0; i < one.take && reader.poll(wc); i++, read++)
+              expect([wc.wrId, wc.srcQpn, wc.grh, wc.solicited]).toEqual([read, read, read % 3 === 0, read % 2 === 0]);
+          } else if (one.room >= writer.length) {
+            const moved = completionRingMemory(one.room);
+            writer.moveTo(one.room, moved);
+            reader.moveTo(one.room, moved);
+          }
+          expect([writer.length, reader.length]).toEqual([written - read, written - read]);
+          expect([reader.count(false), reader.count(true)]).toEqual([written, Math.ceil(written / 2)]);
+        }
+      }),
+    );
+  });
+
+  it('tells who waits for solicited or failed entries of these alone', () => {
+    const memory = completionRingMemory(8);
+    const [writer, reader] = [new CompletionWriter(8, memory), new CompletionReader(8, memory)];
+    const told = (more: Partial<WorkCompletion>) => {
+      writer.write(Object.assign(new WorkCompletion(), more));
+      return writer.publish(false);
+    };
+    reader.want(Wanted.Solicited);
+    expect([told({}), told({ solicited: true }), told({ solicited: true })]).toEqual([false, true, false]);
+    reader.want(Wanted.Solicited);
+    expect([told({}), told({ status: WcStatus.WrFlushErr })]).toEqual([false, true]);
+    reader.want(Wanted.Any | Wanted.Solicited);
+    expect([told({}), told({ solicited: true }), reader.count(true)]).toEqual([true, false, 4]);
+    reader.want(Wanted.Solicited);
+    expect(writer.publish(true)).toBe(true);
+  });
+
   it('tells who wants to be told, once, unless something is there already', () => {
     const memory = completionRingMemory(4);
     const [writer, reader] = [new CompletionWriter(4, memory), new CompletionReader(4, memory)];
@@ -197,5 +257,21 @@ describe('the status of a queue pair', () => {
     status.update(QpState.Rts, posted - 4, posted - 2);
     expect([status.takesSend(posted, 4), status.takesSend(posted, 5)]).toEqual([false, true]);
     expect([status.takesRecv(posted, 2), status.takesRecv(posted, 3)]).toEqual([false, true]);
+  });
+});
+
+describe('the status of a shared receive queue', () => {
+  it('counts room over the wrap of its counter, and lets nothing pass that a failed queue refuses', () => {
+    const status = new SrqStatus(new SharedArrayBuffer(SRQ_STATUS_BYTES));
+    const core = new SharedReceiveQueue({ srqn: 1, pd: new ProtectionDomain(1), maxWr: 3, maxSge: 1 }, []);
+    for (const wrId of [1, 2]) core.post({ wrId });
+    core.modify({ limit: 2 }, 3);
+    const posted = 2 ** 32 + 1;
+    status.update(core, posted);
+    expect([status.length(posted), status.length(posted + 1), status.maxWr, status.limit]).toEqual([2, 3, 3, 2]);
+    expect([status.takes(posted), status.takes(posted + 1)]).toEqual([true, false]);
+    core.fail();
+    status.update(core, posted);
+    expect(status.takes(posted)).toBe(false);
   });
 });

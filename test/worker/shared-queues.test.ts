@@ -352,7 +352,7 @@ describe.each(PLACEMENTS)('the end of a device in the thread of the %s', (placem
   it('ends what waits for shared queues and events, and takes nothing more', async () => {
     const cable = await openCable(placement);
     const { device } = cable.ours;
-    const { pd, cq, qp } = makeSide(device);
+    const { pd, cq, qp, mr: lifelong } = makeSide(device);
     const srq = pd.createSrq({ maxWr: 1 });
     const xrcd = device.openXrcd();
     const ah = await pd.createAh({ destination: IpAddress.parse(THEIRS) });
@@ -380,7 +380,9 @@ describe.each(PLACEMENTS)('the end of a device in the thread of the %s', (placem
     xrcd.close();
     ah.destroy();
     mw.dealloc();
-    pd.deregMr(mr);
+    for (const one of [mr, lifelong]) pd.deregMr(one);
+    device.destroyCq(cq);
+    pd.dealloc();
     await cable.close();
   });
 
