@@ -93,7 +93,7 @@ export async function receiveAll(session: PerfSession, over?: Promise<unknown>):
 export function postReceives(session: PerfSession): void {
   const { rxDepth, iterations } = session.options;
   const count = iterations === 0 ? rxDepth : Math.min(rxDepth, iterations);
-  for (let n = 0; n < count; n++) session.qps.forEach((_, i) => session.postReceive(i));
+  for (let n = 0; n < count; n++) for (const i of session.qps.keys()) session.postReceive(i);
 }
 
 /** What a run has achieved. */

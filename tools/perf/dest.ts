@@ -47,7 +47,7 @@ export function readDestText(bytes: Uint8Array): PerfDest {
   if (match === null) throw new RoceError('ERR_ROCE_REJECTED', 'the peer does not introduce itself as perftest does');
   const [, lid = '', outReads = '', qpn = '', psn = '', rkey = '', vaddr = '', gid = '', srqn = ''] = match;
   const view = new DataView(new ArrayBuffer(16));
-  gid.split(':').forEach((byte, i) => view.setUint8(i, Number.parseInt(byte, 16)));
+  for (const [i, byte] of gid.split(':').entries()) view.setUint8(i, Number.parseInt(byte, 16));
   return {
     lid: Number.parseInt(lid, 16),
     outReads: Number.parseInt(outReads, 16),
@@ -63,7 +63,8 @@ export function readDestText(bytes: Uint8Array): PerfDest {
 
 export function writeDestRecord(dest: PerfDest): Uint8Array {
   const view = new DataView(new ArrayBuffer(DEST_RECORD_BYTES));
-  [dest.lid, dest.outReads, dest.qpn, dest.psn, dest.rkey].forEach((word, i) => view.setUint32(4 * i, word));
+  const words = [dest.lid, dest.outReads, dest.qpn, dest.psn, dest.rkey];
+  for (const [i, word] of words.entries()) view.setUint32(4 * i, word);
   view.setBigUint64(VADDR_AT, dest.vaddr);
   dest.gid.writeGid(view, GID_AT);
   view.setUint32(SRQN_AT, dest.srqn);
