@@ -308,7 +308,7 @@ export abstract class QueuePair {
     this.config.path = undefined;
     this.config.altPath = undefined;
     this.config.pathMigState = MigState.Migrated;
-    this.config.migReq = 1;
+    this.config.migReq = this.config.profile.migReq.value;
   }
 
   #take(attributes: QpAttributes): void {

@@ -181,7 +181,9 @@ export class RcQueuePair extends QueuePair {
   #refused(): void {
     this.counters.refusedRequest += 1;
     const { verdict } = this.#responder;
-    this.note(verdict === Verdict.KeyRefused || verdict === Verdict.UnknownSrq ? 'qp-access-err' : 'qp-req-err');
+    // Already in ERROR: answers owed from before were still leaving, and one of them has lost its key.
+    if (this.current !== QpState.Error)
+      this.note(verdict === Verdict.KeyRefused || verdict === Verdict.UnknownSrq ? 'qp-access-err' : 'qp-req-err');
     this.current = QpState.Error;
     this.flush(WcStatus.WrFlushErr);
   }

@@ -192,6 +192,15 @@ describe('a requester that is given credits', () => {
     peer.expectTx([writeLastImm({ psn: 2, payload: mr.bytes.slice(256, 300), imm: 5, ackReq: true })]);
   });
 
+  it('goes on, one message at a time, when the peer counts messages wrongly', () => {
+    const peer = withSends(4);
+    for (let psn = 0; psn < 4; psn++) {
+      peer.expectTx(sends(psn, psn + 1));
+      peer.rx(credits(0, { psn, msn: 0 }));
+    }
+    expect(peer.completions()).toHaveLength(4);
+  });
+
   it('repeats what it has sent whatever credits say', () => {
     const peer = withSends(4);
     peer.drain();

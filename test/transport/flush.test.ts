@@ -168,6 +168,19 @@ describe('a responder asked to FLUSH', () => {
     const { peer, mr } = flushable();
     expectRefused(peer, flush({ psn: 0, reth: { va: mr.iova + offset, rkey: mr.rkey, length } }), 0x62);
   });
+
+  it('LEN-06 of a range of more than 2^31 bytes is invalid, whatever the key opens', () => {
+    const { peer, reth } = flushable();
+    expectRefused(peer, flush({ psn: 0, reth: { ...reth, length: 2 ** 31 + 1 } }), 0x61);
+  });
+
+  it('SEC-15 owes so many answers at most, and what comes beyond is as if the network had lost it', () => {
+    const { peer, reth } = flushable();
+    peer.rx(...Array.from({ length: 1100 }, (_, psn) => flush({ psn, reth })));
+    expect([peer.drain().length, peer.counters.droppedRequest]).toEqual([1024, 76]);
+    peer.rx(flush({ psn: 1024, reth }));
+    peer.expectTx([readOnly({ psn: 1024, msn: 1025 })]);
+  });
 });
 
 describe('a responder asked for an ATOMIC WRITE', () => {
@@ -228,6 +241,12 @@ describe('a responder asked for an ATOMIC WRITE', () => {
     const before = mr.bytes.slice();
     expectRefused(peer, atomicWrite({ psn: 0, reth: at(mr, 0, length), payload: pattern(bytes) }), 0x61);
     expect(mr.bytes).toEqual(before);
+  });
+
+  it('LEN-07 refuses a pad that eight bytes do not need', () => {
+    const peer = new Peer();
+    const mr = peer.region();
+    expectRefused(peer, { ...atomicWrite({ psn: 0, reth: at(mr, 0), payload: pattern(8) }), pad: 3 }, 0x61);
   });
 
   it.each([1, 2, 3, 4, 5, 6, 7])('MPE-10 refuses an address %i beyond a multiple of eight', (offset) => {

@@ -6,6 +6,7 @@
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
+import { peerProfile } from '../../transport/peer-profile.ts';
 import { MigState, type QpAttributes } from '../../transport/qp-attributes.ts';
 import { QpState } from '../../transport/qp-state.ts';
 import { QpType } from '../../transport/qp-type.ts';
@@ -105,6 +106,8 @@ describe('migrating', () => {
     const peer = makePeer(Armed, { retryCnt: 1, timeout: 8 });
     peer.post({ wrId: 1, opcode: WrOpcode.Send });
     peer.advance(20_000_000);
+    // Once and one retry, by each way.
+    expect(peer.drain()).toHaveLength(4);
     expect(peer.completions()).toEqual(['send 1 RetryExcErr']);
     expect([peer.counters.retryExceededErr, peer.qp.state]).toEqual([1, QpState.Error]);
   });
@@ -123,6 +126,12 @@ describe('migrating', () => {
     peer.post({ wrId: 1, opcode: WrOpcode.Send });
     peer.expectTx([sendOnly({ psn: 0, ackReq: true })]);
     expect([remoteOf(peer), peer.qp.config.migReq]).toEqual([`${SECOND_IP}`, 1]);
+  });
+
+  it('uses the second way up: it is not armed again before there is another one', () => {
+    const peer = makePeer(Armed);
+    peer.qp.modify({ pathMigState: Migrated });
+    expect(codeOf(peer, { pathMigState: Rearm })).toBe('ERR_ROCE_ARGUMENT EINVAL');
   });
 
   it.each<[string, MigState, 0 | 1, boolean]>([
@@ -167,6 +176,13 @@ describe('migrating', () => {
     peer.qp.modify({ state: QpState.Reset });
     const { altPath: none, pathMigState, migReq } = peer.qp.config;
     expect([none, pathMigState, migReq]).toEqual([undefined, Migrated, 1]);
+  });
+
+  it('RESET does not forget what kind of peer it is', () => {
+    const peer = makePeer(Migrated);
+    peer.qp.expect(peerProfile('rxe-6.1'));
+    peer.qp.modify({ state: QpState.Reset });
+    expect(peer.qp.config.migReq).toBe(0);
   });
 });
 

@@ -200,6 +200,18 @@ describe('remote keys', () => {
     peer.silence();
   });
 
+  it('KEY-02 tells of one error once, though the key of a READ still being answered dies after it', () => {
+    const peer = new Peer();
+    const mr = peer.region({ length: 40 * PMTU });
+    peer.rx(readRequest({ psn: 0, reth: { va: mr.iova, rkey: mr.rkey, length: 40 * PMTU } }));
+    peer.rx(writeOnly({ psn: 40, reth: { va: 0n, rkey: mr.rkey ^ 1, length: 4 }, payload: pattern(4) }));
+    const sent = peer.burst();
+    expect(sent.length).toBeLessThan(40);
+    peer.keys.deregister(mr);
+    peer.expectTx([nak(0x62, { psn: sent.length, msn: 1 })]);
+    expect(peer.events()).toEqual(['qp-access-err']);
+  });
+
   it('KEY-14 SEND with invalidate kills the key once its data is placed', () => {
     const peer = new Peer();
     const mr = peer.region({ remoteInvalidate: true });

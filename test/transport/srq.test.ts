@@ -129,6 +129,16 @@ describe('queue pairs of unreliable services', () => {
     expect(peer.completions()).toEqual(['recv 0 RemInvReqErr', 'recv 1 Success Recv 4 bytes']);
   });
 
+  it('LEN-10 a receive that is too small for the message of a UC or UD queue pair completes with that', () => {
+    const { srq } = makeSrq(2);
+    const connected = new Peer({ type: QpType.Uc, srq, mtu: 2048 });
+    connected.rx(uc(send(0, pattern(1025))));
+    const datagrams = new Peer({ type: QpType.Ud, srq });
+    datagrams.rx(datagram({ psn: 0, qkey: SUBJECT_QKEY, srcQpn: 9, payload: pattern(1000) }));
+    expect([...connected.completions(), ...datagrams.completions()]).toEqual(['recv 0 LocLenErr', 'recv 1 LocLenErr']);
+    expect([connected.qp.state, datagrams.qp.state, srq.length]).toEqual([QpState.Rts, QpState.Rts, 0]);
+  });
+
   it('RNR-17 UD does the same, with the header before the data', () => {
     const { srq, buffers } = makeSrq(1);
     const peer = new Peer({ type: QpType.Ud, srq });

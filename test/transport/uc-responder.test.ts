@@ -109,6 +109,17 @@ describe('responder of an unreliable connection', () => {
     expect(peer.take(first, first, middle, last)).toEqual(['recv 3 Success Recv 700 bytes']);
   });
 
+  it('UC-05 UC-12 a WRITE with immediate takes the receive of a message that broke off', () => {
+    const peer = new UcPeer();
+    for (const wrId of [1, 2]) peer.postRecv(wrId);
+    const none = { va: 0n, rkey: 0, length: 0 };
+    const packets = [sendFirst({ psn: 0, payload: pattern(256) }), writeOnlyImm({ psn: 5, imm: 7, reth: none })];
+    expect(peer.take(...packets, sendOnly({ psn: 6 }))).toEqual([
+      'recv 1 Success RecvRdmaWithImm 0 bytes imm 0x7',
+      'recv 2 Success Recv 0 bytes',
+    ]);
+  });
+
   it('RNR-16 UC-12 without a receive a SEND or a WRITE with immediate is dropped, and the next message is fine', () => {
     const peer = new UcPeer();
     const mr = peer.region({ length: 8 });
