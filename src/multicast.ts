@@ -67,7 +67,7 @@ export class Multicast {
     const { maxGroups, maxAttached } = this.#options;
     checkAttach(qp, address);
     const known = this.#find(address);
-    if (known?.qps.includes(qp)) return;
+    if (known?.qps.includes(qp)) return known.joined;
     if (known === undefined && this.#groups.length >= maxGroups)
       throw new RoceError('ERR_ROCE_LIMIT', `all ${maxGroups} multicast groups are in use`);
     if ((known?.qps.length ?? 0) >= maxAttached)

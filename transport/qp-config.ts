@@ -59,7 +59,6 @@ export class QpConfig {
   readonly recvCq: CompletionQueue;
   /** The way to the peer, once it is known. */
   path: QpPath | undefined = undefined;
-  /** The peer's queue pair. */
   /** The second way to the peer, and whether it is armed. */
   altPath: QpPath | undefined = undefined;
   /** Whether an alternate path is armed. */

@@ -82,9 +82,10 @@ export class SendEntry {
     return this.firstPsn >= 0;
   }
 
-  /** Forgets the memory it names, so that a finished request keeps none alive. */
+  /** Forgets the memory and the address handle it names, so that a finished request keeps nothing alive. */
   release(): void {
     this.segments.release();
+    this.ah = undefined;
     this.bind = undefined;
     this.reg = undefined;
   }

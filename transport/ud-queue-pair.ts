@@ -73,7 +73,7 @@ export class UdQueuePair extends QueuePair {
       if (entry.length > this.config.mtu) this.counters.oversizedSend += 1;
       else this.#send(entry, writer);
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
-      entry.segments.release();
+      entry.release();
       this.sendQueue.shift();
     }
   }
@@ -113,7 +113,6 @@ export class UdQueuePair extends QueuePair {
     for (let i = 0; i < pad; i++) bytes[at + length + i] = 0;
     writer.end(template, at + length + pad);
     this.#psn += 1;
-    entry.ah = undefined;
   }
 
   #admits(frame: Frame): boolean {

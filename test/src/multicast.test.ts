@@ -231,6 +231,8 @@ describe('the device', () => {
     answer = () => Promise.reject(new RoceError('ERR_ROCE_LINK_UNAVAILABLE', 'no such interface'));
     const joins = Promise.all([one, two].map(({ qp }) => errorOf(qp.attachMcast(GROUP))));
     expect(await joins).toEqual(['ERR_ROCE_LINK_UNAVAILABLE ENODEV', 'ERR_ROCE_LINK_UNAVAILABLE ENODEV']);
+    const twice = Promise.all([1, 2].map(() => errorOf(one.qp.attachMcast(GROUP))));
+    expect(await twice).toEqual(['ERR_ROCE_LINK_UNAVAILABLE ENODEV', 'ERR_ROCE_LINK_UNAVAILABLE ENODEV']);
     expect(device.multicast.size).toBe(0);
     expect(await errorOf(makeMember(make(false)).qp.attachMcast(GROUP))).toBe('ERR_ROCE_UNSUPPORTED EOPNOTSUPP');
   });

@@ -5,9 +5,10 @@
 import { describe, expect, it } from 'vitest';
 import { InvariantError, RoceError } from '../../packets/errors.ts';
 import { RNR_TIMER_NS } from '../../packets/rnr-timer.ts';
+import { AddressHandle } from '../../transport/address-handle.ts';
 import { CompletionQueue, Notification } from '../../transport/completion-queue.ts';
 import { Pool, Ring } from '../../transport/ring.ts';
-import { MAX_MESSAGE_BYTES } from '../../transport/send-queue.ts';
+import { MAX_MESSAGE_BYTES, SendQueue } from '../../transport/send-queue.ts';
 import { ackTimeoutNs } from '../../transport/timers.ts';
 import { type SendWr, WcOpcode, WcStatus, WorkCompletion, WrOpcode, wcStatusName } from '../../transport/work.ts';
 import { ack, pattern, sendOnly } from './support/packets.ts';
@@ -22,6 +23,19 @@ function codeOf(call: () => void): string {
     throw error;
   }
 }
+
+describe('a request that is finished', () => {
+  it('keeps neither memory nor an address handle alive', () => {
+    const queue = new SendQueue(4, { maxSge: 1, maxInlineData: 0 });
+    const { pd } = new Peer();
+    const ah = new AddressHandle(pd, undefined);
+    queue.post({ wrId: 1, opcode: WrOpcode.Send, ah });
+    const entry = queue.at(queue.head);
+    expect(entry.ah).toBe(ah);
+    queue.clear();
+    expect(entry.ah).toBeUndefined();
+  });
+});
 
 describe('posting', () => {
   const peer = new Peer();
