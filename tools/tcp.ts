@@ -3,8 +3,9 @@
  * where the host is ours, and the kernel's on links that share the kernel's addresses.
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
-import { Device, IpAddress, Medium, type RdmaDevice, RoceError } from '../src/index.ts';
+import { Device, type IpAddress, Medium, type RdmaDevice, RoceError } from '../src/index.ts';
 import type { RdmaTcp, TcpListener, TcpListenOptions, TcpSocket } from '../src/tcp/index.ts';
+import { kernelAddress } from './kernel-address.ts';
 
 /**
  * The TCP that speaks from the addresses of `device`.
@@ -42,16 +43,18 @@ interface Waiter<T> {
 class KernelListener implements TcpListener {
   readonly port: number;
   readonly #server: Server;
+  readonly #backlog: number;
   readonly #ready: KernelSocket[] = [];
   readonly #waiting: Waiter<IteratorResult<TcpSocket>>[] = [];
   #end: RoceError | 'closed' | undefined;
 
-  constructor(port: number, { address, backlog }: TcpListenOptions) {
+  constructor(port: number, { address, backlog = DEFAULT_BACKLOG }: TcpListenOptions) {
     this.port = port;
+    this.#backlog = backlog;
     this.#server = createServer({ noDelay: true }, (socket) => this.#take(new KernelSocket(socket)));
     this.#server.on('error', (error) => this.#finish(roceErrorOf(error, `TCP port ${port}`)));
     const where = address === undefined ? {} : { host: String(address) };
-    this.#server.listen({ port, ...where, ...(backlog === undefined ? {} : { backlog }) });
+    this.#server.listen({ port, ...where, backlog });
   }
 
   next(): Promise<IteratorResult<TcpSocket>> {
@@ -74,8 +77,9 @@ class KernelListener implements TcpListener {
 
   #take(socket: KernelSocket): void {
     const waiter = this.#waiting.shift();
-    if (waiter === undefined) this.#ready.push(socket);
-    else waiter.resolve({ done: false, value: socket });
+    if (waiter !== undefined) waiter.resolve({ done: false, value: socket });
+    else if (this.#ready.length < this.#backlog) this.#ready.push(socket);
+    else socket.abort();
   }
 
   #finish(end: RoceError | 'closed'): void {
@@ -98,9 +102,9 @@ class KernelSocket implements TcpSocket {
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    this.localAddress = IpAddress.parse(socket.localAddress ?? '::');
+    this.localAddress = kernelAddress(socket.localAddress ?? '::');
     this.localPort = socket.localPort ?? 0;
-    this.remoteAddress = IpAddress.parse(socket.remoteAddress ?? '::');
+    this.remoteAddress = kernelAddress(socket.remoteAddress ?? '::');
     this.remotePort = socket.remotePort ?? 0;
     const peer = `${this.remoteAddress} port ${this.remotePort}`;
     socket.on('readable', () => this.#settle());
@@ -172,3 +176,6 @@ function roceErrorOf(error: Error & { readonly code?: string }, who: string): Ro
     return new RoceError('ERR_ROCE_CLOSED', `${who} has reset the connection`, options);
   return new RoceError('ERR_ROCE_ADDRESS', `${who}: ${error.message}`, options);
 }
+
+/** As that of the stack of ours (src/tcp). */
+const DEFAULT_BACKLOG = 16;

@@ -154,7 +154,10 @@ export class TcpStack implements RdmaTcp {
       if (destMac === undefined) {
         socket.connection.stall(now);
         // Nobody can be told of an end.
-        if (socket.connection.end !== undefined) this.#ready.delete(socket);
+        if (socket.connection.end !== undefined) {
+          this.#ready.delete(socket);
+          this.#drop(socket);
+        }
         continue;
       }
       while (!writer.full) {

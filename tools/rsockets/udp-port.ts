@@ -3,8 +3,9 @@
  * What anybody sends is handed over; what cannot be sent is lost, as datagrams are.
  */
 import { createSocket } from 'node:dgram';
-import { IpAddress, RoceError } from '../../src/index.ts';
+import { type IpAddress, RoceError } from '../../src/index.ts';
 import type { UdpPort } from '../../src/rsockets/index.ts';
+import { kernelAddress } from '../kernel-address.ts';
 
 /** Binds a port on one of the kernel's addresses, 0 for any port. Rejects with ERR_ROCE_ADDRESS or ERR_ROCE_IN_USE. */
 export async function openUdpPort(address: IpAddress, port: number): Promise<UdpPort> {
@@ -22,9 +23,7 @@ export async function openUdpPort(address: IpAddress, port: number): Promise<Udp
       if (open) socket.send(bytes.slice(), toPort, to.toString(), () => {});
     },
     listen: (handler) => {
-      socket.on('message', (bytes, from) =>
-        handler(bytes, IpAddress.parse(from.address.replace(/%.*$/, '')), from.port),
-      );
+      socket.on('message', (bytes, from) => handler(bytes, kernelAddress(from.address), from.port));
     },
     close: () => {
       if (open) socket.close();

@@ -4,6 +4,8 @@
  * of the other end. A veth pair also leaves checksums to an interface that never fills them in; it would leave the cutting of
  * segments to it as well, which is switched off: frames longer than the MTU are no frames to a link.
  */
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { IpAddress, type OpenDevice, openDevice } from '../../../src/index.ts';
 import type { RdmaTcp, TcpSocket } from '../../../src/tcp/index.ts';
@@ -66,6 +68,42 @@ describeWithNetns('TCP to the kernel', () => {
     await expect(ours.connect(IpAddress.parse('10.99.0.2'), PORT + 1)).rejects.toMatchObject({
       code: 'ERR_ROCE_REJECTED',
     });
+  });
+
+  it('takes a client whose address has a zone, as link-local ones have in the kernel', async () => {
+    const listener = await within(pair.b, async () => {
+      pair.b.exec('ip', '-6', 'address', 'add', 'fe80::99/64', 'dev', pair.b.device, 'nodad');
+      const made = kernelTcp.listen(PORT);
+      await new Promise((resolve) => setImmediate(resolve));
+      return made;
+    });
+    const socket = await within(pair.b, async () => {
+      const made = createConnection({ host: `fe80::99%${pair.b.device}`, port: PORT });
+      await once(made, 'connect');
+      return made;
+    });
+    const { value } = await listener.next();
+    expect(value?.remoteAddress.toString()).toBe('fe80::99');
+    socket.destroy();
+    value?.abort();
+    listener.close();
+  });
+
+  it('keeps no more clients than its backlog holds', async () => {
+    const listener = await within(pair.b, async () => {
+      const made = kernelTcp.listen(PORT, { backlog: 2 });
+      await new Promise((resolve) => setImmediate(resolve));
+      return made;
+    });
+    const address = IpAddress.parse('10.99.0.2');
+    const clients: TcpSocket[] = [];
+    for (let i = 0; i < 3; i++) clients.push(await ours.connect(address, PORT));
+    await expect(clients[2]?.read(1)).rejects.toThrow(/has reset the connection/);
+    const first = await listener.next();
+    expect(first.value?.remotePort).toBe(clients[0]?.localPort);
+    clients[1]?.abort();
+    first.value?.abort();
+    listener.close();
   });
 
   it('is told of a reset', async () => {

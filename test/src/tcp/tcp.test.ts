@@ -158,6 +158,21 @@ describe('the end of a connection', () => {
     expect(pair.b.tcp?.size).toBe(0);
   });
 
+  it('at once is over too when the peer has left and cannot be told', async () => {
+    const world = new World({ seed: 1 });
+    const [a, b] = [1, 2].map((n) => attachDevice(world, `device ${n}`, { addresses: [`10.0.0.${n}/24`] }));
+    if (a === undefined || b === undefined) throw new Error('there are two');
+    const { client } = await world.run(connectPair({ world, a, b }));
+    world.network.addRule({ match: () => true, action: 'drop' });
+    const written = client.write(new Uint8Array(1)).then(() => client.read(1));
+    const failed = expect(written).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+    while (a.paths.neighbours?.lookup(B4) !== undefined) world.runFor(10e9);
+    client.abort();
+    await world.run(failed);
+    world.runFor(1e9);
+    expect(a.tcp?.size).toBe(0);
+  });
+
   it('by the device leaves no peer waiting', async () => {
     const pair = makePair();
     const { server } = await pair.world.run(connectPair(pair));
