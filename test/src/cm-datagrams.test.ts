@@ -28,6 +28,20 @@ function loseFirst(world: World, attribute: number, count: number): void {
 }
 
 describe('a datagram service', () => {
+  it('that stands tells the Q_Key its queue pair has by then, and none of a queue pair that takes nothing', async () => {
+    const { world, a, b } = makePair();
+    const { pd } = makeDatagramSide(a);
+    const { qp } = makeDatagramSide(b);
+    b.cm.listenUd(PORT, { qp, qkey: 5 });
+    const find = () =>
+      world.run(a.cm.resolveUd({ address: '10.0.0.2', port: PORT, pd }).catch((error: unknown) => error));
+    expect(await find()).toMatchObject({ remoteQpn: qp.qpn, qkey: 5 });
+    qp.modifyNow({ state: QpState.Rts, qkey: 6 });
+    expect(await find()).toMatchObject({ remoteQpn: qp.qpn, qkey: 6 });
+    qp.modifyNow({ state: QpState.Reset });
+    expect(await find()).toMatchObject({ status: CmSidrStatus.NoQp });
+  });
+
   it('is found by its port, and datagrams reach it and come back', async () => {
     const { world, a, b } = makePair();
     const left = makeDatagramSide(a);
