@@ -175,9 +175,10 @@ export class CmDatagrams {
 
   #standingAnswer(standing: UdAnswer | undefined): SidrAnswer {
     if (standing === undefined) return { status: CmSidrStatus.Unsupported };
-    const { qp } = standing;
-    if (qp.destroyed || qp.state === QpState.Error) return { status: CmSidrStatus.NoQp };
-    return this.#answerOf(standing);
+    const { qp, privateData } = standing;
+    const deaf = qp.destroyed || qp.state === QpState.Error || qp.state === QpState.Reset;
+    // Its Q_Key may have changed since it was offered.
+    return deaf ? { status: CmSidrStatus.NoQp } : this.#answerOf({ qp, ...definedOf(undefined, privateData) });
   }
 
   /** The answer as it is sent. Throws for what cannot be, and changes nothing. */
