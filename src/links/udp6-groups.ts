@@ -32,32 +32,43 @@ export class Udp6Groups {
       await bind(socket, interfaceName === undefined ? `${group}` : `${group}%${interfaceName}`, port);
       socket.addMembership(`${group}`, interfaceName === undefined ? undefined : `::%${interfaceName}`);
     } catch (cause) {
-      this.leave(group);
+      this.#end(group, socket);
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${group} cannot be joined: ${reason}`, { cause });
     }
     socket.on('message', (message, from) => this.#sink(group, message, from));
     // The group is lost, the link is not.
-    socket.on('error', () => this.leave(group));
+    socket.on('error', () => this.#end(group, socket));
   }
 
+  /** A join that is still under way is rejected. */
   leave(group: IpAddress): void {
     const socket = this.#sockets.get(`${group}`);
-    this.#sockets.delete(`${group}`);
-    socket?.close();
+    if (socket !== undefined) this.#end(group, socket);
   }
 
   close(): void {
     for (const socket of this.#sockets.values()) socket.close();
     this.#sockets.clear();
   }
+
+  /** Nothing when the group was left meanwhile: the socket there may be another one by now. */
+  #end(group: IpAddress, socket: Socket): void {
+    if (this.#sockets.get(`${group}`) !== socket) return;
+    this.#sockets.delete(`${group}`);
+    socket.close();
+  }
 }
 
 function bind(socket: Socket, address: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
+    const left = () => reject(new Error('the group was left'));
     socket.once('error', reject);
+    // A socket that is closed while it is bound says nothing else.
+    socket.once('close', left);
     socket.bind({ address, port }, () => {
       socket.off('error', reject);
+      socket.off('close', left);
       resolve();
     });
   });

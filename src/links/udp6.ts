@@ -120,9 +120,9 @@ export class Udp6Link implements Link {
   }
 
   /** @throws RoceError ERR_ROCE_ADDRESS, ERR_ROCE_LINK_UNAVAILABLE */
-  join(group: IpAddress): Promise<void> {
+  async join(group: IpAddress): Promise<void> {
+    await this.#groups.join(group);
     this.#groupArrivals.set(group, new Arrivals(this.#endpoint, group));
-    return this.#groups.join(group);
   }
 
   leave(group: IpAddress): void {

@@ -66,6 +66,24 @@ describeWithNetns('groups of udp6', () => {
     }
   });
 
+  it('that are left before they are joined are not joined, and may be joined again at once', async () => {
+    const pair = makeNetnsPair({ mtu: 1500 });
+    const a = await within(pair.a, () => openDevice({ link: 'udp6:[fd99::1]' }));
+    try {
+      const { qp } = makeMember(a);
+      const joins = within(pair.a, async () => {
+        const first = qp.attachMcast(GROUP);
+        qp.detachMcast(GROUP);
+        return Promise.allSettled([first, qp.attachMcast(GROUP)]);
+      });
+      expect((await joins).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+      expect(a.device.multicast.size).toBe(1);
+    } finally {
+      await a.close();
+      pair.remove();
+    }
+  });
+
   it('of IPv4 are not of this link', async () => {
     const pair = makeNetnsPair({ mtu: 1500 });
     const a = await within(pair.a, () => openDevice({ link: 'udp6:[fd99::1]' }));
