@@ -49,10 +49,14 @@ export async function runRcopyClient(
       await sendFile(socket, file, size);
       const status = await answer(socket, RcopyCommand.Write);
       const usec = (performance.now() - start) * 1000;
+      if (status !== 0) {
+        output.line('opening...transferring...');
+        return status;
+      }
       await ask(socket, RcopyCommand.Close);
       output.line('opening...transferring...closing...done');
       const seconds = (usec / 1e6).toFixed(2);
-      if (status === 0) output.line(`${size} bytes in ${seconds} seconds = ${rateText(size, usec)} Gb/sec`);
+      output.line(`${size} bytes in ${seconds} seconds = ${rateText(size, usec)} Gb/sec`);
       await socket.close();
       return status;
     } finally {

@@ -126,8 +126,10 @@ class RcopySession {
     const bytes = await receiveExactly(this.#socket, length - HEADER_BYTES);
     if (bytes === undefined) return this.#refuse('error receiving path', Errno.Invalid);
     const name = basename(readPath(bytes));
-    this.#tell(`${name}, `);
-    if (name === '' || name === '.' || name === '..')
+    // A terminal would obey them.
+    const shown = name.replace(/\p{Cc}/gu, '?');
+    this.#tell(`${shown}, `);
+    if (name === '' || name === '.' || name === '..' || name !== shown)
       return this.#refuse('unable to open destination file', Errno.Invalid);
     try {
       // A link that lies in the folder leads nowhere.
@@ -153,7 +155,8 @@ class RcopySession {
     for (let at = 0; at < size; ) {
       const received = await this.#socket.recv(chunk.subarray(0, Math.min(chunk.length, size - at)));
       if (received === 0) return this.#refuse('...error receiving data', Errno.Invalid);
-      await file.write(chunk, 0, received, at);
+      const failure = await writeAt(file, chunk, received, at);
+      if (failure !== 0) return this.#refuse('error writing file', failure);
       at += received;
     }
     return 0;
@@ -172,7 +175,17 @@ class RcopySession {
   }
 }
 
+/** 0, or why not all of it was written: a number of errno. */
+async function writeAt(file: FileHandle, bytes: Uint8Array, length: number, at: number): Promise<number> {
+  try {
+    const { bytesWritten } = await file.write(bytes, 0, length, at);
+    return bytesWritten === length ? 0 : Errno.NoSpace;
+  } catch (error) {
+    return error instanceof Error && 'errno' in error && typeof error.errno === 'number' ? -error.errno : Errno.Io;
+  }
+}
+
 /** Numbers of errno(3) on Linux, as they travel. */
-const Errno = { NoMemory: 12, Access: 13, Busy: 16, Invalid: 22 } as const;
+const Errno = { Io: 5, NoMemory: 12, Access: 13, Busy: 16, Invalid: 22, NoSpace: 28 } as const;
 const PERMISSION_BITS = 0o777;
 const CHUNK_BYTES = 1 << 18;

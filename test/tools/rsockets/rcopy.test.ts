@@ -50,9 +50,10 @@ describe('messages of rcopy', () => {
 async function withServer(
   name: string,
   use: (device: RdmaDevice, into: string, server: Transcript) => Promise<void>,
+  folder?: string,
 ): Promise<void> {
   const path = join(directory, name);
-  const into = await mkdtemp(join(directory, `${name}-into-`));
+  const into = folder ?? (await mkdtemp(join(directory, `${name}-into-`)));
   const server = await openDevice({ link: `qemu:${path}`, addresses: ['10.0.0.1/24'] });
   const client = await openDevice({ link: `qemu:${path},connect`, addresses: ['10.0.0.2/24'] });
   const end = new AbortController();
@@ -107,6 +108,26 @@ describe('rcopy', () => {
       expect(await copy('link')).toBe(13);
       expect((await readdir(into)).sort()).toEqual(['link', 'up']);
       expect(await readdir(directory)).not.toContain('victim');
+    });
+  });
+
+  it('tells a client for whose file there is no room, and serves the next one', async () => {
+    const use = async (device: RdmaDevice, _into: string, server: Transcript): Promise<void> => {
+      const copy = { port: RCOPY_PORT, server: SERVER, source: await fileOf(5) };
+      expect(await runRcopyClient(device, { ...copy, destination: 'full' }, new Transcript())).toBe(28);
+      expect(await runRcopyClient(device, { ...copy, destination: 'null' }, new Transcript())).toBe(0);
+      expect(server.lines).toContain('opening: full, transferring...5 bytes...error writing file');
+    };
+    // The kernel's file that is always full, and the one that never is.
+    await withServer('full', use, '/dev');
+  });
+
+  it('shows no control characters of a name, which a terminal would obey', async () => {
+    await withServer('controls', async (device, into, server) => {
+      const copy = { port: RCOPY_PORT, server: SERVER, source: await fileOf(5), destination: 'a\u001b[2Jb\nc\u009b1m' };
+      expect(await runRcopyClient(device, copy, new Transcript())).toBe(22);
+      expect(await readdir(into)).toEqual([]);
+      expect(server.lines.join('')).not.toMatch(/\p{Cc}/u);
     });
   });
 
