@@ -14,10 +14,10 @@ import { verifyCapture } from '../../tools/interop/verify.ts';
 import { Guest, type RunResult } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { addQuietNetns, ip, type Netns } from '../../tools/netns.ts';
+import type { ToolOutput } from '../../tools/output.ts';
 import { runRpingClient } from '../../tools/rping/client.ts';
 import { RPING_PORT } from '../../tools/rping/protocol.ts';
 import { runRpingServer } from '../../tools/rping/server.ts';
-import type { RpingOutput } from '../../tools/rping/session.ts';
 import { describeWithLab } from '../lab/support.ts';
 import { describeWithNetns, within } from '../support/netns.ts';
 
@@ -195,7 +195,7 @@ function judge(result: RunResult, code: number, lines: readonly string[]): void 
   expect([code, lines.filter((line) => line.includes('ping data: rdma-ping-')).length]).toEqual([0, PINGS]);
 }
 
-function into(lines: string[]): RpingOutput {
+function into(lines: string[]): ToolOutput {
   return { line: (text) => void lines.push(text), complaint: (text) => void lines.push(text) };
 }
 

@@ -11,10 +11,10 @@ import { rpingFault } from '../../tools/interop/stock-rping.ts';
 import { Guest, type GuestJob } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { addQuietNetns, ip, type Netns } from '../../tools/netns.ts';
+import type { ToolOutput } from '../../tools/output.ts';
 import { runRpingClient } from '../../tools/rping/client.ts';
 import { RPING_PORT } from '../../tools/rping/protocol.ts';
 import { runRpingServer } from '../../tools/rping/server.ts';
-import type { RpingOutput } from '../../tools/rping/session.ts';
 import { describeWithLab } from '../lab/support.ts';
 import { describeWithNetns, within } from '../support/netns.ts';
 
@@ -161,7 +161,7 @@ function pingsIn(lines: readonly string[]): number {
   return lines.filter((line) => line.includes('ping data: rdma-ping-')).length;
 }
 
-function into(lines: string[]): RpingOutput {
+function into(lines: string[]): ToolOutput {
   return { line: (text) => void lines.push(text), complaint: (text) => void lines.push(text) };
 }
 

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { IpAddress, type RdmaDevice } from '../../src/index.ts';
 import { RListener, RSocket } from '../../src/rsockets/index.ts';
 import type { RdmaTcp } from '../../src/tcp/index.ts';
-import { type PingpongOutput, type PingpongStart, runPingpong } from '../../tools/pingpong/run.ts';
+import type { ToolOutput } from '../../tools/output.ts';
+import { type PingpongStart, runPingpong } from '../../tools/pingpong/run.ts';
 import type { PingpongService } from '../../tools/pingpong/session.ts';
 import { runXsrqPingpong } from '../../tools/pingpong/xsrq.ts';
 import { kernelTcp } from '../../tools/tcp.ts';
@@ -47,7 +48,7 @@ async function freeTcpPort(): Promise<number> {
   return address.port;
 }
 
-class Transcript implements PingpongOutput {
+class Transcript implements ToolOutput {
   readonly lines: string[] = [];
   readonly complaints: string[] = [];
 
@@ -63,7 +64,7 @@ class Transcript implements PingpongOutput {
 /** Both ends of a pingpong, and what they said. */
 async function play(
   { server, client, address }: Ends,
-  run: (device: RdmaDevice, start: PingpongStart, output: PingpongOutput) => Promise<number>,
+  run: (device: RdmaDevice, start: PingpongStart, output: ToolOutput) => Promise<number>,
 ) {
   const output = { server: new Transcript(), client: new Transcript() };
   let psn = 0xff_ff_f0;

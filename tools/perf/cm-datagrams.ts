@@ -5,10 +5,11 @@
  * server that has to answer (latency, both directions) learns it from a SEND with immediate data: the client's queue pair
  * number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters, #rdma_cm_initialize_ud_connection_parameters.
  */
+import { GRH_BYTES } from '../../packets/index.ts';
 import type { RdmaUdListener } from '../../src/api.ts';
-import { type IpAddress, type RdmaQp, RoceError, WrOpcode } from '../../src/index.ts';
+import { type IpAddress, RDMA_UDP_QKEY, type RdmaQp, RoceError, WrOpcode } from '../../src/index.ts';
 import { initialize, readyForDatagrams } from './bring-up.ts';
-import { GRH_BYTES, type PerfSession } from './session.ts';
+import type { PerfSession } from './session.ts';
 
 /** Listens, lets the client know by `ready`, and answers one request for each queue pair. */
 export async function acceptDatagramsByCm(session: PerfSession, ready: () => Promise<unknown>): Promise<void> {
@@ -83,8 +84,6 @@ function serverAnswers({ options: { test, bidirectional } }: PerfSession): boole
   return test === 'lat' || bidirectional;
 }
 
-/** rdma:rdma_cma.h, RDMA_UDP_QKEY */
-const RDMA_UDP_QKEY = 0x01_23_45_67;
 const WHO_BYTES = 4;
 const MAX_TRIES = 10;
 const RETRY_NS = 100e6;

@@ -18,9 +18,9 @@ import {
   WrOpcode,
   wcStatusName,
 } from '../../src/index.ts';
+import { ownAddressFor } from '../own-address.ts';
 import { DEST_RECORD_BYTES, type PerfDest, readDestRecord, writeDestRecord } from './dest.ts';
 import type { Exchange, PerfRole } from './exchange.ts';
-import { ownAddressFor } from './own-address.ts';
 import type { PerfContext } from './session.ts';
 
 export class CmExchange implements Exchange {

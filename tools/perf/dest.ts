@@ -13,6 +13,7 @@
  * ```
  */
 import { IpAddress, RoceError } from '../../src/index.ts';
+import { hex } from '../hex.ts';
 
 export const DEST_TEXT_BYTES = 108;
 export const DEST_RECORD_BYTES = 56;
@@ -95,10 +96,6 @@ export function gidBytes(gid: IpAddress): Uint8Array {
   const bytes = new Uint8Array(16);
   gid.writeGid(new DataView(bytes.buffer), 0);
   return bytes;
-}
-
-function hex(value: number | bigint, digits: number): string {
-  return value.toString(16).padStart(digits, '0');
 }
 
 const H = '([0-9a-f]+)';

@@ -9,10 +9,10 @@ import { setTimeout as sleepMs, setImmediate as turn } from 'node:timers/promise
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { IpAddress, RdmaDevice } from '../../src/index.ts';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
+import { type ToolOutput, terminal } from '../output.ts';
 import { tcpOf } from '../tcp.ts';
 import { decide, MAX_BYTES, MIN_ITERATIONS, type PerfChoices, type PerfTest, type PerfVerb } from './options.ts';
 import { runPerf } from './run.ts';
-import type { PerfOutput } from './session.ts';
 
 /** One program of perftest. */
 export interface PerfProgram {
@@ -196,7 +196,7 @@ export function playPerf(
   command: Command,
   choices: PerfChoices,
   device: RdmaDevice,
-  output: PerfOutput,
+  output: ToolOutput,
   signal: AbortSignal,
 ): Promise<number> {
   const options = decide(choices);
@@ -232,8 +232,3 @@ function parseMtu(text: string): number {
 }
 
 const OUTPUTS = { bw: ['bandwidth', 'message_rate'], lat: ['latency'] } as const;
-
-const terminal: PerfOutput = {
-  line: (text) => process.stdout.write(`${text}\n`),
-  complaint: (text) => process.stderr.write(`${text}\n`),
-};

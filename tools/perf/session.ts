@@ -5,6 +5,7 @@
  * The region has two halves as perftest's buffer has: what we send from, and where the peer's messages go, each with one
  * piece per queue pair (perftest_communication.c#set_up_connection).
  */
+import { GRH_BYTES } from '../../packets/index.ts';
 import {
   Access,
   type AddressVector,
@@ -24,20 +25,15 @@ import {
   WrOpcode,
   wcStatusName,
 } from '../../src/index.ts';
+import type { ToolOutput } from '../output.ts';
 import type { PerfDest } from './dest.ts';
 import type { Terms } from './introductions.ts';
 import { ATOMIC_BYTES, type PerfOptions, type PerfService } from './options.ts';
 
-/** Where lines go. */
-export interface PerfOutput {
-  line(text: string): void;
-  complaint(text: string): void;
-}
-
 /** What a run happens in. */
 export interface PerfContext {
   readonly device: RdmaDevice;
-  readonly output: PerfOutput;
+  readonly output: ToolOutput;
   /** Ends the run. */
   readonly signal: AbortSignal;
   /** Monotonic nanoseconds. */
@@ -195,7 +191,5 @@ function roundUp(value: number, multiple: number): number {
 
 /** What queue pairs and the region allow. */
 export const ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
-/** What a datagram's headers take at the beginning of its receive. */
-export const GRH_BYTES = 40;
 const PIECE_ALIGNMENT = 64;
 const QP_TYPES: Readonly<Record<PerfService, QpType>> = { RC: QpType.Rc, UC: QpType.Uc, UD: QpType.Ud };

@@ -6,8 +6,9 @@ import { randomInt } from 'node:crypto';
 import { Command, Option } from 'commander';
 import { type IpAddress, type RdmaDevice, RoceError } from '../../src/index.ts';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
+import { type ToolOutput, terminal } from '../output.ts';
 import { tcpOf } from '../tcp.ts';
-import { type PingpongOutput, type PingpongStart, runPingpong } from './run.ts';
+import { type PingpongStart, runPingpong } from './run.ts';
 import type { PingpongService } from './session.ts';
 import { runXsrqPingpong } from './xsrq.ts';
 
@@ -81,7 +82,7 @@ export function playPingpong(
   device: RdmaDevice,
   server: IpAddress | undefined,
   flags: PingpongFlags,
-  output: PingpongOutput,
+  output: ToolOutput,
   signal: AbortSignal,
 ): Promise<number> {
   const { port, size, pathMtu: mtu = device.activeMtu, gidIdx } = flags;
@@ -110,8 +111,3 @@ function gidAt(device: RdmaDevice, index: number): IpAddress {
 }
 
 const now = (): number => performance.now() * 1e6;
-
-const terminal: PingpongOutput = {
-  line: (text) => process.stdout.write(`${text}\n`),
-  complaint: (text) => process.stderr.write(`${text}\n`),
-};

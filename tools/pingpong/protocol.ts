@@ -4,6 +4,7 @@
  * xsrq_pingpong.c, pingpong.c#gid_to_wire_gid).
  */
 import { IpAddress, RoceError } from '../../src/index.ts';
+import { hex } from '../hex.ts';
 
 /** Where one queue pair of a side is. */
 export interface PingpongDest {
@@ -82,10 +83,6 @@ function gidOf(text: string): IpAddress | undefined {
 function gidText(gid: IpAddress | undefined): string {
   if (gid === undefined) return '0'.repeat(32);
   return [gid.w0, gid.w1, gid.w2, gid.w3].map((word) => hex(word, 8)).join('');
-}
-
-function hex(value: number, digits: number): string {
-  return value.toString(16).padStart(digits, '0');
 }
 
 function zeroEnded(text: string): Uint8Array {

@@ -5,6 +5,9 @@
 import { PSN_MASK } from '../../packets/index.ts';
 import { type IpAddress, type RdmaDevice, RoceError } from '../../src/index.ts';
 import type { RdmaTcp, TcpListener, TcpSocket } from '../../src/tcp/index.ts';
+import { hex } from '../hex.ts';
+import type { ToolOutput } from '../output.ts';
+import { ownAddressFor } from '../own-address.ts';
 import { DEST_BYTES, DONE, gidName, type PingpongDest, readDest, writeDest } from './protocol.ts';
 import { type PingpongOptions, PingpongSession } from './session.ts';
 
@@ -24,21 +27,16 @@ export interface PingpongStart {
   readonly signal?: AbortSignal;
 }
 
-export interface PingpongOutput {
-  line(text: string): void;
-  complaint(text: string): void;
-}
-
 /** Resolves with the exit code. Rejects with RoceError for what the device, the wire or the peer refuses. */
 export async function runPingpong(
   device: RdmaDevice,
   options: PingpongOptions,
   start: PingpongStart,
-  output: PingpongOutput,
+  output: ToolOutput,
 ): Promise<number> {
   const session = new PingpongSession(device, options);
   try {
-    const { server, gid = ownGid(device, server) } = start;
+    const { server, gid = ownAddressFor(device, server) } = start;
     const ours = session.qps.map(({ qpn }) => ({ lid: 0, qpn, psn: start.random() & PSN_MASK, gid }));
     for (const dest of ours) output.line(`  local address:  ${destText(dest)}`);
     const theirs = await introduce(session, options, start, ours);
@@ -128,23 +126,11 @@ async function readDests(socket: TcpSocket, count: number): Promise<PingpongDest
   return dests;
 }
 
-/** The address that speaks to `peer`, or the first one. */
-export function ownGid(device: RdmaDevice, peer: IpAddress | undefined): IpAddress {
-  const same = device.addresses.filter((prefix) => peer === undefined || prefix.address.version === peer.version);
-  const chosen = same.find((prefix) => peer !== undefined && prefix.contains(peer)) ?? same[0];
-  if (chosen === undefined) throw new RoceError('ERR_ROCE_ADDRESS', `no address to reach ${peer} from`);
-  return chosen.address;
-}
-
 function destText({ lid, qpn, psn, gid }: PingpongDest): string {
   return `LID 0x${hex(lid, 4)}, QPN 0x${hex(qpn, 6)}, PSN 0x${hex(psn, 6)}, GID ${gidName(gid)}`;
 }
 
-function hex(value: number, digits: number): string {
-  return value.toString(16).padStart(digits, '0');
-}
-
-function report({ size, iterations }: PingpongOptions, microseconds: number, output: PingpongOutput): void {
+function report({ size, iterations }: PingpongOptions, microseconds: number, output: ToolOutput): void {
   const bytes = size * iterations * 2;
   const seconds = (microseconds / 1e6).toFixed(2);
   output.line(`${bytes} bytes in ${seconds} seconds = ${((bytes * 8) / microseconds).toFixed(2)} Mbit/sec`);

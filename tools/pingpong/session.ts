@@ -4,6 +4,7 @@
  * when are the same (rdma-core:libibverbs/examples/{rc,uc,ud,srq}_pingpong.c). Owns queue pairs, buffer and the count of
  * messages; the words with the peer are exchange.ts's.
  */
+import { GRH_BYTES } from '../../packets/index.ts';
 import {
   Access,
   type IpAddress,
@@ -183,7 +184,6 @@ export class PingpongSession {
 const RECV_WR_ID = 1;
 const SEND_WR_ID = 2;
 const QKEY = 0x11_11_11_11;
-const GRH_BYTES = 40;
 const FILLING = 0x7b;
 const PAGE_BYTES = 4096;
 const QP_TYPES: Readonly<Record<PingpongService, QpType>> = {

@@ -21,8 +21,11 @@ import {
   WrOpcode,
 } from '../../src/index.ts';
 import type { TcpSocket } from '../../src/tcp/index.ts';
+import { hex } from '../hex.ts';
+import type { ToolOutput } from '../output.ts';
+import { ownAddressFor } from '../own-address.ts';
 import { END, gidName, readXsrqDest, writeXsrqDest, XSRQ_DEST_BYTES, type XsrqDest } from './protocol.ts';
-import { nextClient, ownGid, type PingpongOutput, type PingpongStart } from './run.ts';
+import { nextClient, type PingpongStart } from './run.ts';
 
 export interface XsrqOptions {
   readonly size: number;
@@ -48,7 +51,7 @@ export async function runXsrqPingpong(
   device: RdmaDevice,
   options: XsrqOptions,
   start: PingpongStart,
-  output: PingpongOutput,
+  output: ToolOutput,
 ): Promise<number> {
   const side = new XsrqSide(device, options, start, output);
   try {
@@ -66,7 +69,7 @@ class XsrqSide {
   readonly #device: RdmaDevice;
   readonly #options: XsrqOptions;
   readonly #start: PingpongStart;
-  readonly #output: PingpongOutput;
+  readonly #output: ToolOutput;
   readonly #gid: IpAddress;
   readonly #pd: RdmaPd;
   readonly #region: MemoryRegion;
@@ -76,13 +79,13 @@ class XsrqSide {
   readonly #srq: RdmaSrq;
   readonly #peers: readonly Peer[];
 
-  constructor(device: RdmaDevice, options: XsrqOptions, start: PingpongStart, output: PingpongOutput) {
+  constructor(device: RdmaDevice, options: XsrqOptions, start: PingpongStart, output: ToolOutput) {
     const { clients, size, tests } = options;
     this.#device = device;
     this.#options = options;
     this.#start = start;
     this.#output = output;
-    this.#gid = start.gid ?? ownGid(device, start.server);
+    this.#gid = start.gid ?? ownAddressFor(device, start.server);
     this.#pd = device.allocPd();
     this.#region = this.#pd.regMr(Math.max(1, size), { access: Access.LocalWrite });
     this.#xrcd = device.openXrcd();
@@ -225,8 +228,4 @@ function destText(side: string, { lid, recvQpn, sendQpn, psn, srqn, gid }: XsrqD
     hex(srqn, 6),
   ];
   return `${side.padStart(8)}: LID ${lidText}, QPN RECV ${recv} SEND ${send}, PSN ${psnText}, SRQN ${srq}, GID ${gidName(gid)}`;
-}
-
-function hex(value: number, digits: number): string {
-  return value.toString(16).padStart(digits, '0');
 }

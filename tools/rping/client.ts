@@ -8,8 +8,9 @@ import {
   type RdmaDevice,
   RoceError,
 } from '../../src/index.ts';
+import type { ToolOutput } from '../output.ts';
 import { fillPing, pingText } from './protocol.ts';
-import { PingSession, PingState, RDMA_DEPTH, type RpingOptions, type RpingOutput } from './session.ts';
+import { PingSession, PingState, RDMA_DEPTH, type RpingOptions } from './session.ts';
 
 export interface RpingClientOptions extends RpingOptions {
   /** The server's. */
@@ -29,7 +30,7 @@ export interface RpingClientOptions extends RpingOptions {
 export async function runRpingClient(
   device: RdmaDevice,
   options: RpingClientOptions,
-  output: RpingOutput,
+  output: ToolOutput,
 ): Promise<number> {
   const { address, source, port, signal } = options;
   const session = new PingSession(device, 'client', options, output);
@@ -62,7 +63,7 @@ async function exchangePing(
   session: PingSession,
   ping: number,
   options: RpingClientOptions,
-  output: RpingOutput,
+  output: ToolOutput,
 ): Promise<boolean> {
   const { pingRegion, startRegion } = session;
   if (startRegion === undefined) throw new RoceError('ERR_ROCE_STATE', 'a server does not ping');

@@ -5,10 +5,11 @@
 import { Command, Option } from 'commander';
 import type { IpAddress, RdmaDevice } from '../../src/index.ts';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
+import { type ToolOutput, terminal } from '../output.ts';
 import { runRpingClient } from './client.ts';
 import { DEFAULT_PING_BYTES, MAX_PING_BYTES, MIN_PING_BYTES, RPING_PORT } from './protocol.ts';
 import { runRpingServer } from './server.ts';
-import type { RpingOptions, RpingOutput } from './session.ts';
+import type { RpingOptions } from './session.ts';
 
 export interface RpingFlags {
   readonly s?: boolean;
@@ -26,7 +27,7 @@ export interface RpingFlags {
 }
 
 /** A run of rping on a device; resolves with its exit code. */
-export type RpingRun = (device: RdmaDevice, output: RpingOutput, signal: AbortSignal) => Promise<number>;
+export type RpingRun = (device: RdmaDevice, output: ToolOutput, signal: AbortSignal) => Promise<number>;
 
 export function rpingCommand(): Command {
   const command = addRpingOptions(
@@ -94,8 +95,3 @@ function ping(command: Command, flags: RpingFlags, options: RpingOptions): Rping
 function isUnspecified(address: IpAddress): boolean {
   return ['0.0.0.0', '::'].includes(address.toString());
 }
-
-const terminal: RpingOutput = {
-  line: (text) => process.stdout.write(`${text}\n`),
-  complaint: (text) => process.stderr.write(`${text}\n`),
-};

@@ -9,8 +9,9 @@ import {
   type RdmaDevice,
   RoceError,
 } from '../../src/index.ts';
+import type { ToolOutput } from '../output.ts';
 import { pingText } from './protocol.ts';
-import { PingSession, PingState, RDMA_DEPTH, type RpingOptions, type RpingOutput } from './session.ts';
+import { PingSession, PingState, RDMA_DEPTH, type RpingOptions } from './session.ts';
 
 export interface RpingServerOptions extends RpingOptions {
   /** Takes clients only on this address of the device; default on all. */
@@ -25,7 +26,7 @@ export interface RpingServerOptions extends RpingOptions {
 export async function runRpingServer(
   device: RdmaDevice,
   options: RpingServerOptions,
-  output: RpingOutput,
+  output: ToolOutput,
 ): Promise<number> {
   const { address, signal } = options;
   if (address !== undefined && !device.addresses.some((prefix) => prefix.address.equals(address)))
@@ -74,7 +75,7 @@ async function serveClient(
   device: RdmaDevice,
   request: RdmaConnectionRequest,
   options: RpingServerOptions,
-  output: RpingOutput,
+  output: ToolOutput,
 ): Promise<number> {
   const session = new PingSession(device, 'server', options, output);
   try {
@@ -97,7 +98,7 @@ async function serveClient(
 async function serveOnePing(
   session: PingSession,
   { verbose }: RpingServerOptions,
-  output: RpingOutput,
+  output: ToolOutput,
 ): Promise<boolean> {
   if (!(await session.reaches(PingState.RdmaReadAdv))) return false;
   session.debug('server received sink adv');
@@ -116,7 +117,7 @@ async function serveOnePing(
 }
 
 /** One client's trouble is not the others'. Our own bugs are. */
-function complainOf(error: unknown, output: RpingOutput): void {
+function complainOf(error: unknown, output: ToolOutput): void {
   if (!(error instanceof RoceError)) throw error;
   output.complaint(`connect error: ${error.message}`);
 }

@@ -20,6 +20,7 @@ import {
   WrOpcode,
   wcStatusName,
 } from '../../src/index.ts';
+import type { ToolOutput } from '../output.ts';
 import {
   ADVERTISEMENT_BYTES,
   advertisementOf,
@@ -28,14 +29,6 @@ import {
   readAdvertisement,
   writeAdvertisement,
 } from './protocol.ts';
-
-/** Where lines go. */
-export interface RpingOutput {
-  /** What rping prints to standard output. */
-  line(text: string): void;
-  /** What it prints to standard error. */
-  complaint(text: string): void;
-}
 
 export interface RpingOptions {
   readonly port: number;
@@ -76,7 +69,7 @@ export class PingSession {
   readonly #device: RdmaDevice;
   readonly #role: Role;
   readonly #options: RpingOptions;
-  readonly #output: RpingOutput;
+  readonly #output: ToolOutput;
   readonly #pd: RdmaPd;
   readonly #cq: RdmaCq;
   readonly #recvRegion: MemoryRegion;
@@ -87,7 +80,7 @@ export class PingSession {
   #ending = false;
   #disconnected: Promise<unknown> | undefined;
 
-  constructor(device: RdmaDevice, role: Role, options: RpingOptions, output: RpingOutput) {
+  constructor(device: RdmaDevice, role: Role, options: RpingOptions, output: ToolOutput) {
     this.#device = device;
     this.#role = role;
     this.#options = options;

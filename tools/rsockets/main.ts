@@ -1,7 +1,7 @@
 /** `roce rstream`, `roce riostream`, `roce rcopy`, `roce udpong`: the command lines of the tools of rsockets, plus the options that open a device. */
 import type { Command } from 'commander';
 import { addLinkOptions, exitWith, type LinkFlags, withDevice } from '../options.ts';
-import type { RpingOutput } from '../rping/session.ts';
+import { terminal } from '../output.ts';
 import { type RcopyFlags, rcopyOptions, rcopyRun } from './rcopy.ts';
 import { riostreamOptions, riostreamRun } from './riostream.ts';
 import { rstreamOptions, rstreamRun, type ToolRun } from './rstream.ts';
@@ -31,8 +31,3 @@ function onLink<Flags>(command: Command, toolRun: (flags: Flags) => ToolRun): Co
     exitWith(await withDevice(command.opts<LinkFlags>(), (device, signal) => run(device, terminal, signal)));
   });
 }
-
-const terminal: RpingOutput = {
-  line: (text) => process.stdout.write(`${text}\n`),
-  complaint: (text) => process.stderr.write(`${text}\n`),
-};

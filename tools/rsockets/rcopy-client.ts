@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import type { IpAddress, RdmaDevice } from '../../src/index.ts';
 import { RoceError } from '../../src/index.ts';
 import { RSocket } from '../../src/rsockets/index.ts';
-import type { RpingOutput } from '../rping/session.ts';
+import type { ToolOutput } from '../output.ts';
 import {
   HEADER_BYTES,
   RcopyCommand,
@@ -30,7 +30,7 @@ export interface RcopyClientOptions {
 export async function runRcopyClient(
   device: RdmaDevice,
   { port, server, source, destination, signal }: RcopyClientOptions,
-  output: RpingOutput,
+  output: ToolOutput,
 ): Promise<number> {
   const file = await open(source, 'r');
   try {

@@ -7,7 +7,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { type RdmaDevice, RoceError } from '../../src/index.ts';
 import { RListener, type RSocket } from '../../src/rsockets/index.ts';
-import type { RpingOutput } from '../rping/session.ts';
+import type { ToolOutput } from '../output.ts';
 import {
   HEADER_BYTES,
   MAX_PATH_BYTES,
@@ -33,7 +33,7 @@ export interface RcopyServerOptions {
 export async function runRcopyServer(
   device: RdmaDevice,
   { port, into, signal }: RcopyServerOptions,
-  output: RpingOutput,
+  output: ToolOutput,
 ): Promise<number> {
   const listener = RListener.listen(device, { port });
   let serving: RSocket | undefined;
@@ -75,12 +75,12 @@ async function serve(session: RcopySession, socket: RSocket): Promise<void> {
 class RcopySession {
   readonly #socket: RSocket;
   readonly #into: string;
-  readonly #output: RpingOutput;
+  readonly #output: ToolOutput;
   #file: FileHandle | undefined;
   /** What is told of the file, so far. */
   #line = '';
 
-  constructor(socket: RSocket, into: string, output: RpingOutput) {
+  constructor(socket: RSocket, into: string, output: ToolOutput) {
     this.#socket = socket;
     this.#into = into;
     this.#output = output;

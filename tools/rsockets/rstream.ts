@@ -5,14 +5,14 @@
 import { Command } from 'commander';
 import type { RdmaDevice } from '../../src/index.ts';
 import type { RSocket } from '../../src/rsockets/index.ts';
-import type { RpingOutput } from '../rping/session.ts';
+import type { ToolOutput } from '../output.ts';
 import { CountingBytes, type TransferTest } from './report.ts';
 import { addStreamOptions, type StreamFlags, type StreamOptions, streamOptions } from './stream-flags.ts';
 import { runStreamTool, type StreamContext, type StreamTest, type StreamTool } from './stream-session.ts';
 import { fillFrom } from './whole.ts';
 
 /** A run of a tool on a device; resolves with its exit code. */
-export type ToolRun = (device: RdmaDevice, output: RpingOutput, signal: AbortSignal) => Promise<number>;
+export type ToolRun = (device: RdmaDevice, output: ToolOutput, signal: AbortSignal) => Promise<number>;
 
 /** The command without the options of a link. */
 export function rstreamOptions(command = new Command('rstream')): Command {
@@ -40,7 +40,7 @@ class Rstream implements StreamTool {
     this.#options = options;
   }
 
-  announce(output: RpingOutput): void {
+  announce(output: ToolOutput): void {
     const { keepalive } = this.#options;
     if (keepalive === 0) return;
     output.line('Keepalive: ON');

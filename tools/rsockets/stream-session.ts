@@ -5,14 +5,14 @@
 import { invariant } from '../../packets/errors.ts';
 import type { RdmaDevice } from '../../src/index.ts';
 import { RListener, RSocket, type RSocketOptions } from '../../src/rsockets/index.ts';
-import type { RpingOutput } from '../rping/session.ts';
+import type { ToolOutput } from '../output.ts';
 import { bandwidthTest, ladderSizes, latencyTest, STREAM_HEADING, streamRow, type TransferTest } from './report.ts';
 import type { StreamOptions } from './stream-flags.ts';
 
 /** What a run has beside its options. */
 export interface StreamContext {
   readonly device: RdmaDevice;
-  readonly output: RpingOutput;
+  readonly output: ToolOutput;
   /** Ends the run: what is connected is cut off. */
   readonly signal?: AbortSignal;
   /** Microseconds, for the figures; default the process's clock. */
@@ -37,7 +37,7 @@ export interface StreamTool {
   readonly socketOptions: RSocketOptions;
   attach(socket: RSocket, context: StreamContext): StreamTest;
   /** What is said of the options of a socket, each time they are set. */
-  announce(output: RpingOutput): void;
+  announce(output: ToolOutput): void;
 }
 
 /** Resolves with the exit code. Rejects as connecting and listening do. */

@@ -5,7 +5,7 @@
  */
 import type { IpAddress, RdmaDevice } from '../../src/index.ts';
 import { RDatagramSocket, type UdpPort } from '../../src/rsockets/index.ts';
-import type { RpingOutput } from '../rping/session.ts';
+import type { ToolOutput } from '../output.ts';
 import { columns, countFor, countText, figures, sizeText, timeCells } from './report.ts';
 import { CONTROL_BYTES, MAX_PONG_BYTES, PongOp, readPong, writePong } from './udpong-protocol.ts';
 
@@ -31,7 +31,7 @@ export interface PongTest {
 export interface UdpongContext {
   readonly device: RdmaDevice;
   readonly udp: UdpPort;
-  readonly output: RpingOutput;
+  readonly output: ToolOutput;
   readonly signal?: AbortSignal;
   /** Microseconds, for the figures; default the process's clock. */
   readonly now?: () => number;
@@ -86,7 +86,7 @@ class Client {
   readonly #socket: RDatagramSocket;
   readonly #server: IpAddress;
   readonly #options: UdpongOptions;
-  readonly #output: RpingOutput;
+  readonly #output: ToolOutput;
   readonly #now: () => number;
   readonly #sleep: (ms: number) => Promise<void>;
   readonly #bytes = new Uint8Array(MAX_PONG_BYTES);

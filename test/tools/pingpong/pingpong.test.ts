@@ -4,13 +4,14 @@
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../src/index.ts';
-import { type PingpongOutput, type PingpongStart, runPingpong } from '../../../tools/pingpong/run.ts';
+import type { ToolOutput } from '../../../tools/output.ts';
+import { type PingpongStart, runPingpong } from '../../../tools/pingpong/run.ts';
 import type { PingpongOptions, PingpongService } from '../../../tools/pingpong/session.ts';
 import { runXsrqPingpong } from '../../../tools/pingpong/xsrq.ts';
 import { tcpOf } from '../../../tools/tcp.ts';
 import { makePair, type Pair } from '../../src/support.ts';
 
-class Transcript implements PingpongOutput {
+class Transcript implements ToolOutput {
   readonly lines: string[] = [];
   readonly complaints: string[] = [];
 

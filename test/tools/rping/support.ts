@@ -1,11 +1,10 @@
 /** Devices in a simulated world, and rping between them. */
-
 import type { WorldOptions } from '../../../src/fabric/world.ts';
 import { Device, type DeviceOptions, IpAddress, IpPrefix, Medium, parseMac, World } from '../../../src/index.ts';
-import type { RpingOutput } from '../../../tools/rping/session.ts';
+import type { ToolOutput } from '../../../tools/output.ts';
 
 /** What was printed, in order. */
-export class Transcript implements RpingOutput {
+export class Transcript implements ToolOutput {
   readonly lines: string[] = [];
   readonly complaints: string[] = [];
 

@@ -3,6 +3,7 @@
  * posted for all messages, sends from the same memory, the number of the queue pair as immediate data.
  * Sources: rdma-core:librdmacm/examples/udaddy.c, mckey.c.
  */
+import { GRH_BYTES } from '../../../packets/index.ts';
 import {
   Access,
   type Cq,
@@ -94,5 +95,3 @@ export class DatagramNode {
     return { ah, remoteQpn: wc.immData, remoteQkey: RDMA_UDP_QKEY };
   }
 }
-
-const GRH_BYTES = 40;

@@ -4,10 +4,10 @@
  */
 import { Command, CommanderError } from 'commander';
 import type { Device } from '../../../src/index.ts';
-import type { RpingOutput } from '../../rping/session.ts';
+import type { ToolOutput } from '../../output.ts';
 
 /** Where lines go. */
-export type ProgramOutput = RpingOutput;
+export type ProgramOutput = ToolOutput;
 
 export interface ProgramContext {
   readonly device: Device;
