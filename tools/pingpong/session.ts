@@ -2,7 +2,7 @@
  * rc_, uc_, ud_ and srq_pingpong of libibverbs over our devices, either role: queue pairs that answer each message with one.
  * They differ in the service, in how many queue pairs there are, and in whose receives they are; the rules of who posts what
  * when are the same (rdma-core:libibverbs/examples/{rc,uc,ud,srq}_pingpong.c). Owns queue pairs, buffer and the count of
- * messages; the words with the peer are exchange.ts's.
+ * messages; the words with the peer are run.ts's.
  */
 import { GRH_BYTES } from '../../packets/index.ts';
 import {

@@ -34,6 +34,11 @@ export interface XsrqOptions {
   readonly clients: number;
   /** Messages each way and client. */
   readonly tests: number;
+  /**
+   * XRC domain of several clients on one device: the server sends to each through the queue pairs of all, as the stock clients of one
+   * host share a domain through a file. Default: one of its own.
+   */
+  readonly domain?: RdmaXrcd;
 }
 
 /** What a side has for one peer. */
@@ -88,7 +93,7 @@ class XsrqSide {
     this.#gid = start.gid ?? ownAddressFor(device, start.server);
     this.#pd = device.allocPd();
     this.#region = this.#pd.regMr(Math.max(1, size), { access: Access.LocalWrite });
-    this.#xrcd = device.openXrcd();
+    this.#xrcd = options.domain ?? device.openXrcd();
     this.#sendCq = device.createCq(clients);
     this.#recvCq = device.createCq(clients);
     this.#srq = this.#pd.createSrq({ maxWr: clients, maxSge: 1, xrcd: this.#xrcd, cq: this.#recvCq });
@@ -132,19 +137,23 @@ class XsrqSide {
   async play(): Promise<boolean> {
     const { clients, tests } = this.#options;
     if (this.#start.server === undefined) for (const [i] of this.#peers.entries()) this.#send(i);
+    const sent = this.#sendsComplete();
+    // A send that failed ends the wait for what will never come.
+    const broken = new Promise<undefined>(
+      (resolve) => void sent.then((good) => (good ? undefined : resolve(undefined))),
+    );
     for (let received = 0; received < clients * tests; received++) {
-      const { done, value } = await this.#recvCq.next();
+      const result = await Promise.race([this.#recvCq.next(), broken]);
+      if (result === undefined) return false;
+      const { done, value } = result;
       if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
       if (value.status !== WcStatus.Success) return this.#failed(value.status);
       this.#postReceive();
-      const i = this.#peers.findIndex(({ recvQp }) => recvQp.qpn === value.qpn);
+      // What a client receives may have come through the queue pair of another.
+      const i = clients === 1 ? 0 : this.#peers.findIndex(({ recvQp }) => recvQp.qpn === value.qpn);
       if ((this.#peers[i]?.sent ?? tests) < tests) this.#send(i);
     }
-    for (const _ of this.#peers) {
-      const { value } = await this.#sendCq.next();
-      if (value !== undefined && value.status !== WcStatus.Success) return this.#failed(value.status);
-    }
-    return true;
+    return sent;
   }
 
   /** Both have said that they need nothing more of each other. */
@@ -162,11 +171,20 @@ class XsrqSide {
       await socket?.close();
     }
     this.#srq.destroy();
-    this.#xrcd.close();
+    if (this.#options.domain === undefined) this.#xrcd.close();
     this.#device.destroyCq(this.#sendCq);
     this.#device.destroyCq(this.#recvCq);
     this.#pd.deregMr(this.#region);
     this.#pd.dealloc();
+  }
+
+  /** Until the last message to every peer has completed, or one has failed. */
+  async #sendsComplete(): Promise<boolean> {
+    for (const _ of this.#peers) {
+      const { value } = await this.#sendCq.next();
+      if (value !== undefined && value.status !== WcStatus.Success) return this.#failed(value.status);
+    }
+    return true;
   }
 
   #failed(status: number): boolean {

@@ -141,14 +141,21 @@ describe('what goes wrong', () => {
 });
 
 describe('xsrq pingpong', () => {
-  it('goes round among a server and its clients', async () => {
+  const options = { size: 3000, mtu: 1024, tests: 6 };
+
+  it('goes round among a server and its clients, through the queue pairs of all', async () => {
     const pair = makePair();
     const { server, client } = startsOf(pair, '10.0.0.2');
     const outputs = [new Transcript(), new Transcript(), new Transcript()] as const;
-    const options = { size: 3000, mtu: 1024, clients: 2, tests: 6 };
-    const runClient = (output: Transcript) => runXsrqPingpong(pair.a, { ...options, clients: 1 }, client, output);
+    const domain = pair.a.openXrcd();
+    const runClient = (output: Transcript) =>
+      runXsrqPingpong(pair.a, { ...options, clients: 1, domain }, client, output);
     const codes = await pair.world.run(
-      Promise.all([runXsrqPingpong(pair.b, options, server, outputs[0]), runClient(outputs[1]), runClient(outputs[2])]),
+      Promise.all([
+        runXsrqPingpong(pair.b, { ...options, clients: 2 }, server, outputs[0]),
+        runClient(outputs[1]),
+        runClient(outputs[2]),
+      ]),
     );
     expect(codes).toEqual([0, 0, 0]);
     for (const { lines, complaints } of outputs) {
@@ -156,6 +163,22 @@ describe('xsrq pingpong', () => {
       expect(complaints).toEqual([]);
     }
     expect(outputs[0].lines.filter((line) => line.includes('remote: LID'))).toHaveLength(2);
+    domain.close();
     expect(pair.a.qpCount + pair.b.qpCount).toBe(0);
+  });
+
+  it('ends where a message can not be delivered, and says with what status', async () => {
+    const pair = makePair();
+    const { server, client } = startsOf(pair, '10.0.0.2');
+    const outputs = [new Transcript(), new Transcript(), new Transcript()] as const;
+    // Domains of their own: no client has the shared receive queue that the other one is sent to.
+    const runClient = (output: Transcript) => runXsrqPingpong(pair.a, { ...options, clients: 1 }, client, output);
+    const runs = [
+      runXsrqPingpong(pair.b, { ...options, clients: 2 }, server, outputs[0]),
+      runClient(outputs[1]).catch(() => -1),
+      runClient(outputs[2]).catch(() => -1),
+    ];
+    expect(await pair.world.run(runs[0] as Promise<number>)).toBe(1);
+    expect(outputs[0].complaints[0]).toMatch(/^Work completion error \d+$/);
   });
 });
