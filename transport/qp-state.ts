@@ -27,9 +27,12 @@ export const QP_STATE_NAMES = ['RESET', 'INIT', 'RTR', 'RTS', 'SQD', 'SQE', 'ERR
 
 const { Reset, Init, Rtr, Rts, Sqd, Error: Err } = QpState;
 
-/** From each state, the states a caller may move to. RESET and ERR can be reached from everywhere. */
+/**
+ * From each state, the states a caller may move to. RESET can be reached from everywhere, ERR from everywhere but RESET
+ * (linux:core/verbs.c#qp_state_table).
+ */
 const TRANSITIONS: readonly (readonly QpState[])[] = [
-  /* RESET */ [Reset, Init, Err],
+  /* RESET */ [Reset, Init],
   /* INIT  */ [Reset, Init, Rtr, Err],
   /* RTR   */ [Reset, Rts, Err],
   /* RTS   */ [Reset, Rts, Sqd, Err],

@@ -23,6 +23,12 @@ import { ALL, makePair } from './support.ts';
 export const B = IpAddress.parse('10.0.0.2');
 export const TYPES = [QpType.Rc, QpType.Uc, QpType.Ud, QpType.XrcSend] as const;
 export const STATES = [QpState.Reset, QpState.Init, QpState.Rtr, QpState.Rts, QpState.Sqd, QpState.Error] as const;
+/** What leads there. */
+const BEFORE: ReadonlyMap<QpState, QpState> = new Map([
+  [QpState.Sqd, QpState.Rts],
+  [QpState.Error, QpState.Init],
+]);
+
 /** A device with one of everything, and a way to a neighbour. */
 export class Bench {
   readonly device: Device;
@@ -56,8 +62,8 @@ export class Bench {
     const queues = { sendCq: cq, recvCq: cq, maxSendWr: 4, maxRecvWr: 4, maxSge: 2, maxInlineData: 32 };
     const qp = this.pd.createQp({ type, ...queues });
     const steps = stepsOf(type);
-    const last = state === QpState.Sqd ? QpState.Rts : state;
-    for (const step of steps) if (state !== QpState.Error && (step.state ?? 0) <= last) qp.modifyNow(step);
+    const last = BEFORE.get(state) ?? state;
+    for (const step of steps) if ((step.state ?? 0) <= last) qp.modifyNow(step);
     if (state === QpState.Sqd) qp.modifyNow({ state });
     if (state === QpState.Error) qp.modifyNow({ state });
     return qp;

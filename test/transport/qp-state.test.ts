@@ -59,7 +59,7 @@ describe('moves between states', () => {
     });
     expect(`\n${rows.join('\n')}\n`).toMatchInlineSnapshot(`
       "
-      RESET | RESET INIT  -     -     -     -     ERR
+      RESET | RESET INIT  -     -     -     -     -
       INIT  | RESET INIT  RTR   -     -     -     ERR
       RTR   | RESET -     -     RTS   -     -     ERR
       RTS   | RESET -     -     RTS   SQD   -     ERR
