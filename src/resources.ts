@@ -132,7 +132,9 @@ export class Resources {
     const peer = init.peer === undefined ? this.#options.peer : peerProfile(init.peer);
     if (!(this.#cqs.has(sendCq) && this.#cqs.has(recvCq)))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
-    const shared = init.srq === undefined ? {} : { srq: this.#sharedBy(init.srq) };
+    // Who only asks receives nothing: verbs pass over the argument.
+    const shares = init.srq !== undefined && init.type !== QpType.XrcSend;
+    const shared = shares ? { srq: this.#sharedBy(init.srq) } : {};
     const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq, ...shared };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (shared.srq !== undefined) shared.srq.users += 1;

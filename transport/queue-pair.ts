@@ -119,6 +119,9 @@ export abstract class QueuePair {
   modify(attributes: QpAttributes): void {
     checkAttributes(this.type, this.current, attributes);
     checkMigration(attributes, this.config);
+    const { sendCq, recvCq } = this.config;
+    if (attributes.state === QpState.Init && (sendCq.overrun || recvCq.overrun))
+      throw new RoceError('ERR_ROCE_STATE', 'a completion queue of this queue pair has overrun, and takes no more');
     this.#take(attributes);
     const next = attributes.state ?? this.current;
     this.begin(attributes);

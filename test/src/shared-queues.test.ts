@@ -4,7 +4,17 @@
  * ibv_create_srq(3), ibv_modify_srq(3), ibv_resize_cq(3), ibv_get_async_event(3), ibv_req_notify_cq(3).
  */
 import { describe, expect, it } from 'vitest';
-import { attachDevice, type Cq, type Qp, QpState, type SendWr, WcStatus, World, WrOpcode } from '../../src/index.ts';
+import {
+  attachDevice,
+  type Cq,
+  type Qp,
+  QpState,
+  QpType,
+  type SendWr,
+  WcStatus,
+  World,
+  WrOpcode,
+} from '../../src/index.ts';
 import { ALL, connect, makePair, makeSide, PORT } from './support.ts';
 
 const send = (wrId: number, more: Partial<SendWr> = {}): SendWr => ({
@@ -169,6 +179,20 @@ describe('a completion queue that overruns', () => {
     const results = await Promise.allSettled(waits);
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
     expect([bystander.stateName, (await bystander.events.next()).value]).toEqual(['ERR', 'qp-fatal']);
+  });
+
+  it.each([QpType.Rc, QpType.Uc, QpType.Ud])('lets no queue pair of type %s begin, or begin anew', async (type) => {
+    const { a } = makePair();
+    const cq = a.createCq(1);
+    const qp = a.allocPd().createQp({ type, sendCq: cq, recvCq: cq });
+    const init = type === QpType.Ud ? { state: QpState.Init, qkey: 1 } : { state: QpState.Init, access: ALL };
+    await qp.modify(init);
+    for (const wrId of [1, 2]) qp.postRecv({ wrId });
+    await qp.modify({ state: QpState.Error });
+    expect(cq.overrun).toBe(true);
+    await qp.modify({ state: QpState.Reset });
+    await expect(qp.modify(init)).rejects.toMatchObject({ errno: 'EINVAL' });
+    expect(qp.stateName).toBe('RESET');
   });
 });
 
