@@ -28,6 +28,7 @@ const WITH_GUESTS = [
   'rnr',
   'lossy-wire',
   'ce-marks',
+  'interop-atomic-write',
 ];
 const WITH_THE_MATRIX = ['interop-errors'];
 const WITH_BOTH = ['udp6-to-rxe'];
