@@ -31,8 +31,8 @@ export interface Cell {
   readonly arrived?: { readonly command: string; readonly prints: () => string };
   /** Whether `npm test` runs it. */
   readonly inCi: boolean;
-  /** Why it may be repeated once, and with the guest in which role. */
-  readonly racy?: { readonly role: Role; readonly why: string };
+  /** Why two unmodified programs fail by chance now and then: what shows a limit of theirs is then run twice. */
+  readonly racy?: string;
   /** What the stock program or its kernel cannot do; the cell is run nevertheless, and so is the same between two guests. */
   readonly limit?: string;
   /** Why there is nothing of ours to speak to: then it is run between two guests alone. */

@@ -1,6 +1,6 @@
 /**
  * Runs entries of the matrix with one kernel and says what they are: passed, ours to mend, or a limit of rdma_rxe, for which
- * the same cell is run between two guests. Owns the verdicts and the order; nothing is repeated but what a cell calls racy.
+ * the same cell is run between two guests. Owns the verdicts and the order; nothing of ours is repeated.
  */
 import { renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -77,8 +77,7 @@ export class MatrixRun {
       return [cell.partnerless];
     }
     const experiment = this.#make.matrix(this.#options.kernel, cell.interfaceMtu, [entry]);
-    const isRacy = cell.racy?.role === role;
-    const result = await this.#case(experiment, groupOf(cell.interfaceMtu), cell, isRacy);
+    const result = await this.#case(experiment, groupOf(cell.interfaceMtu), cell);
     const failures = failuresOf(result);
     if (!result.passed) this.#open.push({ entry, failures });
     else this.rows.push({ entry, verdict: 'pass', capture: folderOf(entry), note: '', failures: [] });
@@ -95,7 +94,7 @@ export class MatrixRun {
       if (!fails.has(cell)) {
         log(`${cell.name}: the same between two guests`);
         const experiment = this.#make.pairs(kernel, cell.interfaceMtu, [cell]);
-        const pair = await this.#case(experiment, group, cell, cell.racy !== undefined);
+        const pair = await this.#case(experiment, group, cell, cell.racy);
         fails.set(cell, !pair.passed);
       }
       if (fails.get(cell) === true) {
@@ -118,7 +117,7 @@ export class MatrixRun {
     }
   }
 
-  async #case(experiment: Experiment, group: string, cell: Cell, isRacy: boolean): Promise<CaseResult> {
+  async #case(experiment: Experiment, group: string, cell: Cell, racy?: string): Promise<CaseResult> {
     const [spec] = experiment.cases;
     if (spec === undefined) throw new RangeError('a cell makes one case');
     const stages = this.#stages;
@@ -131,8 +130,8 @@ export class MatrixRun {
     this.#reports.set(group, report);
     const options = { directory: resolve(this.#options.directory, group), stages, keepStage: cell.limit !== undefined };
     let result = await runJudgedCase(experiment, spec, options);
-    if (!result.passed && isRacy) {
-      this.#options.log(`${spec.name} is run once more, for it is racy: ${cell.racy?.why}; ${failuresOf(result)[0]}`);
+    if (!result.passed && racy !== undefined) {
+      this.#options.log(`${spec.name} is run once more, for it is racy: ${racy}; ${failuresOf(result)[0]}`);
       // What the first attempt has left stays for who wants to know.
       const left = resolve(options.directory, spec.name);
       rmSync(`${left}.first`, { recursive: true, force: true });

@@ -174,10 +174,8 @@ const SIZES: readonly number[] = [1, 4096, 65_536, 1_048_576];
 const SMALL_MTUS: readonly PathMtu[] = [256, 512, 1024, 2048];
 const ATOMICS: readonly string[] = ['FETCH_AND_ADD', 'CMP_AND_SWAP'];
 const NO_UC = 'UC has neither READ nor atomics';
-const RACY = {
-  role: 'server',
-  why: 'its server takes introductions, ends to listen, and listens anew for the queue pairs: who is faster is refused',
-} as const;
+const RACY =
+  'its server takes introductions, ends to listen, and listens anew for the queue pairs: its client gives up where it is faster';
 /** Opcodes of UC are those of RC and 0x20. */
 const UC_BASE = 0x20;
 const ATOMIC_BYTES = 8;
