@@ -57,52 +57,57 @@ export class QpConfig {
   readonly sendCq: CompletionQueue;
   /** Where receives complete. */
   readonly recvCq: CompletionQueue;
+  // What every packet asks for.
+
   /** The way to the peer, once it is known. */
   path: QpPath | undefined = undefined;
-  /** The second way to the peer, and whether it is armed. */
-  altPath: QpPath | undefined = undefined;
   /** Whether an alternate path is armed. */
   pathMigState: MigState = MigState.Migrated;
   /** The peer's queue pair. */
   destQpn = 0;
   /** P_Key of all packets, 16 bits. */
   pkey = 0xff_ff;
-  /** UD: what datagrams must carry. */
-  qkey = 0;
-  /** What kind of peer it is. */
-  profile: PeerProfile = DEFAULT_PEER_PROFILE;
   /** The MigReq bit of packets sent. */
   migReq: 0 | 1 = 1;
   /** Path MTU in payload bytes: 256, 512, 1024, 2048 or 4096. */
   mtu = 1024;
+  /** Packets that may be sent and not yet acknowledged. */
+  maxUnacked = 128;
+  /** At least every so many packets ask for an acknowledge. */
+  ackInterval = 32;
+  /** What kind of peer it is. */
+  profile: PeerProfile = DEFAULT_PEER_PROFILE;
+  /** End-to-end flow control: the peer gives credits, and is given some where receives are this queue pair's own. */
+  flowControl = false;
+  /** Syndrome of a positive acknowledge: how many receives there are, or that it does not say. */
+  ackSyndrome: number = Syndrome.Ack;
   /** Remote access this queue pair allows, a bit set of `Access`. */
   access = 0;
   /** READs and atomics outstanding at most. */
   maxRdAtomic = 0;
+  /** Wait for an acknowledge, in nanoseconds; Infinity for ever. */
+  ackTimeoutNs = Number.POSITIVE_INFINITY;
+
+  // What packets do not ask for: apart, for with thousands of queue pairs every line of a cache counts.
+
+  /** The second way to the peer. */
+  altPath: QpPath | undefined = undefined;
+  /** UD: what datagrams must carry. */
+  qkey = 0;
   /** READs and atomics of the peer at a time. */
   maxDestRdAtomic = 0;
   /** Code of the wait asked for when there is no receive, 0..31. */
   minRnrTimer = 0;
-  /** Wait for an acknowledge, in nanoseconds; Infinity for ever. */
-  ackTimeoutNs = Number.POSITIVE_INFINITY;
   /** Retries after a timeout or sequence NAK. */
   retryCnt = 0;
   /** 7 retries for ever. */
   rnrRetry = 0;
   /** In SQD: tell when the send queue is drained. */
   sqdNotify = true;
-  /** End-to-end flow control: the peer gives credits, and is given some where receives are this queue pair's own. */
-  flowControl = false;
-  /** Syndrome of a positive acknowledge: how many receives there are, or that it does not say. */
-  ackSyndrome: number = Syndrome.Ack;
   /** FLUSHes leave with the ICRC that rdma_rxe demands. */
   rxeFlush = false;
   /** A FLUSH was answered, in either form. */
   flushAnswered = false;
-  /** Packets that may be sent and not yet acknowledged. */
-  maxUnacked = 128;
-  /** At least every so many packets ask for an acknowledge. */
-  ackInterval = 32;
 
   /** Of a queue pair in RESET. */
   constructor(type: QpType, identity: QpIdentity) {

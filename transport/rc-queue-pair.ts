@@ -16,7 +16,7 @@ import { AETH_AT, OpFlag } from '../packets/opcode.ts';
 import { Attempt } from './attempt.ts';
 import { Completer, Outcome } from './completer.ts';
 import type { PortCounters } from './counters.ts';
-import { creditCode } from './credits.ts';
+import { type CreditLimit, creditCode } from './credits.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
@@ -193,7 +193,7 @@ export class RcQueuePair extends QueuePair {
       this.counters.badState += 1;
       return;
     }
-    if (this.#requester.credits.limited) this.#takeCredits(frame);
+    if (this.#requester.credits?.limited === true) this.#takeCredits(frame, this.#requester.credits);
     const outcome = this.#completer.handle(frame, this.sendQueue, this.#requester.sentPsn, this.config);
     if (outcome === Outcome.Ignore) this.counters.ignoredResponse += 1;
     else if (outcome === Outcome.Retry) this.counters.rcvdSeqErr += 1;
@@ -288,12 +288,12 @@ export class RcQueuePair extends QueuePair {
   }
 
   /** Ghosts of old acknowledges may give credits, too (ref:conformance REQ-10): they are none that had not been there. */
-  #takeCredits(frame: Frame): void {
+  #takeCredits(frame: Frame, credits: CreditLimit): void {
     const at = AETH_AT[frame.opcode] as number;
     if (at < 0) return;
     const syndrome = aethSyndrome(frame.view, frame.bthOffset + at);
     if ((syndrome & SYNDROME_KIND_MASK) !== SyndromeKind.Ack) return;
-    this.#requester.credits.granted(aethMsn(frame.view, frame.bthOffset + at), syndrome & SYNDROME_VALUE_MASK);
+    credits.granted(aethMsn(frame.view, frame.bthOffset + at), syndrome & SYNDROME_VALUE_MASK);
   }
 
   #mayRequest(): boolean {

@@ -27,8 +27,8 @@ export class Requester {
   sentPsn = 0;
   /** Requests started that want an answer and have not completed. */
   outstanding = 0;
-  /** How far the receives of the peer reach, where it gives credits. */
-  readonly credits = new CreditLimit();
+  /** How far the receives of the peer reach, where it gives credits. Made when it does: hardly any connection has them. */
+  credits: CreditLimit | undefined = undefined;
   /** Messages started, ever. */
   #ssn = 0;
   /** After `Attempt.Fault`: the status of the request at `position`. */
@@ -53,7 +53,8 @@ export class Requester {
   begin(startingPsn: number, queue: SendQueue, limited: boolean): void {
     this.reset(startingPsn, queue);
     this.#ssn = 0;
-    this.credits.reset(limited);
+    this.credits = limited ? (this.credits ?? new CreditLimit()) : undefined;
+    this.credits?.reset(limited);
   }
 
   /** Whether `transmit` would send a packet or report a fault now. */
@@ -61,7 +62,7 @@ export class Requester {
     if (this.position === queue.tail || this.psn - una >= config.maxUnacked) return false;
     if (this.position === this.#faultyPosition) return queue.head === this.position;
     const entry = queue.at(this.position);
-    if (this.credits.limited && !this.#hasCredit(entry, una, config.mtu)) return false;
+    if (this.credits !== undefined && !this.#hasCredit(this.credits, entry, una, config.mtu)) return false;
     if (entry.started) return true;
     // rxe:rxe_req.c#rxe_wqe_is_fenced: earlier requests may have to be sent again, from the memory whose key is to die.
     if (entry.opcode === WrOpcode.LocalInv && queue.head !== this.position) return false;
@@ -117,10 +118,10 @@ export class Requester {
    * first of a SEND, the last of a WRITE with immediate. It goes on when that was acknowledged. What was sent before may be repeated.
    * So whatever credits say, and whether they are lost, something is always on its way or may be.
    */
-  #hasCredit(entry: SendEntry, una: number, mtu: number): boolean {
-    if (!entry.received || this.psn < this.sentPsn) return true;
+  #hasCredit(credits: CreditLimit, entry: SendEntry, una: number, mtu: number): boolean {
+    if (!credits.limited || !entry.received || this.psn < this.sentPsn) return true;
     const ssn = entry.started ? entry.ssn : this.#ssn + 1;
-    const beyond = ssn - this.credits.lsn;
+    const beyond = ssn - credits.lsn;
     if (beyond <= 0 || una === this.sentPsn) return true;
     if (entry.opcode === WrOpcode.RdmaWriteWithImm) return beyond === 1 || entry.length - this.#offset > mtu;
     return entry.started ? una > entry.firstPsn : beyond === 1;
@@ -152,18 +153,24 @@ export class Requester {
     this.#offset = 0;
     if (entry.wantsAnswer) this.outstanding += 1;
     entry.ssn = ++this.#ssn;
-    if (!entry.received) this.credits.passed();
+    if (this.credits !== undefined && !entry.received) this.credits.passed();
   }
 
   #sendData(entry: SendEntry, config: QpConfig, writer: FrameWriter, una: number): void {
     this.#sinceAckReq += 1;
     const last = entry.length - this.#offset <= config.mtu;
     const windowCloses = this.psn + 1 - una >= config.maxUnacked;
-    const asks = this.#offset === 0 && this.credits.limited && entry.received && entry.ssn > this.credits.lsn;
-    const ackReq = last || windowCloses || asks || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
+    const ackReq = last || windowCloses || this.#asks(entry) || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
     if (ackReq === 1) this.#sinceAckReq = 0;
     this.#offset += writeData(writer, config, entry, this.#offset, this.psn, ackReq);
     this.psn += 1;
+  }
+
+  /** Whether this packet asks if there is a receive beyond what credits say. */
+  #asks(entry: SendEntry): boolean {
+    const { credits } = this;
+    if (credits === undefined || this.#offset > 0) return false;
+    return credits.limited && entry.received && entry.ssn > credits.lsn;
   }
 
   /** A READ that is resumed asks only for its missing tail (ref:wire#8, ref:conformance RD-08, REQ-25). */

@@ -48,6 +48,9 @@ const ANSWERED = OpFlag.Read | OpFlag.Atomic | EMPTILY_ANSWERED;
 /** While so many replies wait, requests are dropped as if the network had lost them: more than any honest peer can cause. */
 const MAX_REPLIES = 1024;
 
+/** With thousands of queue pairs, what none of them has to itself stays in a cache. */
+const ONLY_WRITE = new WriteSlot();
+
 export class Responder {
   /** Next extended PSN to execute. */
   expected = 0;
@@ -64,6 +67,7 @@ export class Responder {
   /** The open multi-packet message. */
   #open: OpenMessage = OpenMessage.None;
   readonly #slot = new ReceiveSlot();
+  /** The WRITE of several packets in progress. One of a single packet is over before anybody could look: all share `ONLY_WRITE`. */
   readonly #write = new WriteSlot();
   /** What the READ or atomic at hand reaches. */
   readonly #target = new RemoteTarget();
@@ -203,7 +207,7 @@ export class Responder {
   /** The receive of a WRITE with immediate is taken last, so that a refused WRITE consumes none (ref:conformance KEY-03). */
   #judgeWrite(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
     if (!lengthFits(frame, config.mtu)) return Verdict.BadLength;
-    const verdict = this.#write.check(frame, config);
+    const verdict = this.#writeOf(frame.flags).check(frame, config);
     if (verdict !== Verdict.Accept || (frame.flags & OpFlag.Imm) === 0) return verdict;
     return this.#slot.take(queue) ? Verdict.Accept : Verdict.NotReady;
   }
@@ -259,7 +263,7 @@ export class Responder {
 
   #executeData(frame: Frame, config: QpConfig): boolean {
     const { flags } = frame;
-    if ((flags & OpFlag.Write) !== 0) this.#write.place(frame);
+    if ((flags & OpFlag.Write) !== 0) this.#writeOf(flags).place(frame);
     else this.#slot.place(frame);
     this.#newestAck = this.expected;
     this.expected += 1;
@@ -317,9 +321,14 @@ export class Responder {
     if ((frame.flags & OpFlag.Invalidate) !== 0) config.keys.invalidate(invalidatedKey(frame), config);
     // A plain WRITE involves no receive; with thousands of queue pairs, not looking saves a cache miss.
     const receives = (frame.flags & (OpFlag.Send | OpFlag.Imm)) !== 0;
-    const fitted = !receives || this.#slot.finish(frame, this.#write.length, config);
-    this.#closeMessage();
+    const fitted = !receives || this.#slot.finish(frame, this.#writeOf(frame.flags).length, config);
+    if (this.#open === OpenMessage.None) ONLY_WRITE.close();
+    else this.#closeMessage();
     return fitted;
+  }
+
+  #writeOf(flags: number): WriteSlot {
+    return (flags & OpFlag.Only) !== 0 ? ONLY_WRITE : this.#write;
   }
 
   #closeMessage(): void {
