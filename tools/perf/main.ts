@@ -94,7 +94,7 @@ export function addPerfOptions(command: Command, { verb, test }: PerfProgram, mt
     .addOption(new Option('-c, --connection <type>', 'service').choices(['RC', 'UC', 'UD']))
     .option(`-m, ${mtuName} <bytes>`, 'path MTU: 256 to 4096 (default: what the link carries)', parseMtu)
     .option('-x, --gid-index <index>', 'which of our addresses to speak from', integer(0, 255))
-    .option('-u, --qp-timeout <code>', 'ACK timeout 4.096 us * 2^code (default: 14)', integer(0, 31))
+    .option('-u, --qp-timeout <code>', 'ACK timeout 4.096 us * 2^code (default: 14, with -R 17)', integer(0, 31))
     .option('-R, --rdma_cm', 'connect by the connection manager')
     .option('-z, --comm_rdma_cm', 'introduce ourselves by the connection manager, connect by hand')
     .option('-T, --tos <value>', 'traffic class with -R', integer(0, 255))

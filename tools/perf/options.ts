@@ -114,7 +114,8 @@ export function decide(choices: PerfChoices): PerfOptions | string {
     inlineBytes: verb === 'read' || verb === 'atomic' ? 0 : (choices.inlineBytes ?? 0),
     outstandingReads: verb === 'read' || verb === 'atomic' ? (choices.outstandingReads ?? 16) : 1,
     atomic: choices.atomic ?? 'FETCH_AND_ADD',
-    ackTimeout: choices.ackTimeout ?? 14,
+    // With -R the stock programs leave it to rdma_cm, which asks for 0x11 (0.54 s, Linux 6.12): 14 is too short for a busy machine.
+    ackTimeout: choices.ackTimeout ?? (cm ? 17 : 14),
     retryCount: choices.retryCount ?? 7,
     bidirectional,
     all,

@@ -72,8 +72,7 @@ export function addPingpongOptions(command: Command, kind: PingpongKind): Comman
     .option('-r, --rx-depth <depth>', 'receives kept posted', integer(1, 32_768), 500)
     .option('-n, --iters <count>', 'exchanges', integer(1, 2 ** 31 - 1), 1000);
   if (kind === 'srq') command.option('-q, --num-qp <count>', 'queue pairs', integer(1, 256), 16);
-  else command.option('-c, --chk', 'server: look at what has arrived');
-  return command;
+  return command.option('-c, --chk', 'server: look at what has arrived');
 }
 
 /** A run with parsed flags; resolves with the exit code. */

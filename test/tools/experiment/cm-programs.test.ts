@@ -80,6 +80,20 @@ describe('mckey', () => {
   });
 });
 
+describe('a program that is stopped', () => {
+  it.each([
+    ['mckey -m 239.1.2.3 -C 4', 'ERR_ROCE_STATE'],
+    ['rdma_xserver', 'ERR_ROCE_CLOSED'],
+  ])('ends: %s', async (commandLine, code) => {
+    const { world, b } = makePair();
+    const stop = new AbortController();
+    const stopped = run(b, commandLine, stop.signal).catch((error: unknown) => error);
+    await world.run(world.sleep(1e6));
+    stop.abort();
+    expect(await world.run(stopped)).toMatchObject({ code });
+  });
+});
+
 describe('cmtime', () => {
   it('times every step, and its server serves until it is stopped', async () => {
     const { world, a, b } = makePair();

@@ -28,12 +28,17 @@ export const mckey: Program = program({
       .option('-c <count>', 'queue pairs', integer(1, 1000), 1)
       .option('-C <count>', 'messages of each', integer(0, 10_000), 10)
       .option('-S <bytes>', 'bytes of a message', integer(0, 4096), 100),
-  run: async ({ device, output }, { m, s: sends = false, c, C, S }: MckeyFlags) => {
+  run: async ({ device, output, signal }, { m, s: sends = false, c, C, S }: MckeyFlags) => {
     output.line(`mckey: starting ${sends ? 'client' : 'server'}`);
     output.line('mckey: joining');
     const group = IpAddress.parse(m);
     const options = { messages: S === 0 ? 0 : C, messageBytes: S };
     const nodes = Array.from({ length: c }, () => new DatagramNode(device, options));
+    const stop = (): void => {
+      for (const node of nodes) node.stop();
+    };
+    if (signal.aborted) stop();
+    signal.addEventListener('abort', stop);
     for (const node of nodes) {
       if (!sends) node.postReceives();
       await node.qp.attachMcast(group);

@@ -21,9 +21,9 @@ export const rdmaXserver: Program = program({
   name: 'rdma_xserver',
   summary: 'takes 16 bytes over RC or XRC, as rdma_xserver of rdmacm-utils',
   options: (command) => command.option('-p <port>', 'port', integer(1, 65_535), 7471).addOption(serviceOption()),
-  run: async ({ device, output }, { p, c }: XFlags) => {
+  run: async ({ device, output, signal }, { p, c }: XFlags) => {
     output.line('rdma_xserver: start');
-    await serve(device, p, c === 'x');
+    await serve(device, p, c === 'x', signal);
     output.line('rdma_xserver: end 0');
     return 0;
   },
@@ -45,8 +45,10 @@ export const rdmaXclient: Program = program({
   },
 });
 
-async function serve(device: Device, port: number, xrc: boolean): Promise<void> {
+async function serve(device: Device, port: number, xrc: boolean, signal: AbortSignal): Promise<void> {
   const listener = device.cm.listen(port, { portSpace: xrc ? 'ib' : 'tcp' });
+  if (signal.aborted) listener.close();
+  signal.addEventListener('abort', () => listener.close());
   const { value: request, done } = await listener.next();
   listener.close();
   if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'the device was closed while a client was awaited');
