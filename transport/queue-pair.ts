@@ -49,6 +49,9 @@ export type QpEvent =
 /** What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its CM. */
 export type QpSignal = QpEvent | 'first-request';
 
+/** Packets one call of `transmit` may write before other queue pairs get their turn. */
+export const BURST = 32;
+
 /** A queue pair of any service, sans I/O. */
 export abstract class QueuePair {
   /** Its number, 24 bits. */

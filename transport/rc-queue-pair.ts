@@ -21,16 +21,13 @@ import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
-import { type QpCapabilities, QueuePair } from './queue-pair.ts';
+import { BURST, type QpCapabilities, QueuePair } from './queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { Requester } from './requester.ts';
 import { Reception, Responder } from './responder.ts';
 import type { SendEntry } from './send-queue.ts';
 import { Verdict } from './verdict.ts';
 import { type RecvWr, WcStatus, WrOpcode } from './work.ts';
-
-/** Packets one call of `transmit` may write before other queue pairs get their turn. */
-const BURST = 32;
 
 /** A queue pair of a reliable connection: RC, or either end of XRC. */
 export class RcQueuePair extends QueuePair {

@@ -236,7 +236,7 @@ const low32 = (value: bigint): number => (value === 0n ? 0 : Number(value & 0xff
 /** Throws ERR_ROCE_ARGUMENT for a request that no queue pair with these limits takes. */
 export function checkSendWr(wr: SendWr, limits: SendLimits): void {
   if (COMPLETION_OPCODE[wr.opcode] === undefined) {
-    throw new RoceError('ERR_ROCE_ARGUMENT', `send opcode ${wr.opcode} is not one an RC queue pair supports`);
+    throw new RoceError('ERR_ROCE_ARGUMENT', `there is no send opcode ${wr.opcode}`);
   }
   if (!isUnsigned64(wr.remoteAddr) || !isUnsigned64(wr.compareAdd) || !isUnsigned64(wr.swap)) {
     throw new RoceError('ERR_ROCE_ARGUMENT', 'remoteAddr, compareAdd and swap are unsigned 64-bit values');

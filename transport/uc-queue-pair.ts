@@ -1,30 +1,25 @@
 /**
  * UcQueuePair: an unreliable connection. SENDs and WRITEs go out once, in order, and are done when their last packet has left;
- * nothing is acknowledged or repeated. A local fault of a send stops the send side alone: SQE (ref:conformance QPS-07, QPS-21).
+ * nothing is acknowledged or repeated.
  * What arrives is the business of uc-responder.ts. ref:rxe#3; AckReq is not set (ref:rxe#6, ref:conformance PKT-18).
  */
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import type { PortCounters } from './counters.ts';
 import { executeLocalWork } from './local-work.ts';
-import type { QpAttributes } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
-import { type QpCapabilities, QueuePair } from './queue-pair.ts';
+import { BURST, type QpCapabilities } from './queue-pair.ts';
 import { writeData } from './request-writer.ts';
 import type { SendEntry } from './send-queue.ts';
 import { UcOutcome, UcResponder } from './uc-responder.ts';
+import { UnreliableQueuePair } from './unreliable-queue-pair.ts';
 import { WcStatus } from './work.ts';
 
-/** Packets one call of `transmit` may write before other queue pairs get their turn. */
-const BURST = 32;
-
 /** A queue pair of an unreliable connection. */
-export class UcQueuePair extends QueuePair {
+export class UcQueuePair extends UnreliableQueuePair {
   readonly #responder = new UcResponder();
-  /** Extended PSN of the next packet. */
-  #psn = 0;
   /** Bytes of the oldest send that earlier packets carry. */
   #offset = 0;
 
@@ -41,19 +36,6 @@ export class UcQueuePair extends QueuePair {
     else if (outcome === UcOutcome.Fault) this.enterError(WcStatus.WrFlushErr);
   }
 
-  /** There is no answer to what UC does not have. */
-  handleReserved(_frame: Frame): void {
-    this.counters.badService += 1;
-  }
-
-  handleTimeout(_now: number): boolean {
-    return false;
-  }
-
-  nextDeadline(): number {
-    return Number.POSITIVE_INFINITY;
-  }
-
   get pending(): boolean {
     if (this.sendQueue.length === 0) return false;
     const { request, start } = rightsOf(this.current);
@@ -65,24 +47,14 @@ export class UcQueuePair extends QueuePair {
       const entry = this.sendQueue.at(this.sendQueue.head);
       const fault = this.#execute(entry, writer);
       if (fault === WcStatus.Success) continue;
-      this.current = QpState.Sqe;
-      this.flushSends(fault);
+      this.stopSending(fault);
       return;
     }
-  }
-
-  protected begin({ sqPsn }: QpAttributes): void {
-    if (sqPsn !== undefined) this.#psn = sqPsn;
   }
 
   protected forget(): void {
     this.#offset = 0;
     this.#responder.reset();
-  }
-
-  protected enterError(status: WcStatus): void {
-    this.current = QpState.Error;
-    this.flush(status);
   }
 
   protected override flush(firstStatus: WcStatus): void {
@@ -109,10 +81,10 @@ export class UcQueuePair extends QueuePair {
   }
 
   #sendPacket(entry: SendEntry, writer: FrameWriter): void {
-    if (!entry.started) entry.firstPsn = this.#psn;
+    if (!entry.started) entry.firstPsn = this.psn;
     const last = entry.length - this.#offset <= this.config.mtu;
-    this.#offset += writeData(writer, this.config, entry, this.#offset, this.#psn, 0);
-    this.#psn += 1;
+    this.#offset += writeData(writer, this.config, entry, this.#offset, this.psn, 0);
+    this.psn += 1;
     if (last) this.#complete(entry);
   }
 

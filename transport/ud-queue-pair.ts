@@ -4,8 +4,7 @@
  *
  * A message above the port's MTU is not sent and completes all the same, as rxe does by C10-93.1.1 (ref:conformance LEN-18).
  * A datagram that finds no receive, or one too small, is gone; the receive stays for the next one (ref:conformance UD-05, UD-14),
- * but with a shared receive queue it completes in error (ref:conformance C.1, class E). A local fault of a send stops the send
- * side alone: SQE (ref:conformance QPS-07, QPS-21).
+ * but with a shared receive queue it completes in error (ref:conformance C.1, class E).
  */
 
 import { invariant } from '../packets/errors.ts';
@@ -13,26 +12,22 @@ import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { GRH_BYTES } from '../packets/grh.ts';
 import type { PortCounters } from './counters.ts';
-import { PRIVILEGED_QKEY, type QpAttributes } from './qp-attributes.ts';
+import { PRIVILEGED_QKEY } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
-import { type QpCapabilities, QueuePair } from './queue-pair.ts';
+import { BURST, type QpCapabilities } from './queue-pair.ts';
 import { ReceiveSlot } from './receive-slot.ts';
 import { writePayload } from './request-writer.ts';
 import type { SendEntry } from './send-queue.ts';
 import { DatagramVerdict, judgeDatagram, NO_IMM, writeDatagramHeaders } from './ud-datagram.ts';
+import { UnreliableQueuePair } from './unreliable-queue-pair.ts';
 import { Verdict } from './verdict.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
-/** Packets one call of `transmit` may write before other queue pairs get their turn. */
-const BURST = 32;
-
 /** A queue pair for unreliable datagrams. */
-export class UdQueuePair extends QueuePair {
+export class UdQueuePair extends UnreliableQueuePair {
   readonly #slot = new ReceiveSlot();
-  /** Extended PSN of the next datagram. */
-  #psn = 0;
 
   /** `portMtu`: largest payload of a datagram, in bytes. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, portMtu: number) {
@@ -45,19 +40,6 @@ export class UdQueuePair extends QueuePair {
     else if (this.#admits(frame) && this.mayRespond()) this.#receive(frame);
   }
 
-  /** There is no answer to what UD does not have. */
-  handleReserved(_frame: Frame): void {
-    this.counters.badService += 1;
-  }
-
-  handleTimeout(_now: number): boolean {
-    return false;
-  }
-
-  nextDeadline(): number {
-    return Number.POSITIVE_INFINITY;
-  }
-
   get pending(): boolean {
     return this.sendQueue.length > 0 && rightsOf(this.current).start;
   }
@@ -66,8 +48,7 @@ export class UdQueuePair extends QueuePair {
     for (let budget = BURST; budget > 0 && this.pending && !writer.full; budget--) {
       const entry = this.sendQueue.at(this.sendQueue.head);
       if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) {
-        this.current = QpState.Sqe;
-        this.flushSends(WcStatus.LocProtErr);
+        this.stopSending(WcStatus.LocProtErr);
         return;
       }
       if (entry.length > this.config.mtu) this.counters.oversizedSend += 1;
@@ -78,17 +59,8 @@ export class UdQueuePair extends QueuePair {
     }
   }
 
-  protected begin({ sqPsn }: QpAttributes): void {
-    if (sqPsn !== undefined) this.#psn = sqPsn;
-  }
-
   protected forget(): void {
     this.#slot.reset();
-  }
-
-  protected enterError(status: WcStatus): void {
-    this.current = QpState.Error;
-    this.flush(status);
   }
 
   protected override flush(firstStatus: WcStatus): void {
@@ -107,12 +79,12 @@ export class UdQueuePair extends QueuePair {
     const solicited = entry.solicited ? 1 : 0;
     const bth = writer.begin(template);
     const { view, bytes } = writer;
-    const at = writeDatagramHeaders(view, bth, config, entry.remoteQpn, qkey, this.#psn, length, solicited, imm);
+    const at = writeDatagramHeaders(view, bth, config, entry.remoteQpn, qkey, this.psn, length, solicited, imm);
     writePayload(bytes, at, entry, 0, length);
     const pad = -length & 3;
     for (let i = 0; i < pad; i++) bytes[at + length + i] = 0;
     writer.end(template, at + length + pad);
-    this.#psn += 1;
+    this.psn += 1;
   }
 
   #admits(frame: Frame): boolean {

@@ -94,7 +94,5 @@ function udpHeaderBytes(version: 4 | 6): number {
 }
 
 export const MAX_DATAGRAM_HEADER_BYTES = 24;
-/** Q_Key of RDMA_PS_UDP (rdma_cma.h). */
-export const UDP_QKEY = 0x0123_4567;
 const UDP_TAG = 0x5555_5555;
 const UDP_ADDRESS_AT = 12;

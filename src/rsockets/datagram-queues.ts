@@ -2,6 +2,7 @@
  * What a datagram socket has of the device: a queue pair of type UD, and slots of memory for datagrams both ways. Owns their
  * making, posting and freeing. Never knows who is where.
  */
+import { RDMA_UDP_QKEY } from '../../packets/cm/index.ts';
 import { invariant } from '../../packets/errors.ts';
 import { GRH_BYTES } from '../../packets/grh.ts';
 import { Access, type MemoryRegion } from '../../transport/memory.ts';
@@ -9,7 +10,6 @@ import { QpState } from '../../transport/qp-state.ts';
 import { QpType } from '../../transport/qp-type.ts';
 import { WrOpcode } from '../../transport/work.ts';
 import type { RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp } from '../api.ts';
-import { UDP_QKEY } from './datagram-protocol.ts';
 
 export interface DatagramQueueSizes {
   readonly sendQueue: number;
@@ -48,7 +48,7 @@ export class DatagramQueues {
       this.#undo.push(() => this.qp.destroy());
       this.#sendRegion = this.#register(sendQueue * SLOT_BYTES);
       this.#receiveRegion = this.#register(receiveQueue * RECEIVE_SLOT_BYTES);
-      this.qp.modifyNow({ state: QpState.Init, qkey: UDP_QKEY });
+      this.qp.modifyNow({ state: QpState.Init, qkey: RDMA_UDP_QKEY });
       for (let slot = 0; slot < receiveQueue; slot++) this.postReceive(slot);
       this.qp.modifyNow({ state: QpState.Rtr });
       this.qp.modifyNow({ state: QpState.Rts, sqPsn: 0 });
@@ -84,7 +84,7 @@ export class DatagramQueues {
     const length = fill(bytes);
     const source = length <= this.#inline ? { inline: bytes.subarray(0, length) } : { sges: [{ mr, offset, length }] };
     try {
-      this.qp.postSend({ wrId: slot, opcode: WrOpcode.Send, ah, remoteQpn, remoteQkey: UDP_QKEY, ...source });
+      this.qp.postSend({ wrId: slot, opcode: WrOpcode.Send, ah, remoteQpn, remoteQkey: RDMA_UDP_QKEY, ...source });
     } catch (error) {
       this.#freeSlots.push(slot);
       throw error;

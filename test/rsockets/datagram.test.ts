@@ -2,13 +2,14 @@
  * Goal: datagrams go over UDP until queue pairs know each other and from queue pair to queue pair then; bytes are those of
  * rsocket.c; what anybody may send does no harm. Method: sockets on two devices of the simulated world, with UDP by hand.
  */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { RDMA_UDP_QKEY } from '../../packets/cm/index.ts';
 import { Access, type Device, IpAddress, QpState, QpType, RoceError, WrOpcode } from '../../src/index.ts';
 import {
   readDatagramHeader,
   readUdpMessage,
-  UDP_QKEY,
   writeDatagramHeader,
   writeUdpMessage,
 } from '../../src/rsockets/datagram-protocol.ts';
@@ -234,12 +235,12 @@ describe('what anybody may send', () => {
     const cq = a.createCq(16);
     const qp = pd.createQp({ type: QpType.Ud, sendCq: cq, recvCq: cq });
     pd.regMr(1, { access: Access.LocalWrite });
-    qp.modifyNow({ state: QpState.Init, qkey: UDP_QKEY });
+    qp.modifyNow({ state: QpState.Init, qkey: RDMA_UDP_QKEY });
     qp.modifyNow({ state: QpState.Rtr });
     qp.modifyNow({ state: QpState.Rts, sqPsn: 0 });
     const ah = await world.run(pd.createAh({ destination: B }));
     for (const inline of [new Uint8Array(0), pattern(7), Uint8Array.of(4, 9, 0, 0, 0, 0, 0, 0, 0)]) {
-      qp.postSend({ wrId: 0, opcode: WrOpcode.Send, ah, remoteQpn: qpn, remoteQkey: UDP_QKEY, inline });
+      qp.postSend({ wrId: 0, opcode: WrOpcode.Send, ah, remoteQpn: qpn, remoteQkey: RDMA_UDP_QKEY, inline });
       await world.run(world.sleep(1e6));
     }
     expect([right.dropped, right.readable]).toEqual([3, false]);

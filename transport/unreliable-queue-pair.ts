@@ -1,0 +1,43 @@
+/**
+ * What the two services share that promise nothing: nobody answers, so nothing is timed or repeated, a reserved opcode draws no
+ * word, and a local fault of a send stops the send side alone: SQE (ref:conformance QPS-07, QPS-21).
+ */
+import type { Frame } from '../packets/frame.ts';
+import type { QpAttributes } from './qp-attributes.ts';
+import { QpState } from './qp-state.ts';
+import { QueuePair } from './queue-pair.ts';
+import type { WcStatus } from './work.ts';
+
+/** A queue pair whose packets leave once. */
+export abstract class UnreliableQueuePair extends QueuePair {
+  /** Extended PSN of the next packet. */
+  protected psn = 0;
+
+  /** There is no answer to what the service does not have. */
+  handleReserved(_frame: Frame): void {
+    this.counters.badService += 1;
+  }
+
+  handleTimeout(_now: number): boolean {
+    return false;
+  }
+
+  nextDeadline(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  protected begin({ sqPsn }: QpAttributes): void {
+    if (sqPsn !== undefined) this.psn = sqPsn;
+  }
+
+  protected enterError(status: WcStatus): void {
+    this.current = QpState.Error;
+    this.flush(status);
+  }
+
+  /** To SQE: the oldest send fails with `fault`, the others are flushed. */
+  protected stopSending(fault: WcStatus): void {
+    this.current = QpState.Sqe;
+    this.flushSends(fault);
+  }
+}
