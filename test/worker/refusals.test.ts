@@ -48,7 +48,7 @@ describe.each(PLACEMENTS)('a device in the thread of the %s', (placement) => {
           () => qp.modifyNow({ state: QpState.Sqd, retryCnt: 9 }),
         ].map(refusal),
       ).toEqual([
-        'ERR_ROCE_ARGUMENT: send opcode 99 is not one an RC queue pair supports',
+        'ERR_ROCE_ARGUMENT: there is no send opcode 99',
         'ERR_ROCE_ARGUMENT: 65 bytes of inline data, at most 64 are allowed',
         'ERR_ROCE_ARGUMENT: a work request has inline data or SGEs, not both',
         'ERR_ROCE_ARGUMENT: inline data is for SEND and WRITE; READ and atomics need SGEs',
