@@ -1,0 +1,62 @@
+/**
+ * What a device is told about congestion, as plain data that JSON and `postMessage` carry: how its queue pairs react to notifications
+ * (reaction point) and what they send when packets arrive marked (notification point). Roles and names: ref:dcqcn#1, ref:dcqcn#2.
+ */
+import { RoceError } from '../../packets/errors.ts';
+import type { MlxParameters, PaperParameters } from './dcqcn-parameters.ts';
+
+/** How queue pairs react to congestion notifications. */
+export type ControllerSpec =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'fixed-rate'; readonly rateBps: number }
+  | { readonly kind: 'dcqcn'; readonly profile: 'paper'; readonly parameters?: Partial<PaperParameters> }
+  | { readonly kind: 'dcqcn'; readonly profile: 'mlx'; readonly parameters?: Partial<MlxParameters> };
+
+/** What a receiver of marked packets does. */
+export interface NotificationParameters {
+  /** MIN_TIME_BETWEEN_CNPS: at most one CNP per flow in this time, in nanoseconds. Default 50,000, the paper's; NVIDIA's firmware has 4,000. */
+  readonly minTimeBetweenCnpsNs: number;
+  /** CNP_DSCP: the DSCP of CNPs, 0..63. Default 48. */
+  readonly cnpDscp: number;
+  /** The BECN bit of CNPs. Default 1, as NVIDIA's devices set it; the annex does not mention it (ref:wire#9). */
+  readonly becn: 0 | 1;
+  /**
+   * 'cnp': by CNPs, as the annex has it; the default. 'ack': no CNPs and no interval; the acknowledge of a marked packet carries BECN, as in
+   * the simulator of HPCC (ref:dcqcn#3). Both ends have to agree on it.
+   */
+  readonly signal: 'cnp' | 'ack';
+}
+
+/** Congestion control of a device. */
+export interface CongestionOptions {
+  /** Default: none, so that notifications are counted and ignored. */
+  readonly reaction?: ControllerSpec;
+  /** Default: on. */
+  readonly notification?: false | Partial<NotificationParameters>;
+  /** Rate of the port in bits a second: what flows start at. Default 10 Gb/s. */
+  readonly lineRateBps?: number;
+  /** How far a sender that was late may catch up with its rate, in bytes; default 65,536. */
+  readonly maxBurstBytes?: number;
+}
+
+/** What a receiver of marked packets does unless it is told otherwise. */
+export const DEFAULT_NOTIFICATION: NotificationParameters = {
+  minTimeBetweenCnpsNs: 50_000,
+  cnpDscp: 48,
+  becn: 1,
+  signal: 'cnp',
+};
+
+/** `DEFAULT_NOTIFICATION` with what was asked for instead. @throws RoceError ERR_ROCE_ARGUMENT for a number out of range */
+export function notificationParameters(asked: Partial<NotificationParameters>): NotificationParameters {
+  const parameters = { ...DEFAULT_NOTIFICATION, ...asked };
+  const { minTimeBetweenCnpsNs, cnpDscp, becn, signal } = parameters;
+  if (!(minTimeBetweenCnpsNs >= 0 && minTimeBetweenCnpsNs < Infinity))
+    throw new RoceError('ERR_ROCE_ARGUMENT', `minTimeBetweenCnpsNs is 0 or more, not ${minTimeBetweenCnpsNs}`);
+  if (!Number.isInteger(cnpDscp) || cnpDscp < 0 || cnpDscp > 63)
+    throw new RoceError('ERR_ROCE_ARGUMENT', `cnpDscp is a whole number from 0 to 63, not ${cnpDscp}`);
+  if (becn !== 0 && becn !== 1) throw new RoceError('ERR_ROCE_ARGUMENT', `becn is 0 or 1, not ${becn}`);
+  if (signal !== 'cnp' && signal !== 'ack')
+    throw new RoceError('ERR_ROCE_ARGUMENT', `signal is 'cnp' or 'ack', not '${signal}'`);
+  return parameters;
+}
