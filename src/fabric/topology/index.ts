@@ -1,0 +1,24 @@
+/** Topologies of simulated networks: what there is, how it is addressed, and the ways through it. */
+export { GATEWAY_ADDRESS, GATEWAY_MAC, hostAddress, hostMac, hostOf, sourceHostOf } from './addresses.ts';
+export {
+  buildTopology,
+  type CustomLink,
+  type CustomOptions,
+  custom,
+  type DumbbellOptions,
+  dumbbell,
+  type FatTreeOptions,
+  fatTree,
+  type LeafSpineOptions,
+  leafSpine,
+  type ParkingLotOptions,
+  parkingLot,
+  type RingOptions,
+  ring,
+  type StarOptions,
+  star,
+  type TopologySpec,
+} from './builders.ts';
+export { ecmpChoice, ecmpHash } from './ecmp.ts';
+export { clockwiseRoutes, PathFinder, pathBetween, Routes, shortestPaths } from './routes.ts';
+export { checkTopology, type LinkSpec, portCounts, portName, type Topology, type TopologyEdge } from './topology.ts';
