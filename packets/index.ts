@@ -39,6 +39,7 @@ export * from './ipv6.ts';
 export * from './mad.ts';
 export * from './mld.ts';
 export * from './opcode.ts';
+export * from './pfc.ts';
 export * from './psn.ts';
 export * from './rdeth.ts';
 export * from './reth.ts';

@@ -3,7 +3,7 @@
  *
  * Owns declarations with npm `buffer-layout` and two functions to run them. Never on the way of a packet: thirty times slower than the
  * hand-written codecs (ref:platform#5). Field names are those of the records; names that begin with "reserved" are written 0.
- * Rules: ref:wire#4, ref:wire#6, ref:wire#9; XRCETH as in `xrceth.ts`; RFC 826 for ARP.
+ * Rules: ref:wire#4, ref:wire#6, ref:wire#9; XRCETH as in `xrceth.ts`; RFC 826 for ARP; PFC as in `pfc.ts`.
  *
  * `buffer-layout` says it needs a Buffer, and a plain Uint8Array does not do: it calls readUIntBE and writeUIntBE. These two are all that
  * the parts used here call, and loading the package touches no global, so `ByteWindow` stands in and a browser bundle needs no polyfill.
@@ -128,7 +128,7 @@ class BytesLayout extends Layout<Uint8Array> {
   }
 }
 
-/** The headers by name; extended headers have their `HeaderName`. VLAN begins after the 0x8100, CNP after the BTH. */
+/** The headers by name; extended headers have their `HeaderName`. VLAN begins after the 0x8100, CNP after the BTH, PFC after the Ethernet header. */
 export const LAYOUTS = {
   /** Untagged Ethernet header, 14 bytes. */
   Ethernet: header('Ethernet II', [mac('destMac'), mac('sourceMac'), uint(16, 'etherType')]),
@@ -145,6 +145,12 @@ export const LAYOUTS = {
     ipv4Address('senderIp'),
     mac('targetMac'),
     ipv4Address('targetIp'),
+  ]),
+  /** Priority flow control after its EtherType 0x8808 and without padding, 20 bytes. */
+  PFC: header('Priority Flow Control', [
+    uint(16, 'opcode'),
+    bitFields({ reserved8: 8, enableVector: 8 }),
+    ...[0, 1, 2, 3, 4, 5, 6, 7].map((priority) => uint(16, `quanta${priority}`)),
   ]),
   /** IPv4 header without options, 20 bytes. */
   IPv4: header('Internet Protocol Version 4', [

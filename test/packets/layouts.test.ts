@@ -19,7 +19,7 @@ import { readBth, writeBth, writeBthCongestion } from '../../packets/bth.ts';
 import { writeCnp } from '../../packets/cnp.ts';
 import { readDeth, writeDeth } from '../../packets/deth.ts';
 import { RoceError } from '../../packets/errors.ts';
-import { readEthernet, readVlanTag, writeEthernet, writeVlanTag } from '../../packets/ethernet.ts';
+import { ETHERNET_BYTES, readEthernet, readVlanTag, writeEthernet, writeVlanTag } from '../../packets/ethernet.ts';
 import { readFeth, writeFeth } from '../../packets/feth.ts';
 import { readGrh, writeGrh } from '../../packets/grh.ts';
 import { readIeth, writeIeth } from '../../packets/ieth.ts';
@@ -28,6 +28,7 @@ import { readIpv4, writeIpv4 } from '../../packets/ipv4.ts';
 import { readIpv6, writeIpv6 } from '../../packets/ipv6.ts';
 import { decodeLayout, encodeLayout, type FieldValues, LAYOUTS, type LayoutName } from '../../packets/layouts.ts';
 import { HEADER_BYTES } from '../../packets/opcode.ts';
+import { PFC_FRAME_BYTES, readPfc, writePfc } from '../../packets/pfc.ts';
 import { readRdeth, writeRdeth } from '../../packets/rdeth.ts';
 import { readReth, writeReth } from '../../packets/reth.ts';
 import { readUdp, writeUdp } from '../../packets/udp.ts';
@@ -60,6 +61,23 @@ const CODECS: Readonly<Record<LayoutName, Codec>> = {
     if (arp === undefined) return undefined;
     const fixed = { hardwareType: 1, protocolType: 0x0800, hardwareLength: 6, protocolLength: 4 };
     return { record: { ...fixed, ...arp }, write: (v, at) => writeArp(v, at, arp) };
+  },
+  PFC: (view) => {
+    // The codec has the frame with its Ethernet header and padding, the declaration what is between them.
+    const whole = new Uint8Array(PFC_FRAME_BYTES);
+    writePfc(new DataView(whole.buffer), 0, new Uint8Array(6), 0, []);
+    for (let i = 0; i < PFC_BODY_BYTES; i++) whole[ETHERNET_BYTES + i] = view.getUint8(i);
+    const pfc = readPfc(new DataView(whole.buffer), 0, whole.length);
+    if (pfc === undefined) return undefined;
+    const { sourceMac, enableVector, quanta } = pfc;
+    const record = { opcode: 0x0101, enableVector, ...Object.fromEntries(quanta.map((q, i) => [`quanta${i}`, q])) };
+    return {
+      record,
+      write: (v, at) => {
+        writePfc(new DataView(whole.buffer), 0, sourceMac, enableVector, quanta);
+        for (let i = 0; i < PFC_BODY_BYTES; i++) v.setUint8(at + i, whole[ETHERNET_BYTES + i] ?? 0xff);
+      },
+    };
   },
   IPv4: (view) => {
     const record = readIpv4(view, 0);
@@ -142,6 +160,10 @@ const CODECS: Readonly<Record<LayoutName, Codec>> = {
   },
 };
 
+/** Without these bytes there is no such message. */
+const FIXED_BEGINNINGS: Partial<Record<LayoutName, string>> = { ARP: '000108000604', PFC: '0101' };
+const PFC_BODY_BYTES = 20;
+
 const NAMES = Object.keys(LAYOUTS).filter((name): name is LayoutName => name in CODECS);
 
 /** The declared values without the reserved fields. */
@@ -168,8 +190,8 @@ function asFieldValues(name: LayoutName, record: object): FieldValues {
 function headerBytes(name: LayoutName): fc.Arbitrary<Uint8Array> {
   const { byteLength } = LAYOUTS[name];
   const random = fc.uint8Array({ minLength: byteLength, maxLength: byteLength });
-  if (name !== 'ARP') return random;
-  return random.map((bytes) => Uint8Array.from([...fromHex('000108000604'), ...bytes.slice(6)]));
+  const begin = fromHex(FIXED_BEGINNINGS[name] ?? '');
+  return random.map((bytes) => Uint8Array.from([...begin, ...bytes.slice(begin.length)]));
 }
 
 describe.each(NAMES)('the %s layout', (name) => {
