@@ -14,8 +14,17 @@ export {
   type WireCounters,
   type WireDirection,
 } from './faults.ts';
+export type { WorldPort } from './member.ts';
 export { type NetworkOptions, type NetworkTap, type PortOptions, SimulatedNetwork } from './network.ts';
 export { type PortCounters, SimulatedPort } from './port.ts';
 export { Prng } from './prng.ts';
 export type { Wire } from './wire.ts';
-export { type MachineFactory, type RunLimits, World, type WorldOptions } from './world.ts';
+export {
+  type DriveOptions,
+  type MachineFactory,
+  type PortOptionsOf,
+  type RunLimits,
+  World,
+  type WorldNetwork,
+  type WorldOptions,
+} from './world.ts';

@@ -1,13 +1,25 @@
 /**
  * A machine in a simulated world: its port, the frames the port has not taken yet, and its place in the world's queues.
- * Owns the way between machine and port. Never decides when it is its turn: `world.ts` does.
+ * Owns the way between machine and port. Never decides when it is its turn: `world.ts` does. Knows no network: any port will do.
  */
 import { invariant } from '../../packets/errors.ts';
 import type { FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
-import type { LinkSink } from '../links/link.ts';
+import type { Link, LinkSink } from '../links/link.ts';
 import type { Host, Machine } from '../machine.ts';
-import type { SimulatedPort } from './port.ts';
 import type { WriterPool } from './writer-pool.ts';
+
+/** What a member needs of its port. */
+export interface WorldPort extends Link {
+  /** Longest frame, link header included, in bytes. */
+  readonly maxFrameBytes: number;
+  /** `close` was called. */
+  readonly closed: boolean;
+  /**
+   * Whether `send` would take a frame now. A port that says no owes its sink `writable`. Absent: it cannot tell, and `send` says how
+   * many it took. What is not asked for is not made: frames of a machine whose port is busy are decided on when the port is free.
+   */
+  readonly ready?: boolean;
+}
 
 /** What a member needs of its world. */
 export interface MemberWorld {
@@ -19,7 +31,7 @@ export interface MemberWorld {
 /** One machine, its port, and what the world remembers of it. */
 export class Member implements Host, LinkSink {
   readonly index: number;
-  readonly port: SimulatedPort;
+  readonly port: WorldPort;
   machine: Machine | undefined;
   /** Time of the entry in the world's queue that counts; Infinity for none. */
   armedAt = Infinity;
@@ -32,7 +44,7 @@ export class Member implements Host, LinkSink {
   /** Each host counts its IPv4 identifications for itself, though writers are shared. */
   #nextIpId = 1;
 
-  constructor(world: MemberWorld, index: number, port: SimulatedPort) {
+  constructor(world: MemberWorld, index: number, port: WorldPort) {
     this.#world = world;
     this.index = index;
     this.port = port;
@@ -76,6 +88,10 @@ export class Member implements Host, LinkSink {
   transmit(writers: WriterPool): void {
     this.#woken = false;
     if (this.#blocked || this.machine === undefined) return;
+    if (this.#writer === undefined && this.port.ready === false) {
+      this.#blocked = true;
+      return;
+    }
     const writer = this.#writer ?? writers.take(this.port.maxFrameBytes);
     let more = true;
     if (this.#writer === undefined) {

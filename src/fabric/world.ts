@@ -10,13 +10,35 @@ import { InvariantError, invariant, RoceError } from '../../packets/errors.ts';
 import type { Link } from '../links/link.ts';
 import type { Host, Machine } from '../machine.ts';
 import { EventQueue } from './event-queue.ts';
-import { Member, type MemberWorld } from './member.ts';
-import { type NetworkOptions, type PortOptions, SimulatedNetwork } from './network.ts';
+import { Member, type MemberWorld, type WorldPort } from './member.ts';
+import { type NetworkOptions, SimulatedNetwork } from './network.ts';
 import { Prng } from './prng.ts';
 import { WriterPool } from './writer-pool.ts';
 
-/** The network, and how machines are driven. */
-export interface WorldOptions extends Omit<NetworkOptions, 'seed'> {
+/** What a world drives: a medium with a clock that moves only when it is told to, and ports for machines. */
+export interface WorldNetwork {
+  /** Virtual time in integer nanoseconds. */
+  readonly now: number;
+  /** Frames on their way. */
+  readonly framesInFlight: number;
+  /** Frames a machine is asked for at a time, where the world was not told; absent: 64. */
+  readonly batchFrames?: number;
+  /** When something happens next if nobody acts; Infinity when nothing does. */
+  nextEventTime(): number;
+  /** Moves the clock to `now` and hands over all that is due by then. */
+  deliverDue(now: number): void;
+  /**
+   * Lets happen what happens next, but nothing after `limit`. It may go on until a machine was given something: a frame, or the news
+   * that its port takes frames. The clock then stands at the last thing that happened, or at a finite `limit` when nothing is left
+   * until then. Absent: the world calls `deliverDue` for each instant.
+   */
+  advance?(limit: number): void;
+  /** Adds a port. @throws RoceError for a name in use and options that make no sense */
+  attach(name: string, options?: object): WorldPort;
+}
+
+/** How machines are driven, whatever carries their frames. */
+export interface DriveOptions {
   /** Every choice by chance follows from it: a safe integer. */
   readonly seed: number;
   /**
@@ -25,6 +47,17 @@ export interface WorldOptions extends Omit<NetworkOptions, 'seed'> {
    */
   readonly batchFrames?: number;
 }
+
+/** A world and its network: one that was made beforehand, or a `SimulatedNetwork` made from the same options. */
+export interface WorldOptions<N extends WorldNetwork = SimulatedNetwork>
+  extends DriveOptions,
+    Omit<NetworkOptions, 'seed'> {
+  /** Absent: a `SimulatedNetwork`. With it the options of such a network mean nothing. */
+  readonly network?: N;
+}
+
+/** What `attach` of a network takes beside the name. */
+export type PortOptionsOf<N extends WorldNetwork> = NonNullable<Parameters<N['attach']>[1]>;
 
 /** Bounds of one run. */
 export interface RunLimits {
@@ -38,11 +71,11 @@ export interface RunLimits {
 export type MachineFactory<M extends Machine> = (host: Host, port: Link, random: Prng) => M;
 
 /** A network and its machines, driven in virtual time. Same seed, same calls, same bytes. */
-export class World implements MemberWorld {
+export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberWorld {
   /** Every choice by chance follows from it. */
   readonly seed: number;
   /** What the machines are attached to. */
-  readonly network: SimulatedNetwork;
+  readonly network: N;
   /** For the script of the run itself; machines have their own streams. */
   readonly random: Prng;
   /** Steps taken since the world began. */
@@ -58,13 +91,15 @@ export class World implements MemberWorld {
   readonly #sleepers: ((() => void) | undefined)[] = [];
 
   /** A world without machines. @throws RoceError ERR_ROCE_ARGUMENT as `SimulatedNetwork` */
-  constructor(options: WorldOptions) {
+  constructor(options: WorldOptions<N>) {
     const { seed } = options;
     this.seed = seed;
     const random = new Prng(seed);
     this.random = random.fork('script');
-    this.network = new SimulatedNetwork(options);
-    this.#writers = new WriterPool(options.batchFrames ?? DEFAULT_BATCH_FRAMES);
+    // N is SimulatedNetwork exactly where no network is given: the type parameter has no other source.
+    const network: WorldNetwork = options.network ?? new SimulatedNetwork(options);
+    this.network = network as N;
+    this.#writers = new WriterPool(options.batchFrames ?? network.batchFrames ?? DEFAULT_BATCH_FRAMES);
   }
 
   /** Virtual time in integer nanoseconds. */
@@ -72,8 +107,8 @@ export class World implements MemberWorld {
     return this.network.now;
   }
 
-  /** Makes a machine on a new port and begins to drive it. @throws RoceError as `SimulatedNetwork.attach` */
-  attach<M extends Machine>(name: string, make: MachineFactory<M>, options: PortOptions = {}): M {
+  /** Makes a machine on a new port and begins to drive it. @throws RoceError as the network's `attach` */
+  attach<M extends Machine>(name: string, make: MachineFactory<M>, options?: PortOptionsOf<N>): M {
     const port = this.network.attach(name, options);
     const member = new Member(this, this.#members.length, port);
     this.#members.push(member);
@@ -87,14 +122,7 @@ export class World implements MemberWorld {
 
   /** Lets everything happen that happens next; false when nothing ever will unless somebody acts. */
   step(): boolean {
-    this.steps++;
-    this.#transmitAll();
-    const next = Math.min(this.network.nextEventTime(), this.#nextDeadline());
-    if (next === Infinity) return false;
-    const now = Math.max(next, this.now);
-    this.network.deliverDue(now);
-    this.#fireDeadlines(now);
-    return true;
+    return this.#step(Infinity);
   }
 
   /** Steps until `predicate` holds. @throws InvariantError when the bounds are reached or the world falls silent before */
@@ -102,14 +130,14 @@ export class World implements MemberWorld {
     const bounds = new Bounds(this, limits);
     while (!predicate()) {
       bounds.check();
-      if (!this.step() && !predicate()) bounds.fail('fell silent before the condition was met');
+      if (!this.#step(bounds.limit) && !predicate()) bounds.fail('fell silent before the condition was met');
     }
   }
 
   /** Steps until nothing is left to happen. */
   runUntilIdle(limits: RunLimits = {}): void {
     const bounds = new Bounds(this, limits);
-    while (this.step()) bounds.check();
+    while (this.#step(bounds.limit)) bounds.check();
   }
 
   /** Lets `durationNs` pass, idle or not. */
@@ -120,7 +148,7 @@ export class World implements MemberWorld {
       this.#transmitAll();
       if (Math.min(this.network.nextEventTime(), this.#nextDeadline()) > until) break;
       bounds.check();
-      this.step();
+      this.#step(until);
     }
     this.network.deliverDue(until);
   }
@@ -137,7 +165,7 @@ export class World implements MemberWorld {
       await turns(TURNS_PER_STEP);
       if (settled) return promise;
       bounds.check();
-      if (this.step()) continue;
+      if (this.#step(bounds.limit)) continue;
       // Nothing is left on the wire: a longer chain of promises may still have something to say.
       await turns(TURNS_WHEN_SILENT);
       if (!settled && this.#isSilent()) bounds.fail('fell silent before the promise settled');
@@ -164,6 +192,20 @@ export class World implements MemberWorld {
    */
   enqueue(member: Member): void {
     this.#ready.push(member);
+  }
+
+  /** `limit` binds networks that would go on by themselves; what comes next comes in any case. */
+  #step(limit: number): boolean {
+    this.steps++;
+    this.#transmitAll();
+    const { network } = this;
+    const deadline = this.#nextDeadline();
+    const next = Math.min(network.nextEventTime(), deadline);
+    if (next === Infinity) return false;
+    if (network.advance === undefined) network.deliverDue(Math.max(next, network.now));
+    else network.advance(Math.max(Math.min(deadline, limit), network.now));
+    this.#fireDeadlines(network.now);
+    return true;
   }
 
   #isSilent(): boolean {
@@ -229,16 +271,29 @@ export class World implements MemberWorld {
   }
 }
 
+/** Of a world, what bounds are about. */
+interface Bounded {
+  readonly seed: number;
+  readonly steps: number;
+  readonly now: number;
+  readonly network: WorldNetwork;
+}
+
 /** The bounds of a run, counted from where it starts. */
 class Bounds {
-  readonly #world: World;
+  readonly #world: Bounded;
   readonly #lastStep: number;
   readonly #lastTime: number;
 
-  constructor(world: World, limits: RunLimits) {
+  constructor(world: Bounded, limits: RunLimits) {
     this.#world = world;
     this.#lastStep = world.steps + (limits.maxSteps ?? DEFAULT_MAX_STEPS);
     this.#lastTime = world.now + (limits.maxTimeNs ?? DEFAULT_MAX_TIME_NS);
+  }
+
+  /** As far as one step may go: so far that `check` sees it. */
+  get limit(): number {
+    return this.#lastTime + 1;
   }
 
   check(): void {
@@ -251,7 +306,7 @@ class Bounds {
   }
 }
 
-function describeWorld(world: World): string {
+function describeWorld(world: Bounded): string {
   return `seed ${world.seed}, step ${world.steps}, ${world.now} ns, ${world.network.framesInFlight} frames on their way`;
 }
 
