@@ -1,0 +1,30 @@
+/** Traffic of simulated networks: patterns of flows, and how large they are. */
+export {
+  checkDistribution,
+  drawBytes,
+  FACEBOOK_HADOOP,
+  fixedSize,
+  meanBytes,
+  quantileBytes,
+  SIZE_DISTRIBUTIONS,
+  type SizeDistribution,
+  sizeDistribution,
+  WEB_SEARCH,
+} from './distributions.ts';
+export type { Flow, FlowOperation } from './flow.ts';
+export {
+  type AllToAllOptions,
+  allToAll,
+  type FlowTraits,
+  type IncastOptions,
+  incast,
+  makeTraffic,
+  type PairsOptions,
+  type PermutationOptions,
+  type PoissonOptions,
+  pairs,
+  permutation,
+  poisson,
+  type Sizes,
+  type TrafficSpec,
+} from './generators.ts';
