@@ -1,9 +1,9 @@
 /**
- * Marks a packet Congestion Experienced, as a switch does.
+ * Marks a packet Congestion Experienced, as a switch does, and says how likely a queue makes that.
  * Owns the two ECN bits and the IPv4 checksum that covers them. The ICRC does not: it masks the traffic class (ref:wire#3).
- * Rule: only a packet that says it is ECN-capable is marked (RFC 3168 section 5).
+ * Rules: only a packet that says it is ECN-capable is marked (RFC 3168 section 5); the checksum is brought up to date by the difference
+ * (RFC 1624 equation 3), so that a header that was damaged before stays so; the ramp is ref:dcqcn#1.
  */
-import { ipv4HeaderChecksum } from '../../packets/checksum.ts';
 import {
   ETHERNET_BYTES,
   ETHERTYPE_AT,
@@ -14,6 +14,23 @@ import {
   VLAN_TAG_BYTES,
 } from '../../packets/ethernet.ts';
 import { Medium } from '../../packets/frame.ts';
+import type { EcnProfile } from './faults.ts';
+
+/** How likely a packet is marked when `queueBytes` wait, 0..1. */
+export function markingProbability({ kminBytes, kmaxBytes, pmax }: EcnProfile, queueBytes: number): number {
+  if (queueBytes <= kminBytes) return 0;
+  if (queueBytes > kmaxBytes) return 1;
+  return (pmax * (queueBytes - kminBytes)) / (kmaxBytes - kminBytes);
+}
+
+/** The two ECN bits of the IP packet in [start, end); 0 when there is none. */
+export function congestionBits(view: DataView, start: number, end: number, medium: Medium): number {
+  const ip = medium === Medium.Ip ? start : ipOffset(view, start, end);
+  if (ip < 0 || end - ip < IPV4_HEADER_BYTES) return 0;
+  const version = view.getUint8(ip) >>> 4;
+  if (version === 4) return view.getUint8(ip + 1) & ECN_MASK;
+  return version === 6 ? (view.getUint8(ip + 1) >>> 4) & ECN_MASK : 0;
+}
 
 /** Sets both ECN bits of the IP packet in [start, end); false when there is none or it is not ECN-capable. */
 export function markCongestion(view: DataView, start: number, end: number, medium: Medium): boolean {
@@ -25,10 +42,13 @@ export function markCongestion(view: DataView, start: number, end: number, mediu
 }
 
 function markIpv4(view: DataView, ip: number): boolean {
-  const tos = view.getUint8(ip + 1);
-  if ((tos & ECN_MASK) === 0) return false;
-  view.setUint8(ip + 1, tos | ECN_MASK);
-  view.setUint16(ip + IPV4_CHECKSUM_AT, ipv4HeaderChecksum(view, ip));
+  const before = view.getUint16(ip);
+  if ((before & ECN_MASK) === 0) return false;
+  const after = before | ECN_MASK;
+  view.setUint16(ip, after);
+  let sum = (~view.getUint16(ip + IPV4_CHECKSUM_AT) & 0xff_ff) + (~before & 0xff_ff) + after;
+  sum = (sum & 0xff_ff) + (sum >>> 16);
+  view.setUint16(ip + IPV4_CHECKSUM_AT, ~((sum & 0xff_ff) + (sum >>> 16)));
   return true;
 }
 

@@ -10,9 +10,9 @@ import type { Frame } from '../../packets/frame.ts';
 export interface EcnProfile {
   /** Backlog in bytes up to which nothing is marked. */
   readonly kminBytes: number;
-  /** Backlog in bytes from which everything is marked. */
+  /** Backlog in bytes above which everything is marked. */
   readonly kmaxBytes: number;
-  /** Probability of marking just below `kmaxBytes`, 0..1; it grows linearly from 0 at `kminBytes`. */
+  /** Probability of marking at `kmaxBytes`, 0..1; it grows linearly from 0 at `kminBytes`. */
   readonly pmax: number;
 }
 
@@ -43,7 +43,10 @@ export interface FaultSpec {
    * Receiving: frames beyond it are dropped at the tail, as a lossy switch does (default: no limit, nothing is lost).
    */
   readonly queueBytes?: number;
-  /** Marks by backlog; needs `rateBps`. */
+  /**
+   * Marks by the backlog for `rateBps`, which it needs: of a `FaultPath` by what waits behind a frame as it leaves the queue, as a switch
+   * does (ref:dcqcn#1); of a wire of `SimulatedNetwork` by what waits in front of it as it arrives.
+   */
   readonly ecn?: EcnProfile;
 }
 

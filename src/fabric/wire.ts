@@ -2,8 +2,13 @@
  * One direction of a port's wire: decides what happens to each frame and when it comes out at the other end.
  * Owns the seeded decisions, the rules, the rate and its backlog, and the order of frames: only a reordered or
  * rule-delayed frame is overtaken, jitter keeps the order. Never touches the bytes and never delivers: `network.ts` does.
+ *
+ * It decides everything when a frame arrives, marks by `ecn` among it: what a frame finds in front of it. That is not what a switch
+ * does, which looks at what waits behind a frame as it leaves (ref:dcqcn#1): news of a growing queue is then older by the time in the
+ * queue, and control loops swing. Where that matters are `SwitchedNetwork`, and `src/faults/departures.ts` for wires in real time.
  */
 import { Frame, type Medium, parseFrame } from '../../packets/frame.ts';
+import { markingProbability } from './ecn.ts';
 import {
   type ActiveRule,
   checkFaultSpec,
@@ -35,6 +40,12 @@ export class Wire {
    * @internal
    */
   duplicateDelayNs = 0;
+  /**
+   * Set by `exitTime`: when the first byte of the frame leaves the queue for the rate; fractional.
+   *
+   * @internal
+   */
+  startNs = 0;
   /**
    * Whether a frame can meet anything at all here; when not, `decide` and `exitTime` need not be asked.
    *
@@ -136,8 +147,10 @@ export class Wire {
    */
   exitTime(now: number, frameBytes: number): number {
     let departsNs = now;
+    this.startNs = now;
     if (this.#byteNs > 0) {
-      this.#freeAtNs = Math.max(this.#freeAtNs, now) + frameBytes * this.#byteNs;
+      this.startNs = Math.max(this.#freeAtNs, now);
+      this.#freeAtNs = this.startNs + frameBytes * this.#byteNs;
       departsNs = this.#freeAtNs;
     }
     const jitterNs = this.#spec.jitterNs ?? 0;
@@ -172,11 +185,7 @@ export class Wire {
   /** RED's ramp on the length of the queue as this frame finds it. */
   #ecnProbability(now: number): number {
     const { ecn } = this.#spec;
-    if (ecn === undefined) return 0;
-    const backlog = this.backlogBytes(now);
-    if (backlog <= ecn.kminBytes) return 0;
-    if (backlog >= ecn.kmaxBytes) return 1;
-    return (ecn.pmax * (backlog - ecn.kminBytes)) / (ecn.kmaxBytes - ecn.kminBytes);
+    return ecn === undefined ? 0 : markingProbability(ecn, this.backlogBytes(now));
   }
 
   #applyRules(bytes: Uint8Array, view: DataView, start: number, end: number, medium: Medium): number {

@@ -21,11 +21,10 @@ import {
 } from '../../packets/frame.ts';
 import { isMad } from '../../packets/frame-fields.ts';
 import { icrcMatches } from '../../packets/icrc.ts';
-import { IPV4_SOURCE_AT } from '../../packets/ipv4.ts';
-import { IPV6_SOURCE_AT } from '../../packets/ipv6.ts';
 import { DETH_AT, OpFlag } from '../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../packets/psn.ts';
 import type { PacketFacts } from './compile.ts';
+import { addressHash, flowKey } from './flow-key.ts';
 import { PassCounter } from './pass-counter.ts';
 
 /** What is known of one packet; made once and filled again by each `observe`. */
@@ -98,6 +97,18 @@ export class Conversations {
     else if ((frame.flags & OpFlag.Request) !== 0) this.#observeRequest(frame, direction, note);
     else if ((frame.flags & OpFlag.Response) !== 0) this.#observeResponse(frame, direction, note);
     else note.connection = this.#name(this.#find(frame, direction), direction, note);
+  }
+
+  /** The queue pair that sent a frame which parsed well, as far as is known; -1: not known. Learns nothing. */
+  senderOf(frame: Frame, direction: number): number {
+    const deth = DETH_AT[frame.opcode] ?? -1;
+    if (deth >= 0) return dethSourceQpn(frame.view, frame.bthOffset + deth);
+    return this.#find(frame, direction)?.end(direction).qpn ?? -1;
+  }
+
+  /** A number for what a queue pair sends to an address: equal for equal ones, hardly ever equal for others. */
+  flowOf(frame: Frame, direction: number, sender: number): number {
+    return flowKey(addressHash(frame, direction), direction, sender);
   }
 
   #observeDatagram(frame: Frame, direction: number, note: PacketNote): void {
@@ -355,28 +366,6 @@ class Space {
     const relative = this.relative(psn);
     return relative < 0 ? FARTHEST_RESPONSE : Math.abs(this.requests.next - 1 - relative);
   }
-}
-
-/** Of the addresses on both sides, the same for both directions; 27 bits. */
-function addressHash(frame: Frame, direction: number): number {
-  const { view, ipOffset, ipVersion } = frame;
-  const words = ipVersion === 4 ? 1 : 4;
-  const source = ipOffset + (ipVersion === 4 ? IPV4_SOURCE_AT : IPV6_SOURCE_AT);
-  const destination = source + words * 4;
-  let hash = 0;
-  for (let word = 0; word < words; word++) {
-    hash = Math.imul(hash ^ view.getInt32((direction === 0 ? source : destination) + 4 * word), 0x9e_37_79_b1);
-    hash = Math.imul(
-      (hash ^ (hash >>> 15)) + view.getInt32((direction === 0 ? destination : source) + 4 * word),
-      0x85_eb_ca_6b,
-    );
-  }
-  return (hash ^ (hash >>> 13)) >>> 5;
-}
-
-/** A safe integer for each combination: 27, 1 and 24 bits. */
-function flowKey(hash: number, direction: number, qpn: number): number {
-  return (hash * 2 + direction) * 0x1_00_00_00 + qpn;
 }
 
 function evictOldest(map: Map<string, unknown>, capacity: number): void {

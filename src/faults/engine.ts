@@ -1,16 +1,18 @@
 /**
- * Decides what happens to each frame on a wire: rules first, then chance, then the queue for the rate.
+ * Decides what happens to each frame on a wire: rules first, then chance, then the queue for the rate, which marks by its length what
+ * leaves it.
  *
  * Owns rules at work, the conversations they need, and the draws; deterministic by seed. No I/O, no clock, and no frame is kept:
  * `path.ts` carries verdicts out. A frame that rules drop takes no part in chance and in the queue.
  */
 import { Frame, type FrameStatus, type Medium, parseFrame } from '../../packets/frame.ts';
 import { markCongestion } from '../fabric/ecn.ts';
-import { Fate, type FaultSpec } from '../fabric/faults.ts';
+import { checkFaultSpec, Fate, type FaultSpec } from '../fabric/faults.ts';
 import { Prng } from '../fabric/prng.ts';
 import { Wire } from '../fabric/wire.ts';
 import { type CompiledRule, compileRules } from './compile.ts';
 import { Conversations, PacketNote } from './conversations.ts';
+import { Departures } from './departures.ts';
 import { hasAnyField } from './fields.ts';
 import { corruptibleEnd, corruptibleStart, drawBit, flip, rewrite } from './repair.ts';
 import type { WireFaults, WireRule } from './rule.ts';
@@ -25,6 +27,7 @@ export interface FaultEngineOptions {
 }
 
 export class FaultEngine {
+  readonly medium: Medium;
   readonly seed: number;
   readonly rules: readonly CompiledRule[];
   readonly conversations = new Conversations();
@@ -36,9 +39,9 @@ export class FaultEngine {
   readonly note = new PacketNote();
   readonly verdict = new Verdict();
 
-  readonly #medium: Medium;
   /** By direction, as `FAULT_DIRECTIONS` has them. */
   readonly #wires: readonly [Wire, Wire];
+  readonly #departures: readonly [Departures | undefined, Departures | undefined];
   readonly #random: Prng;
   /** Rules that are for the frame in hand. */
   readonly #struck: CompiledRule[] = [];
@@ -47,11 +50,12 @@ export class FaultEngine {
   /** @throws RoceError ERR_ROCE_ARGUMENT naming the rule and the field, or the fault */
   constructor(options: FaultEngineOptions) {
     const { rules = [], faults = {}, seed = 1 } = options;
-    this.#medium = options.medium;
+    this.medium = options.medium;
     this.seed = seed;
     this.rules = compileRules(rules, seed);
     this.#random = new Prng(seed).fork('faults');
     this.#wires = [this.#wire('a-to-b', faults.aToB), this.#wire('b-to-a', faults.bToA)];
+    this.#departures = [this.#queue('a-to-b', faults.aToB), this.#queue('b-to-a', faults.bToA)];
     this.idle = rules.length === 0 && !this.#wires.some((wire) => wire.active);
   }
 
@@ -59,7 +63,7 @@ export class FaultEngine {
   decide(now: number, direction: number, bytes: Uint8Array, view: DataView, start: number, end: number): Verdict {
     const { frame, verdict, note } = this;
     verdict.reset();
-    this.status = parseFrame(bytes, view, start, end, this.#medium, frame);
+    this.status = parseFrame(bytes, view, start, end, this.medium, frame);
     this.conversations.observe(frame, this.status, direction, note);
     if (this.rules.length > 0) this.#applyRules(direction);
     if (!verdict.dropped) this.#askWire(now, direction);
@@ -71,17 +75,32 @@ export class FaultEngine {
     return this.#wireOf(direction).exitTime(now, this.frame.end - this.frame.start);
   }
 
+  /** Of the frame that `exitTime` was asked about last: when its first byte leaves the queue for the rate. */
+  startTime(direction: number): number {
+    return this.#wireOf(direction).startNs;
+  }
+
+  /** Bytes that wait for the rate; 0 without one. */
+  queueBytes(now: number, direction: number): number {
+    return this.#wireOf(direction).backlogBytes(now);
+  }
+
+  /** Who says which frames the queue for the rate marks; undefined: none. */
+  departures(direction: number): Departures | undefined {
+    return direction === 0 ? this.#departures[0] : this.#departures[1];
+  }
+
   /** Does to a copy of the frame what the last verdict says of its bytes. */
   apply(bytes: Uint8Array, view: DataView, start: number, end: number): void {
     const { verdict } = this;
     if ((verdict.did & (Did.Rewritten | Did.Marked | Did.Corrupted)) === 0) return;
     const frame = this.#copy;
-    parseFrame(bytes, view, start, end, this.#medium, frame);
+    parseFrame(bytes, view, start, end, this.medium, frame);
     for (const { rule } of verdict.rules) {
       if (rule.do === 'rewrite') rewrite(frame, rule.set ?? {}, rule.fixIcrc ?? true);
     }
     // Marks before damage: the checksum that a mark renews must not hide a flipped bit.
-    if ((verdict.did & Did.Marked) !== 0) markCongestion(view, start, end, this.#medium);
+    if ((verdict.did & Did.Marked) !== 0) markCongestion(view, start, end, this.medium);
     for (let i = 0; i < verdict.rules.length; i++) {
       const bit = verdict.bits[i] ?? -1;
       if (bit >= 0) flip(frame, bit, verdict.rules[i]?.rule.fixIcrc ?? false);
@@ -92,9 +111,16 @@ export class FaultEngine {
   }
 
   #wire(name: string, spec: FaultSpec = {}): Wire {
+    checkFaultSpec(spec);
+    // The wire would mark on arrival; `Departures` does later.
+    const { ecn: _, ...others } = spec;
     // A queue without an end would let a slow side take all memory.
-    const bounded = spec.rateBps === undefined ? spec : { queueBytes: DEFAULT_QUEUE_BYTES, ...spec };
+    const bounded = spec.rateBps === undefined ? others : { queueBytes: DEFAULT_QUEUE_BYTES, ...others };
     return new Wire('receive', bounded, 0, this.#random.fork(name));
+  }
+
+  #queue(name: string, { ecn }: FaultSpec = {}): Departures | undefined {
+    return ecn === undefined ? undefined : new Departures(ecn, this.#random.fork(name).fork('red'));
   }
 
   #wireOf(direction: number): Wire {
@@ -155,7 +181,7 @@ export class FaultEngine {
     const { frame, verdict } = this;
     const wire = this.#wireOf(direction);
     const overflowed = wire.counters.overflowed;
-    let fate = wire.decide(now, frame.bytes, frame.view, frame.start, frame.end, this.#medium);
+    let fate = wire.decide(now, frame.bytes, frame.view, frame.start, frame.end, this.medium);
     if (wire.counters.overflowed !== overflowed) {
       verdict.refuse(Did.Overflowed);
       return;

@@ -3,13 +3,16 @@
  *
  * Owns the frames between the two ends, in order: a frame overtakes another only where a rule or chance says so. Bounded: what does not
  * fit is dropped and counted. No I/O and no clock: its owner tells the time, and calls `flush` at `nextDeadline` and when the far end
- * takes frames again.
+ * takes frames again. What a `Notifier` sends goes ahead of the queue for the rate, as a switch would give it the highest priority.
  */
 import type { FrameBatch } from '../../packets/frame-writer.ts';
+import { congestionBits, markCongestion } from '../fabric/ecn.ts';
 import { EventQueue } from '../fabric/event-queue.ts';
 import { FramePool } from '../fabric/frame-pool.ts';
 import { BATCH_FRAMES, PoolBatch } from '../fabric/pool-batch.ts';
+import type { Departures } from './departures.ts';
 import type { FaultEngine } from './engine.ts';
+import type { Notifier } from './notifier.ts';
 import { Did, type Verdict } from './verdict.ts';
 
 /** Frames, by what was done with them on their way in one direction. */
@@ -18,7 +21,7 @@ export interface PathCounters {
   frames: number;
   /** Bytes of the frames that came in. */
   bytes: number;
-  /** That left, copies among them. */
+  /** That left, copies and notifications of our own among them. */
   forwarded: number;
   /** All that did not leave, for whatever reason. */
   dropped: number;
@@ -30,7 +33,7 @@ export interface PathCounters {
   reordered: number;
   /** Damaged. */
   corrupted: number;
-  /** Marked Congestion Experienced. */
+  /** Marked Congestion Experienced, by rule, by chance or by the queue for the rate. */
   marked: number;
   /** Given other values in their fields. */
   rewritten: number;
@@ -38,6 +41,8 @@ export interface PathCounters {
   overflow: number;
   /** Dropped because they are longer than the far end carries. */
   oversize: number;
+  /** The most that ever waited for the rate, in bytes. */
+  peakQueueBytes: number;
 }
 
 /** Sees every frame twice. Bytes, and what the engine knows of the frame, are valid during the call only. */
@@ -46,6 +51,22 @@ export interface PathObserver {
   entered(now: number, path: FaultPath, serial: number, bytes: Uint8Array, start: number, end: number): void;
   /** A frame as it leaves. */
   left(now: number, path: FaultPath, serial: number, bytes: Uint8Array, start: number, end: number): void;
+  /** The queue for the rate has marked a frame, which is going to leave. @param behindBytes what waited behind it */
+  marked?(now: number, path: FaultPath, serial: number, behindBytes: number): void;
+  /**
+   * A frame of our own that is going to leave here: a congestion notification. It has a serial, and never entered.
+   *
+   * @param about serial of the frame, on the other path, that was marked
+   */
+  notifying?(
+    now: number,
+    path: FaultPath,
+    serial: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    about: number,
+  ): void;
 }
 
 export interface FaultPathOptions {
@@ -54,6 +75,8 @@ export interface FaultPathOptions {
   /** Frames that may wait; default 16,384. */
   readonly capacity?: number | undefined;
   readonly observer?: PathObserver | undefined;
+  /** Hears of every frame that is marked here. */
+  readonly notifier?: Notifier | undefined;
 }
 
 /** Takes frames `from .. batch.count - 1` in order and returns how many it took, as `Link.send` does. */
@@ -67,6 +90,8 @@ export class FaultPath {
   readonly #maxFrameBytes: number;
   readonly #capacity: number;
   readonly #observer: PathObserver | undefined;
+  readonly #notifier: Notifier | undefined;
+  readonly #departures: Departures | undefined;
   readonly #pool = new FramePool();
   readonly #events = new EventQueue();
   readonly #batch = new PoolBatch();
@@ -84,6 +109,8 @@ export class FaultPath {
     this.#maxFrameBytes = options.maxFrameBytes;
     this.#capacity = options.capacity ?? DEFAULT_CAPACITY;
     this.#observer = options.observer;
+    this.#notifier = options.notifier;
+    this.#departures = engine.departures(direction);
     this.#pool.reserve(options.maxFrameBytes);
   }
 
@@ -100,6 +127,28 @@ export class FaultPath {
   /** Frames that wait. */
   get waiting(): number {
     return this.#pool.used;
+  }
+
+  /** Bytes that wait for the rate; 0 without one. */
+  queueBytes(now: number): number {
+    return this.engine.queueBytes(now, this.direction);
+  }
+
+  /**
+   * Takes the frame of a writer, one of our own: due at once, and neither rules, chance nor the rate are for it. False when there is no room.
+   *
+   * @param about serial of the frame, on the other path, that it is about
+   */
+  insert(now: number, { bytes, view, starts, lengths }: FrameBatch, about: number): boolean {
+    if (this.room === 0) return false;
+    const start = starts[0] ?? 0;
+    const length = lengths[0] ?? 0;
+    const serial = ++this.#serial;
+    this.#observer?.notifying?.(now, this, serial, bytes, start, start + length, about);
+    const slot = this.#pool.copyIn(bytes, view, start, length);
+    this.#setSerial(slot, serial);
+    this.#events.push(now, slot);
+    return true;
   }
 
   /** Takes frames `from .. to - 1`; `flush` hands over those that are due at once. */
@@ -125,6 +174,7 @@ export class FaultPath {
    * @param until what is due by then; Infinity: all there is
    */
   flush(now: number, take: Taker, until = now): boolean {
+    if (this.#departures !== undefined) this.#markDepartures(now, this.#departures, until);
     this.#releaseOverdue(until);
     const batch = this.#batch;
     for (;;) {
@@ -153,11 +203,38 @@ export class FaultPath {
     const slot = pool.copyIn(bytes, view, start, end - start);
     this.#setSerial(slot, serial);
     engine.apply(pool.bytes, pool.view, pool.start(slot), pool.start(slot) + pool.length(slot));
+    if ((verdict.did & Did.Marked) !== 0) this.#notify(now, slot);
     this.#schedule(now, slot, verdict);
   }
 
+  /** Marks what the queue for the rate says, among the frames that left it before `until`; none of them is at the far end yet. */
+  #markDepartures(now: number, departures: Departures, until: number): void {
+    const pool = this.#pool;
+    for (let slot = departures.next(until); slot >= 0; slot = departures.next(until)) {
+      const start = pool.start(slot);
+      const end = start + pool.length(slot);
+      const { medium } = this.engine;
+      // Not what cannot be marked, nor what is.
+      const bits = congestionBits(pool.view, start, end, medium);
+      if (bits === CONGESTION_EXPERIENCED || !markCongestion(pool.view, start, end, medium)) continue;
+      this.counters.marked++;
+      this.#observer?.marked?.(now, this, this.#serials[slot] ?? 0, departures.behindBytes);
+      this.#notify(now, slot);
+    }
+  }
+
+  #notify(now: number, slot: number): void {
+    const pool = this.#pool;
+    const start = pool.start(slot);
+    const end = start + pool.length(slot);
+    this.#notifier?.marked(now, this.direction, this.#serials[slot] ?? 0, pool.bytes, start, end);
+  }
+
   #schedule(now: number, slot: number, verdict: Verdict): void {
-    const exit = this.engine.exitTime(now, this.direction);
+    const { engine, direction, counters } = this;
+    const exit = engine.exitTime(now, direction);
+    this.#departures?.enter(now, engine.startTime(direction), this.#pool.length(slot), slot);
+    counters.peakQueueBytes = Math.max(counters.peakQueueBytes, Math.round(engine.queueBytes(now, direction)));
     const at = exit + verdict.delayNs;
     for (let copy = 0; copy < verdict.copies; copy++) this.#pool.addReference(slot);
     if ((verdict.did & Did.Reordered) !== 0) {
@@ -258,7 +335,9 @@ function newCounters(): PathCounters {
     rewritten: 0,
     overflow: 0,
     oversize: 0,
+    peakQueueBytes: 0,
   };
 }
 
 const DEFAULT_CAPACITY = 16_384;
+const CONGESTION_EXPERIENCED = 3;

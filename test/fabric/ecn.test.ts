@@ -3,13 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../packets/address.ts';
 import { writeBth } from '../../packets/bth.ts';
+import { ipv4ChecksumMatches, ipv4HeaderChecksum } from '../../packets/checksum.ts';
 import { RoceError } from '../../packets/errors.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
 import { FrameWriter } from '../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../packets/header-template.ts';
 import { icrcMatches } from '../../packets/icrc.ts';
 import { Op } from '../../packets/opcode.ts';
-import { markCongestion } from '../../src/fabric/ecn.ts';
+import { congestionBits, markCongestion } from '../../src/fabric/ecn.ts';
 import { checkFaultSpec, Fate } from '../../src/fabric/faults.ts';
 import { SimulatedNetwork } from '../../src/fabric/network.ts';
 import { Prng } from '../../src/fabric/prng.ts';
@@ -76,6 +77,25 @@ describe('markCongestion', () => {
     expect(writer.bytes).toEqual(before);
   });
 
+  it('does not make the checksum of a damaged header right, nor that of a right one wrong', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 255 }), fc.nat(0xff_ff), fc.nat(19), fc.nat(255), (tos, id, at, damage) => {
+        const writer = roceFrame({ version: 4, vlan: false, medium: Medium.Ip }, tos);
+        const { view } = writer;
+        view.setUint16(4, id);
+        view.setUint16(10, ipv4HeaderChecksum(view, 0));
+        // What says whether it is a header, and whether it may be marked, stays.
+        if (at > 1) view.setUint8(at, view.getUint8(at) ^ damage);
+        const right = ipv4ChecksumMatches(view, 0);
+        const marked = markCongestion(view, 0, writer.lengths[0] ?? 0, Medium.Ip);
+        expect([marked, view.getUint8(1)]).toEqual([(tos & 3) !== 0, marked ? tos | 3 : tos]);
+        expect(ipv4ChecksumMatches(view, 0)).toBe(right);
+        if (right) expect(view.getUint16(10)).toBe(ipv4HeaderChecksum(view, 0));
+        expect(congestionBits(view, 0, writer.lengths[0] ?? 0, Medium.Ip)).toBe(view.getUint8(1) & 3);
+      }),
+    );
+  });
+
   it('takes any bytes of any length and stays inside them', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), fc.constantFrom(Medium.Ethernet, Medium.Ip), (bytes, medium) => {
@@ -106,7 +126,7 @@ describe('marking on the wire', () => {
     }
   });
 
-  it('marks by the length of the queue: never below kmin, always from kmax, and in between on a ramp', () => {
+  it('marks by the length of the queue: never below kmin, always above kmax, and in between on a ramp', () => {
     const share = (backlogBytes: number): number => {
       const spec = { rateBps: 8e9, ecn: { kminBytes: 10_000, kmaxBytes: 20_000, pmax: 0.5 } };
       const wire = new Wire('receive', spec, 0, new Prng(3));
@@ -120,9 +140,9 @@ describe('marking on the wire', () => {
       }
       return marked / 4000;
     };
-    expect([share(0), share(10_000), share(20_000)]).toEqual([0, 0, 1]);
+    expect([share(0), share(10_000), share(20_001)]).toEqual([0, 0, 1]);
     expect(share(15_000)).toBeCloseTo(0.25, 1);
-    expect(share(19_999)).toBeCloseTo(0.5, 1);
+    expect(share(20_000)).toBeCloseTo(0.5, 1);
   });
 
   it('refuses a profile that makes no sense', () => {

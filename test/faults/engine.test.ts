@@ -140,7 +140,7 @@ describe('a path', () => {
     expect(wire.path.counters).toMatchObject({ oversize: 1, dropped: 1 });
   });
 
-  it('sends at the rate, marks by the length of the queue, and drops at its tail', () => {
+  it('sends at the rate, marks by what waits behind a frame as it leaves, and drops at its tail', () => {
     const ecn = { kminBytes: 500, kmaxBytes: 1000, pmax: 1 };
     // 8e9 bits a second: a byte a nanosecond.
     const wire = new Wire({ faults: { aToB: { rateBps: 8e9, queueBytes: 1500, ecn } } });
@@ -153,8 +153,57 @@ describe('a path', () => {
     expect(wire.out.frames.length).toBe(passed);
     expect(wire.path.counters).toMatchObject({ overflow: 20 - passed, dropped: 20 - passed });
     const ecnBits = wire.out.frames.map((bytes) => parse(bytes).frame.trafficClass & 3);
-    expect([ecnBits[0], ecnBits.at(-1)]).toEqual([2, 3]);
-    expect(wire.path.counters.marked).toBe(ecnBits.filter((bits) => bits === 3).length);
+    const behind = Array.from(ecnBits, (_, i) => (passed - 1 - i) * length);
+    for (const [i, bits] of ecnBits.entries()) {
+      if ((behind[i] ?? 0) > 1000) expect(bits).toBe(3);
+      if ((behind[i] ?? 0) <= 500) expect(bits).toBe(2);
+    }
+    expect([ecnBits[0], ecnBits.at(-1)]).toEqual([3, 2]);
+    expect(wire.path.counters).toMatchObject({
+      marked: ecnBits.filter((bits) => bits === 3).length,
+      peakQueueBytes: passed * length,
+    });
+  });
+
+  it('leaves alone in its queue what is not ECN-capable, and does not count what is marked already', () => {
+    const ecn = { kminBytes: 0, kmaxBytes: 0, pmax: 1 };
+    const wire = new Wire({ faults: { aToB: { rateBps: 8e9, ecn } }, rules: [{ on: { nth: 4 }, do: 'mark-ce' }] });
+    wire.enter(0, write(1, 0), write(2, 1), write(3, 3), write(4, 2), write(5, 2));
+    wire.drain();
+    expect(wire.out.frames.map((bytes) => parse(bytes).frame.trafficClass & 3)).toEqual([0, 3, 3, 3, 2]);
+    expect(wire.path.counters.marked).toBe(2);
+  });
+
+  it('marks a damaged packet without making it whole, and every copy of one that comes twice', () => {
+    const ecn = { kminBytes: 0, kmaxBytes: 0, pmax: 1 };
+    const rules: WireRule[] = [any({ do: 'corrupt' }, 1), any({ do: 'duplicate', delayNs: 500 }, 2)];
+    const wire = new Wire({ faults: { aToB: { rateBps: 8e9, ecn } }, rules });
+    wire.enter(0, write(1, 2), write(2, 2), write(3, 2));
+    wire.drain();
+    const seen = wire.out.frames.map((bytes) => parse(bytes));
+    expect(seen.map(({ frame }) => [frame.psn, frame.trafficClass & 3])).toEqual([
+      [1, 3],
+      [2, 3],
+      [3, 2],
+      [2, 3],
+    ]);
+    expect(seen.map(({ icrcOk }) => icrcOk)).toEqual([false, true, true, true]);
+    expect(wire.path.counters.marked).toBe(2);
+  });
+
+  it('tells its observer of a mark before the frame leaves, and how much waited', () => {
+    const lines: string[] = [];
+    const wire = new Wire({
+      faults: { aToB: { rateBps: 8e9, ecn: { kminBytes: 0, kmaxBytes: 0, pmax: 1 } } },
+      observer: {
+        entered: (_now, _path, serial) => lines.push(`in ${serial}`),
+        left: (_now, _path, serial) => lines.push(`out ${serial}`),
+        marked: (_now, _path, serial, behindBytes) => lines.push(`marked ${serial}: ${behindBytes / write(1).length}`),
+      },
+    });
+    wire.enter(0, write(1, 2), write(2, 2), write(3, 2));
+    wire.drain();
+    expect(lines).toEqual(['in 1', 'in 2', 'in 3', 'marked 1: 2', 'out 1', 'marked 2: 1', 'out 2', 'out 3']);
   });
 
   it('bounds the queue for a rate even when nobody says how long it is', () => {
