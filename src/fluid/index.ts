@@ -1,0 +1,26 @@
+/**
+ * rocev2/fluid: DCQCN as equations (ref:dcqcn#5): where it comes to rest, how fast flows become equal, whether it swings, and how rates and
+ * queue move. What a packet simulation is held against. Pure arithmetic: runs anywhere, needs no clock and no randomness.
+ */
+export { type ConvergenceBound, convergenceBound } from './convergence.ts';
+export {
+  type FluidFlow,
+  type FluidFlowState,
+  type FluidFlowTrace,
+  type FluidTrace,
+  type IntegrationOptions,
+  integrate,
+} from './delay-equations.ts';
+export { approximateMarking, type FixedPoint, fixedPoint, queueMarking } from './fixed-point.ts';
+export {
+  additiveIncreasesPerPacket,
+  increasesPerPacket,
+  type MarkingTerms,
+  markedWithin,
+  markingExponent,
+  markingProbability,
+  markingTerms,
+  redProbability,
+} from './marking.ts';
+export { checkFluidParameters, type FluidParameters, inPackets, PAPER_FLUID, type PacketUnits } from './parameters.ts';
+export { type GainCrossing, gainCrossings, type OperatingPoint, phaseMargin } from './phase-margin.ts';
