@@ -28,6 +28,9 @@ export interface FrameBatch {
   readonly lengths: Int32Array;
 }
 
+/** A traffic class of 1 in the first word of an IPv6 header. */
+const IPV6_TRAFFIC_CLASS_UNIT = 0x10_00_00;
+
 /**
  * Slots start at multiples of this, so that slot and source page offsets differ by the headers (40 bytes and more) and not by 1..16,
  * where copies of 4 KiB are ten times slower (ref:platform#6).
@@ -98,8 +101,10 @@ export class FrameWriter implements FrameBatch {
    * Finishes the frame begun last. `endOfPad` is the offset after payload and pad; the pad bytes are already there, as 0.
    *
    * The variant fields are ones while the CRC runs straight over the slot, then get their values: no scratch copy.
+   *
+   * @param trafficClass of this one packet, 0..255; default the path's
    */
-  end(template: HeaderTemplate, endOfPad: number): void {
+  end(template: HeaderTemplate, endOfPad: number, trafficClass = template.trafficClass): void {
     const { view, bytes } = this;
     const at = this.count * this.#stride;
     const ip = at + template.ipOffset;
@@ -121,7 +126,7 @@ export class FrameWriter implements FrameBatch {
     view.setUint16(udp + UDP_LENGTH_AT, end - udp);
     maskVariantFields(view, ip, template.ipVersion);
     view.setUint32(endOfPad, ~crc32Update(ICRC_SEED, bytes, ip, endOfPad), true);
-    this.#unmask(template, ip, udp, end - ip, identification);
+    this.#unmask(template, trafficClass, ip, udp, end - ip, identification);
     view.setUint8(bth + BTH_MASKED_BYTE, congestion);
     this.#append(at, end - at);
   }
@@ -139,14 +144,23 @@ export class FrameWriter implements FrameBatch {
   }
 
   /** Gives the masked IP and UDP fields their true values. */
-  #unmask(template: HeaderTemplate, ip: number, udp: number, totalLength: number, identification: number): void {
+  #unmask(
+    template: HeaderTemplate,
+    trafficClass: number,
+    ip: number,
+    udp: number,
+    totalLength: number,
+    identification: number,
+  ): void {
     const { view } = this;
     if (template.ipVersion === 4) {
-      view.setUint8(ip + IPV4_TOS_AT, template.trafficClass);
+      view.setUint8(ip + IPV4_TOS_AT, trafficClass);
       view.setUint8(ip + IPV4_TTL_AT, template.hopLimit);
-      view.setUint16(ip + IPV4_CHECKSUM_AT, template.ipv4Checksum(totalLength, identification));
+      // The traffic class is the low byte of a word of the sum.
+      const change = trafficClass - template.trafficClass;
+      view.setUint16(ip + IPV4_CHECKSUM_AT, template.ipv4Checksum(totalLength + change, identification));
     } else {
-      view.setUint32(ip, template.ipv6FirstWord);
+      view.setUint32(ip, template.ipv6FirstWord + (trafficClass - template.trafficClass) * IPV6_TRAFFIC_CLASS_UNIT);
       view.setUint8(ip + IPV6_HOP_LIMIT_AT, template.hopLimit);
     }
     view.setUint16(udp + UDP_CHECKSUM_AT, 0);

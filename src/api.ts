@@ -9,6 +9,7 @@ import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
 import type { RoceError } from '../packets/errors.ts';
 import type { Medium } from '../packets/frame.ts';
 import type { AddressHandle } from '../transport/address-handle.ts';
+import type { RateState } from '../transport/congestion/rate-controller.ts';
 import type { PortCounters } from '../transport/counters.ts';
 import type { MemoryRegion, MemoryWindow } from '../transport/memory.ts';
 import type { QpState } from '../transport/qp-state.ts';
@@ -77,7 +78,7 @@ export interface RdmaDevice {
   readonly qpCount: number;
   /** As of now; the object may or may not go on counting. */
   readonly counters: Readonly<DeviceCounters>;
-  /** What queue pairs sent and received; as of now, too. */
+  /** What queue pairs sent and received, and what they did about congestion; as of now, too. */
   readonly portCounters: Readonly<PortCounters>;
   /** Connection manager of this port. */
   readonly cm: RdmaCm;
@@ -259,6 +260,8 @@ export interface RdmaQp {
   readonly destroyed: boolean;
   /** Asynchronous events, until the queue pair is destroyed. */
   readonly events: EventStream<QpEvent>;
+  /** How fast it may send, as of now; undefined without a connection or where the device does not react to congestion. */
+  readonly congestion: RateState | undefined;
   /** Changes attributes and state (ibv_modify_qp), after finding the way to the peer where an address vector is given. */
   modify(attributes: ModifyAttributes): Promise<void>;
   /** `modify` for a destination that is resolved already; throws ERR_ROCE_ADDRESS when it is not. */

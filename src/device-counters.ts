@@ -37,8 +37,6 @@ export class DeviceCounters {
   otherGroup = 0;
   /** Datagrams to an IP address that is not ours, though the MAC address is. */
   otherAddress = 0;
-  /** Congestion notification packets; no queue pair reacts to them yet. */
-  cnpIgnored = 0;
 }
 
 const CAUSES: Readonly<Record<FrameStatus, keyof DeviceCounters>> = {

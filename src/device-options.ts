@@ -3,6 +3,7 @@ import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
 import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
 import { Medium } from '../packets/frame.ts';
+import type { CongestionOptions } from '../transport/congestion/congestion-options.ts';
 import type { QpCapabilities } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import type { Host } from './machine.ts';
@@ -37,6 +38,11 @@ export interface DeviceOptions {
   readonly maxUnacked?: number;
   /** What kind of peer queue pairs speak to that are made for none in particular: the name of one of `PEER_PROFILES`. Default 'default'. */
   readonly peer?: string;
+  /**
+   * Congestion control. With it, packets that choose no traffic class say that they are ECN-capable: DSCP 26, ECT(0). Default: none;
+   * notifications that come are counted and ignored.
+   */
+  readonly congestion?: CongestionOptions;
   /** Default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
 }

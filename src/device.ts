@@ -6,24 +6,19 @@
 
 import type { IpAddress, IpPrefix, MacAddress } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../packets/frame.ts';
+import type { Medium } from '../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../packets/frame-writer.ts';
-import { icrcMatches } from '../packets/icrc.ts';
-import { GSI_QPN } from '../packets/mad.ts';
-import { Op, SERVICE_MASK, Service } from '../packets/opcode.ts';
-import { isRxeFlush } from '../packets/rxe-flush-icrc.ts';
-import { NO_VLAN, vlanOfFrame } from '../packets/vlan.ts';
 import { ConnectionManager } from '../transport/cm/index.ts';
+import { CONGESTION_TRAFFIC_CLASS, Congestion } from '../transport/congestion/congestion.ts';
 import { PortCounters } from '../transport/counters.ts';
 import type { MemoryRegion } from '../transport/memory.ts';
 import { peerProfile } from '../transport/peer-profile.ts';
 import type { QpAttributes } from '../transport/qp-attributes.ts';
-import { QpType } from '../transport/qp-type.ts';
 import type { Random } from '../transport/random.ts';
 import type { DeviceEvent, RdmaDevice } from './api.ts';
 import { AsyncQueue } from './async-queue.ts';
 import { CmService } from './cm-service.ts';
-import { DeviceCounters, dropCauseOf } from './device-counters.ts';
+import { DeviceCounters } from './device-counters.ts';
 import {
   checkLinkOptions,
   DEFAULT_LIMITS,
@@ -34,10 +29,11 @@ import {
   type VlanOptions,
 } from './device-options.ts';
 import { Gsi } from './gsi.ts';
-import { HostProtocols, isForMac } from './host-protocols.ts';
+import { HostProtocols } from './host-protocols.ts';
 import type { Host, Machine } from './machine.ts';
-import { MULTICAST_QPN, Multicast } from './multicast.ts';
+import { Multicast } from './multicast.ts';
 import { Paths } from './paths.ts';
+import { Reception } from './reception.ts';
 import { Resources } from './resources.ts';
 import { Scheduler } from './scheduler.ts';
 import { tcpOf } from './tcp/device-host.ts';
@@ -73,9 +69,10 @@ export class Device implements Machine, RdmaDevice {
   readonly tcp: TcpStack | undefined;
   readonly #host: Host;
   readonly #protocols: HostProtocols;
+  readonly #congestion: Congestion | undefined;
   readonly #resources: Resources;
   readonly #qps: ReadonlyMap<number, Qp>;
-  readonly #frame = new Frame();
+  readonly #reception: Reception;
   readonly #scheduler: Scheduler;
   /** Bound once: called for every turn a queue pair takes. */
   readonly #afterTurn = (qp: Qp): void => {
@@ -84,6 +81,11 @@ export class Device implements Machine, RdmaDevice {
     if (nextHop !== undefined && nextHop.checkAt <= this.#turnAt) this.paths.check(this.#turnAt, nextHop);
   };
   #turnAt = 0;
+  /**
+   * For who posts from another thread: called before frames are taken, so that what was posted before they came is there.
+   * @internal
+   */
+  beforeReceive: (() => void) | undefined;
   readonly #unreachable = (address: IpAddress): void => this.gsi.unresolved(address);
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for options out of range or that do not fit together */
@@ -101,16 +103,18 @@ export class Device implements Machine, RdmaDevice {
     this.random = random;
     this.#host = host;
     const { limits, portCounters } = this;
+    if (options.congestion !== undefined) this.#congestion = new Congestion(options.congestion, portCounters);
     this.#resources = new Resources(this, {
       random,
       limits,
       maxUnacked: options.maxUnacked,
       peer: peerProfile(options.peer ?? 'default'),
       portCounters,
+      congestion: this.#congestion,
     });
     this.#qps = this.#resources.qps;
     this.#scheduler = new Scheduler(this.#qps);
-    this.paths = new Paths(options);
+    this.paths = new Paths({ ...options, ...pathDefaults(options) });
     this.multicast = new Multicast({
       ...{ medium, mac, addresses, random, host },
       vlanTci: this.paths.vlanTci,
@@ -125,6 +129,7 @@ export class Device implements Machine, RdmaDevice {
       doubt: (destination) => this.paths.doubt(this.now(), destination),
     });
     this.cm = new CmService(this, manager);
+    this.#reception = new Reception(this, this.#protocols, this.#qps, (qp) => this.#schedule(qp));
   }
 
   /** What paths carry that choose nothing themselves, where the device was told. */
@@ -255,11 +260,8 @@ export class Device implements Machine, RdmaDevice {
   // The machine.
 
   receive(batch: FrameBatch): void {
-    const now = this.now();
-    for (let i = 0; i < batch.count; i++) {
-      const start = batch.starts[i] as number;
-      this.#receiveFrame(now, batch, start, start + (batch.lengths[i] as number));
-    }
+    this.beforeReceive?.();
+    this.#reception.take(this.now(), batch, 0);
     this.#settle();
   }
 
@@ -270,12 +272,13 @@ export class Device implements Machine, RdmaDevice {
     const managerOwes = this.gsi.transmit(now, writer);
     const before = writer.count;
     this.#turnAt = now;
+    const notificationsOwe = this.#congestion?.notification?.transmit(writer) ?? false;
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
-    if (this.multicast.loopsBack) this.#hearOurselves(now, writer, before);
+    if (this.multicast.loopsBack) this.#reception.takeOwn(now, writer, before);
     this.#settle();
     // Once more: what was sent may have raised a question about its next hop.
-    return (neighbours?.poll(now, writer) ?? false) || protocolsOwe || managerOwes || queued;
+    return (neighbours?.poll(now, writer) ?? false) || protocolsOwe || managerOwes || notificationsOwe || queued;
   }
 
   nextDeadline(): number {
@@ -291,87 +294,6 @@ export class Device implements Machine, RdmaDevice {
       this.#schedule(qp);
     }
     this.#settle();
-  }
-
-  #receiveFrame(now: number, batch: FrameBatch, start: number, end: number): void {
-    const frame = this.#frame;
-    const { counters } = this;
-    counters.receivedFrames += 1;
-    if (this.medium === Medium.Ethernet && !isForMac(batch.view, start, end, this.mac)) {
-      counters.otherHost += 1;
-      return;
-    }
-    if (this.medium === Medium.Ethernet && vlanOfFrame(batch.view, start, end) !== (this.vlan?.id ?? NO_VLAN)) {
-      counters.otherVlan += 1;
-      return;
-    }
-    const status = parseFrame(batch.bytes, batch.view, start, end, this.medium, frame);
-    if (status === FrameStatus.Ok) {
-      if (icrcMatches(frame) || isRxeFlush(frame)) this.#deliver(now, frame);
-      else counters.badIcrc += 1;
-    } else if (status === FrameStatus.UnknownOpcode && answersReserved(frame.opcode)) {
-      this.#deliverReserved(frame);
-    } else {
-      counters[dropCauseOf(status)] += 1;
-      this.#protocols.handleFrame(now, frame, status);
-    }
-  }
-
-  #deliver(now: number, frame: Frame): void {
-    this.portCounters.rcvdPkts += 1;
-    const { destQpn } = frame;
-    if (destQpn === GSI_QPN) {
-      // The connection manager looks at the clock for itself: data earlier in this batch may have told it a later time.
-      this.gsi.handleFrame(this.now(), frame);
-      return;
-    }
-    if (destQpn === MULTICAST_QPN) {
-      this.#deliverToGroup(now, frame);
-      return;
-    }
-    const qp = this.#qps.get(destQpn);
-    if (qp === undefined) {
-      this.counters.badQpn += 1;
-    } else if (qp.type === QpType.Ud && !this.paths.isToUs(frame)) {
-      this.counters.otherAddress += 1;
-    } else if (frame.opcode === Op.Cnp) {
-      this.counters.cnpIgnored += 1;
-    } else {
-      qp.core.handleFrame(now, frame);
-      this.#schedule(qp);
-    }
-  }
-
-  /** To every queue pair attached to the group, each with its own keys and receives. */
-  #deliverToGroup(now: number, frame: Frame): void {
-    const qps = this.multicast.membersOf(frame);
-    if (qps === undefined) {
-      this.counters.otherGroup += 1;
-      return;
-    }
-    for (let i = 0; i < qps.length; i++) {
-      const qp = qps[i] as Qp;
-      qp.core.handleFrame(now, frame);
-      this.#schedule(qp);
-    }
-  }
-
-  /** What was written to a group we are in reaches us too, as no switch sends it back. */
-  #hearOurselves(now: number, writer: FrameWriter, from: number): void {
-    for (let i = from; i < writer.count; i++) {
-      const start = writer.starts[i] as number;
-      if ((writer.view.getUint8(start) & 1) !== 0)
-        this.#receiveFrame(now, writer, start, start + (writer.lengths[i] as number));
-    }
-  }
-
-  /** A reserved opcode of a reliable service may draw a NAK, but only when everything else about the packet is right. */
-  #deliverReserved(frame: Frame): void {
-    this.counters.unknownOpcode += 1;
-    const qp = this.#qps.get(frame.destQpn);
-    if (qp === undefined || !icrcMatches(frame)) return;
-    qp.core.handleReserved(frame);
-    this.#schedule(qp);
   }
 
   #schedule(qp: Qp): void {
@@ -392,8 +314,8 @@ export class Device implements Machine, RdmaDevice {
   }
 }
 
-/** Whether the service of this opcode answers at all. */
-function answersReserved(opcode: number): boolean {
-  const service = opcode & SERVICE_MASK;
-  return service === Service.Rc || service === Service.Xrc;
+/** What packets carry that choose nothing: with congestion control, that the network may mark them. */
+function pathDefaults({ congestion, path }: DeviceOptions): Pick<DeviceOptions, 'path'> {
+  if (congestion === undefined) return {};
+  return { path: { trafficClass: CONGESTION_TRAFFIC_CLASS, ...path } };
 }

@@ -4,6 +4,7 @@
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
+import type { CongestionOptions } from '../transport/congestion/congestion-options.ts';
 import type { Random } from '../transport/index.ts';
 import type { OpenRdmaDevice } from './api.ts';
 import { monotonicNs } from './clock.ts';
@@ -41,6 +42,11 @@ export interface OpenDeviceOptions {
   readonly name?: string;
   /** What kind of peer queue pairs speak to: the name of one of `PEER_PROFILES`. Default 'default', which works with all. */
   readonly peer?: string;
+  /**
+   * Congestion control: how queue pairs react to notifications, and what is sent when packets arrive marked. Needs a link that carries
+   * the traffic class (`Link.ecn`). Default: none.
+   */
+  readonly congestion?: CongestionOptions;
   /** How much it may hold; default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
@@ -94,6 +100,7 @@ async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
     ...(options.name === undefined ? {} : { name: options.name }),
     ...(options.peer === undefined ? {} : { peer: options.peer }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.congestion === undefined ? {} : { congestion: options.congestion }),
   });
   await driver.start(device);
   // Whoever waits for something on a wire that is gone would wait for ever.

@@ -7,7 +7,7 @@ import type { PortCounters } from '../transport/counters.ts';
 import { KeyTable } from '../transport/key-table.ts';
 import { Access, type MemoryRegion } from '../transport/memory.ts';
 import { type PeerProfile, peerProfile } from '../transport/peer-profile.ts';
-import type { QpIdentity } from '../transport/qp-config.ts';
+import type { QpCongestion, QpIdentity } from '../transport/qp-config.ts';
 import { QpType } from '../transport/qp-type.ts';
 import type { QpCapabilities, QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
@@ -41,6 +41,8 @@ export interface ResourceOptions {
   /** What kind of peer queue pairs speak to that are made for none in particular. */
   readonly peer: PeerProfile;
   readonly portCounters: PortCounters;
+  /** What queue pairs do about congestion. */
+  readonly congestion: QpCongestion | undefined;
 }
 
 export class Resources {
@@ -135,7 +137,8 @@ export class Resources {
     // Who only asks receives nothing: verbs pass over the argument.
     const shares = init.srq !== undefined && init.type !== QpType.XrcSend;
     const shared = shares ? { srq: this.#sharedBy(init.srq) } : {};
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq, ...shared };
+    const { congestion } = this.#options;
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq, congestion, ...shared };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (shared.srq !== undefined) shared.srq.users += 1;
     return this.#adopt(qp, peer);
@@ -199,7 +202,8 @@ export class Resources {
     // Nothing is ever registered in this domain, and nothing ever completes into this queue.
     const pd = this.allocPd();
     const cq = new Cq(1, this.notified);
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq: cq, recvCq: cq };
+    const { congestion } = this.#options;
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq: cq, recvCq: cq, congestion };
     domain.targets += 1;
     return this.#adopt(new Qp(this.#device, pd, new XrcTarget(identity, domain, this.#options.portCounters)));
   }

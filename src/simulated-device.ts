@@ -3,6 +3,7 @@
  * `openDevice`, which opens one on a real wire.
  */
 import { IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
+import type { CongestionOptions } from '../transport/congestion/congestion-options.ts';
 import { Device } from './device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './device-options.ts';
 import type { PortOptions } from './fabric/network.ts';
@@ -26,11 +27,15 @@ export interface SimulatedDeviceOptions extends PortOptions {
   readonly vlan?: VlanOptions;
   /** What kind of peer queue pairs speak to. */
   readonly peer?: string;
+  /** Congestion control. */
+  readonly congestion?: CongestionOptions;
+  /** Packets a queue pair may have sent and not seen acknowledged; default 128. */
+  readonly maxUnacked?: number;
 }
 
 /** Attaches a device to the world's network under a name of its own. Throws as `World.attach` and `Device` do. */
 export function attachDevice(world: World, name: string, options: SimulatedDeviceOptions): Device {
-  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, peer, ...port } = options;
+  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked, ...port } = options;
   const prefixes = addresses.map((text) => IpPrefix.parse(text));
   return world.attach(
     name,
@@ -49,6 +54,8 @@ export function attachDevice(world: World, name: string, options: SimulatedDevic
         ...(neighbours === undefined ? {} : { neighbours }),
         ...(vlan === undefined ? {} : { vlan }),
         ...(peer === undefined ? {} : { peer }),
+        ...(congestion === undefined ? {} : { congestion }),
+        ...(maxUnacked === undefined ? {} : { maxUnacked }),
       }),
     port,
   );

@@ -26,6 +26,16 @@ export class PortCounters {
   /** ACK timers that ran out. */
   localAckTimeoutErr = 0;
 
+  // Congestion, with the names of NVIDIA's hw_counters in camel case (ref:dcqcn#2).
+  /** Congestion notification packets sent. */
+  npCnpSent = 0;
+  /** Packets that came marked Congestion Experienced, and that a queue pair admitted. */
+  npEcnMarkedRocePackets = 0;
+  /** Notifications that a queue pair has acted upon. */
+  rpCnpHandled = 0;
+  /** Notifications for a queue pair that does not react, is in no state to, or whose peer they are not from. */
+  rpCnpIgnored = 0;
+
   /** Requests refused with NAK 0x61, 0x62 or 0x63. */
   refusedRequest = 0;
   /** Requests dropped without a word: behind a gap that was NAKed, or repetitions nobody remembers. */

@@ -8,12 +8,16 @@ import { Syndrome } from '../packets/aeth.ts';
 import type { HeaderTemplate } from '../packets/header-template.ts';
 import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
+import type { NotificationPoint } from './congestion/notification-point.ts';
+import type { Pacer } from './congestion/pacer.ts';
 import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
 import { DEFAULT_PEER_PROFILE, type PeerProfile } from './peer-profile.ts';
-import { MigState } from './qp-attributes.ts';
+import { MigState, type QpAttributes } from './qp-attributes.ts';
+import { QpState } from './qp-state.ts';
 import { type QpType, serviceOf } from './qp-type.ts';
 import type { SharedReceiveQueue } from './srq.ts';
+import { ackTimeoutNs } from './timers.ts';
 
 /** The way to the peer: the constant part of every packet, and the two addresses every packet of the peer must carry. */
 export interface QpPath {
@@ -39,6 +43,16 @@ export interface QpIdentity {
   readonly recvCq: CompletionQueue;
   /** Where receives come from; absent: from a queue of its own. */
   readonly srq?: SharedReceiveQueue;
+  /** What it does about congestion; absent: nothing. */
+  readonly congestion?: QpCongestion | undefined;
+}
+
+/** What a queue pair is given to meet congestion with. */
+export interface QpCongestion {
+  /** Whom it tells of packets that come marked. */
+  readonly notification: NotificationPoint | undefined;
+  /** Makes what holds a new connection to its rate; undefined when nothing does. */
+  newPacer(): Pacer | undefined;
 }
 
 /** Attributes of a queue pair as they stand. To be read; `QueuePair.modify` changes them. */
@@ -108,6 +122,12 @@ export class QpConfig {
   rxeFlush = false;
   /** A FLUSH was answered, in either form. */
   flushAnswered = false;
+  /** What it does about congestion. */
+  readonly congestion: QpCongestion | undefined;
+  /** The flow is so slow that every packet has to ask for its acknowledge, if that is to come in time. */
+  asksAlways = false;
+  /** The next acknowledge carries BECN: a request came marked, where marks ride on acknowledges. */
+  becnOwed = false;
 
   /** Of a queue pair in RESET. */
   constructor(type: QpType, identity: QpIdentity) {
@@ -118,5 +138,26 @@ export class QpConfig {
     this.keys = identity.keys;
     this.sendCq = identity.sendCq;
     this.recvCq = identity.recvCq;
+    this.congestion = identity.congestion;
+  }
+
+  /** Takes what `checkAttributes` found good; paths that migrate are path-migration.ts's. */
+  take(attributes: QpAttributes): void {
+    const { access, pkey, qkey, migReq, path, destQpn, mtu, maxDestRdAtomic, minRnrTimer, maxRdAtomic } = attributes;
+    if (access !== undefined) this.access = access;
+    if (pkey !== undefined) this.pkey = pkey;
+    if (qkey !== undefined) this.qkey = qkey;
+    if (migReq !== undefined) this.migReq = migReq;
+    if (attributes.state === QpState.Sqd) this.sqdNotify = attributes.enSqdAsyncNotify ?? true;
+    if (attributes.flowControl !== undefined) this.flowControl = attributes.flowControl && this.profile.credits.value;
+    if (path !== undefined) this.path = path;
+    if (destQpn !== undefined) this.destQpn = destQpn;
+    if (mtu !== undefined) this.mtu = mtu;
+    if (maxDestRdAtomic !== undefined) this.maxDestRdAtomic = maxDestRdAtomic;
+    if (minRnrTimer !== undefined) this.minRnrTimer = minRnrTimer;
+    if (maxRdAtomic !== undefined) this.maxRdAtomic = maxRdAtomic;
+    if (attributes.timeout !== undefined) this.ackTimeoutNs = ackTimeoutNs(attributes.timeout);
+    if (attributes.retryCnt !== undefined) this.retryCnt = attributes.retryCnt;
+    if (attributes.rnrRetry !== undefined) this.rnrRetry = attributes.rnrRetry;
   }
 }

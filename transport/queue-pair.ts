@@ -9,11 +9,13 @@ import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { SERVICE_MASK } from '../packets/opcode.ts';
 import { completedBytes } from './completer.ts';
+import { MarkedFlow } from './congestion/notification-point.ts';
+import type { Pacer } from './congestion/pacer.ts';
 import type { PortCounters } from './counters.ts';
 import { checkMigration, isBy, migrate, peerMigrated, takeMigration } from './path-migration.ts';
 import type { PeerProfile } from './peer-profile.ts';
 import { checkAttributes, MigState, type QpAttributes } from './qp-attributes.ts';
-import { QpConfig, type QpIdentity } from './qp-config.ts';
+import { QpConfig, type QpIdentity, type QpPath } from './qp-config.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from './qp-state.ts';
 import type { QpType } from './qp-type.ts';
 import { RecvEntry, RecvQueue } from './recv-queue.ts';
@@ -21,7 +23,6 @@ import { pkeysMatch } from './request-checks.ts';
 import { checkService } from './send-checks.ts';
 import { completionOpcode, type SendEntry, SendQueue } from './send-queue.ts';
 import { SharedReceiveQueue } from './srq.ts';
-import { ackTimeoutNs } from './timers.ts';
 import { type RecvWr, type SendWr, WcOpcode, WcStatus } from './work.ts';
 
 /** How much a queue pair has room for (ibv_qp_cap). */
@@ -52,6 +53,13 @@ export type QpSignal = QpEvent | 'first-request';
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 export const BURST = 32;
 
+/** The two ECN bits of a traffic class, and their value in a packet that met a queue. */
+export const ECN_MASK = 0b11;
+export const CONGESTION_EXPERIENCED = 0b11;
+
+/** A flow asks always when what it sends between two acknowledges it asks for takes more than this part of the ACK timeout. */
+const ASK_MARGIN = 4;
+
 /** A queue pair of any service, sans I/O. */
 export abstract class QueuePair {
   /** Its number, 24 bits. */
@@ -60,6 +68,8 @@ export abstract class QueuePair {
   readonly config: QpConfig;
   /** True while the device has this queue pair in its list of those with something to send. */
   listed = false;
+  /** What holds its packets to a rate, while it has a connection and the device reacts to congestion. */
+  pacer: Pacer | undefined = undefined;
   /** Deadline under which the device has this queue pair in its timer heap; Infinity when it has not. */
   heapDeadline = Number.POSITIVE_INFINITY;
   protected readonly counters: PortCounters;
@@ -70,6 +80,8 @@ export abstract class QueuePair {
   /** Absent until the first event: most queue pairs never have one. */
   #events: QpSignal[] | undefined = undefined;
   #established = false;
+  /** Absent until a packet comes marked. */
+  #marked: MarkedFlow | undefined = undefined;
   /** In ERROR, with a shared receive queue: no receive of this queue pair will complete any more, and that was told. */
   #lastWqeReached = false;
 
@@ -125,12 +137,14 @@ export abstract class QueuePair {
     const { sendCq, recvCq } = this.config;
     if (attributes.state === QpState.Init && (sendCq.overrun || recvCq.overrun))
       throw new RoceError('ERR_ROCE_STATE', 'a completion queue of this queue pair has overrun, and takes no more');
-    this.#take(attributes);
+    this.config.take(attributes);
+    if (takeMigration(attributes, this.config)) this.migrate();
     const next = attributes.state ?? this.current;
     this.begin(attributes);
     if (next === this.current) return;
     const was = this.current;
     this.current = next;
+    if (next === QpState.Rtr) this.pacer = this.config.congestion?.newPacer();
     if (next === QpState.Reset) this.#reset();
     if (next === QpState.Error) this.enterError(WcStatus.WrFlushErr);
     if (next === QpState.Sqd && was === QpState.Rts) this.noteDrained();
@@ -174,11 +188,27 @@ export abstract class QueuePair {
     this.#events = undefined;
   }
 
+  /**
+   * Takes a congestion notification: the network asks this queue pair to slow down. One that does not come from the peer, or comes
+   * to who is in no state to send, changes nothing (ref:dcqcn#7).
+   */
+  handleCnp(now: number, frame: Frame): void {
+    const { config, counters, pacer } = this;
+    const { path } = config;
+    const fromPeer = path === undefined || isBy(frame, path);
+    if (pacer === undefined || this.current < QpState.Rtr || !fromPeer || !pkeysMatch(frame.pkey, config.pkey)) {
+      counters.rpCnpIgnored += 1;
+      return;
+    }
+    counters.rpCnpHandled += 1;
+    pacer.controller.notified(now);
+  }
+
   /** Takes a packet that parsed well and whose ICRC is right. */
   abstract handleFrame(now: number, frame: Frame): void;
 
   /** Takes a packet of this service whose opcode is reserved. */
-  abstract handleReserved(frame: Frame): void;
+  abstract handleReserved(now: number, frame: Frame): void;
 
   /** Does what is due; true when that was because the peer has not acknowledged in time. */
   abstract handleTimeout(now: number): boolean;
@@ -221,15 +251,36 @@ export abstract class QueuePair {
   }
 
   /** For connected services: the packet also comes from the peer, and to the address the connection has. */
-  protected admitsFromPeer(frame: Frame): boolean {
+  protected admitsFromPeer(now: number, frame: Frame): boolean {
     if (!this.admits(frame)) return false;
     const { config } = this;
     if (config.pathMigState !== MigState.Migrated && peerMigrated(frame, config)) this.migrate();
     const { path } = config;
     if (path === undefined) this.counters.badState += 1;
     else if (!isBy(frame, path)) this.counters.badAddress += 1;
-    else return true;
+    else {
+      if ((frame.trafficClass & ECN_MASK) === CONGESTION_EXPERIENCED) this.#noteMarked(now, frame, path);
+      return true;
+    }
     return false;
+  }
+
+  /** Whether data may leave as far as its rate goes; who is told no has a deadline. */
+  protected mayLeave(now: number): boolean {
+    return this.pacer === undefined || this.pacer.allows(now);
+  }
+
+  /** Data waits for its rate. */
+  protected get held(): boolean {
+    return this.pacer?.waiting === true;
+  }
+
+  /** The newest frame of the writer was data of this queue pair. */
+  protected left(now: number, writer: FrameWriter): void {
+    const { pacer, config } = this;
+    if (pacer === undefined) return;
+    pacer.sent(now, writer.lengths[writer.count - 1] as number);
+    config.asksAlways = pacer.gapNs * config.ackInterval * ASK_MARGIN > config.ackTimeoutNs;
   }
 
   /** Takes the alternate path, if there is one. */
@@ -294,6 +345,19 @@ export abstract class QueuePair {
     if (wc !== undefined) sendCq.pushed(wc);
   }
 
+  #noteMarked(now: number, frame: Frame, path: QpPath): void {
+    const { config } = this;
+    this.counters.npEcnMarkedRocePackets += 1;
+    const notification = config.congestion?.notification;
+    if (notification === undefined) return;
+    if (notification.parameters.signal === 'ack') {
+      config.becnOwed = true;
+      return;
+    }
+    this.#marked ??= new MarkedFlow();
+    notification.marked(now, this.#marked, path.template, frame.pkey, config.destQpn);
+  }
+
   #flushReceives(): void {
     const { recvCq } = this.config;
     let spent = new RecvEntry();
@@ -311,31 +375,13 @@ export abstract class QueuePair {
     this.#events = undefined;
     this.#established = false;
     this.#lastWqeReached = false;
+    this.#marked = undefined;
+    this.pacer = undefined;
+    this.config.asksAlways = false;
+    this.config.becnOwed = false;
     this.config.path = undefined;
     this.config.altPath = undefined;
     this.config.pathMigState = MigState.Migrated;
     this.config.migReq = this.config.profile.migReq.value;
-  }
-
-  #take(attributes: QpAttributes): void {
-    const { config } = this;
-    const { access, pkey, qkey, migReq, path, destQpn, mtu, maxDestRdAtomic, minRnrTimer, maxRdAtomic } = attributes;
-    if (access !== undefined) config.access = access;
-    if (pkey !== undefined) config.pkey = pkey;
-    if (qkey !== undefined) config.qkey = qkey;
-    if (migReq !== undefined) config.migReq = migReq;
-    if (attributes.state === QpState.Sqd) config.sqdNotify = attributes.enSqdAsyncNotify ?? true;
-    if (attributes.flowControl !== undefined)
-      config.flowControl = attributes.flowControl && config.profile.credits.value;
-    if (path !== undefined) config.path = path;
-    if (destQpn !== undefined) config.destQpn = destQpn;
-    if (mtu !== undefined) config.mtu = mtu;
-    if (maxDestRdAtomic !== undefined) config.maxDestRdAtomic = maxDestRdAtomic;
-    if (minRnrTimer !== undefined) config.minRnrTimer = minRnrTimer;
-    if (maxRdAtomic !== undefined) config.maxRdAtomic = maxRdAtomic;
-    if (attributes.timeout !== undefined) config.ackTimeoutNs = ackTimeoutNs(attributes.timeout);
-    if (attributes.retryCnt !== undefined) config.retryCnt = attributes.retryCnt;
-    if (attributes.rnrRetry !== undefined) config.rnrRetry = attributes.rnrRetry;
-    if (takeMigration(attributes, config)) this.migrate();
   }
 }

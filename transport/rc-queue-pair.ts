@@ -58,18 +58,19 @@ export class RcQueuePair extends QueuePair {
   }
 
   handleFrame(now: number, frame: Frame): void {
-    if (!this.admitsFromPeer(frame)) return;
+    if (!this.admitsFromPeer(now, frame)) return;
     if ((frame.flags & OpFlag.Response) !== 0) this.#handleResponse(now, frame);
     else this.#handleRequest(frame);
   }
 
-  handleReserved(frame: Frame): void {
-    if (this.admitsFromPeer(frame) && this.mayRespond())
+  handleReserved(now: number, frame: Frame): void {
+    if (this.admitsFromPeer(now, frame) && this.mayRespond())
       this.#received(this.#responder.handleReserved(frame, this.config));
   }
 
   handleTimeout(now: number): boolean {
-    if (now < this.nextDeadline()) return false;
+    this.pacer?.handleTimeout(now);
+    if (now < this.#ackDeadline) return false;
     const silence = !this.#completer.rnrWaiting;
     if (silence) this.counters.localAckTimeoutErr += 1;
     this.#apply(now, this.#completer.timeout());
@@ -83,16 +84,21 @@ export class RcQueuePair extends QueuePair {
     // packet does, the acknowledge goes: requests would keep it back for ever, and the peer would run out of retries.
     if (writer.room > 1 && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
     for (; budget > 0 && !writer.full; budget--) {
-      if (!this.#transmitReply(writer) && !this.#transmitRequest(now, writer)) return;
+      if (!this.#transmitReply(now, writer) && !this.#transmitRequest(now, writer)) return;
     }
   }
 
   get pending(): boolean {
+    if (this.held) return this.#replies.length > 0 && !this.#replies.isPaced;
     return this.#replies.length > 0 || this.#mayRequest();
   }
 
   nextDeadline(): number {
-    // Nothing posted, nothing to time; a queue pair that only answers does not even look at its completer.
+    return this.pacer === undefined ? this.#ackDeadline : Math.min(this.#ackDeadline, this.pacer.deadline);
+  }
+
+  /** Nothing posted, nothing to time; a queue pair that only answers does not even look at its completer. */
+  get #ackDeadline(): number {
     return this.sendQueue.length === 0 ? Number.POSITIVE_INFINITY : this.#completer.deadline;
   }
 
@@ -191,6 +197,8 @@ export class RcQueuePair extends QueuePair {
       return;
     }
     if (this.#requester.credits?.limited === true) this.#takeCredits(frame, this.#requester.credits);
+    if (frame.becn === 1 && this.config.congestion?.notification?.parameters.signal === 'ack')
+      this.handleCnp(now, frame);
     const outcome = this.#completer.handle(frame, this.sendQueue, this.#requester.sentPsn, this.config);
     if (outcome === Outcome.Ignore) this.counters.ignoredResponse += 1;
     else if (outcome === Outcome.Retry) this.counters.rcvdSeqErr += 1;
@@ -269,10 +277,13 @@ export class RcQueuePair extends QueuePair {
     return false;
   }
 
-  #transmitReply(writer: FrameWriter): boolean {
+  #transmitReply(now: number, writer: FrameWriter): boolean {
+    const { isPaced } = this.#replies;
+    if (isPaced && !this.mayLeave(now)) return false;
     if (this.config.flowControl && !this.recvQueue.shared) this.#countReceives();
     const attempt = this.#responder.transmit(this.config, writer);
     if (attempt === Attempt.Fault) this.#refused();
+    else if (isPaced && attempt === Attempt.Sent) this.left(now, writer);
     return attempt !== Attempt.Nothing;
   }
 
@@ -301,7 +312,7 @@ export class RcQueuePair extends QueuePair {
   }
 
   #transmitRequest(now: number, writer: FrameWriter): boolean {
-    if (!this.#mayRequest()) return false;
+    if (!this.#mayRequest() || !this.mayLeave(now)) return false;
     const requester = this.#requester;
     const again = requester.psn < requester.sentPsn;
     const { start } = rightsOf(this.current);
@@ -309,6 +320,7 @@ export class RcQueuePair extends QueuePair {
       case Attempt.Sent:
         if (again) this.counters.retransmittedPkts += 1;
         this.#completer.sent(now, this.config);
+        this.left(now, writer);
         return true;
       case Attempt.Executed:
         return this.#completeBefore(this.#completer.una);

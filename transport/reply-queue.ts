@@ -58,6 +58,12 @@ export class ReplyQueue {
     return this.#replies.length === 1 && this.#replies[0]?.kind === ReplyKind.Ack;
   }
 
+  /** Whether what leaves next is data, which has a rate to keep. */
+  get isPaced(): boolean {
+    const kind = this.#replies[0]?.kind;
+    return kind === ReplyKind.Read || kind === ReplyKind.Atomic;
+  }
+
   clear(): void {
     while (this.length > 0) this.shift();
   }

@@ -5,7 +5,7 @@
 
 import { AETH_BYTES, Syndrome, writeAeth } from '../packets/aeth.ts';
 import { writeAtomicAckEth } from '../packets/atomic-ack-eth.ts';
-import { BTH_BYTES, writeBth } from '../packets/bth.ts';
+import { BTH_BYTES, writeBth, writeBthCongestion } from '../packets/bth.ts';
 import { invariant } from '../packets/errors.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { ATOMIC_ACK_ETH_AT, OPCODE_HEADER_BYTES, Op } from '../packets/opcode.ts';
@@ -28,6 +28,10 @@ function writeAcknowledge(reply: Reply, config: QpConfig, writer: FrameWriter): 
   const bth = writer.begin(template);
   writeBth(writer.view, bth, opcode, 0, config.migReq, 0, config.pkey, config.destQpn, 0, reply.psn & PSN_MASK);
   writeAeth(writer.view, bth + BTH_BYTES, syndromeOf(reply, config), reply.msn);
+  if (config.becnOwed) {
+    config.becnOwed = false;
+    writeBthCongestion(writer.view, bth, 0, 1);
+  }
   if (reply.kind === ReplyKind.Atomic) {
     writeAtomicAckEth(writer.view, bth + (ATOMIC_ACK_ETH_AT[opcode] as number), reply.originalHi, reply.originalLo);
   }

@@ -160,7 +160,8 @@ export class Requester {
     this.#sinceAckReq += 1;
     const last = entry.length - this.#offset <= config.mtu;
     const windowCloses = this.psn + 1 - una >= config.maxUnacked;
-    const ackReq = last || windowCloses || this.#asks(entry) || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
+    const asks = last || windowCloses || config.asksAlways || this.#asks(entry);
+    const ackReq = asks || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
     if (ackReq === 1) this.#sinceAckReq = 0;
     this.#offset += writeData(writer, config, entry, this.#offset, this.psn, ackReq);
     this.psn += 1;

@@ -28,8 +28,8 @@ export class UcQueuePair extends UnreliableQueuePair {
     super(QpType.Uc, identity, capabilities, counters);
   }
 
-  handleFrame(_now: number, frame: Frame): void {
-    if (!this.admitsFromPeer(frame) || !this.mayRespond()) return;
+  handleFrame(now: number, frame: Frame): void {
+    if (!this.admitsFromPeer(now, frame) || !this.mayRespond()) return;
     this.noteRequest();
     const outcome = this.#responder.handle(frame, this.recvQueue, this.config, this.counters);
     if (outcome === UcOutcome.Overrun) this.fail();
@@ -37,15 +37,15 @@ export class UcQueuePair extends UnreliableQueuePair {
   }
 
   get pending(): boolean {
-    if (this.sendQueue.length === 0) return false;
+    if (this.sendQueue.length === 0 || this.held) return false;
     const { request, start } = rightsOf(this.current);
     return start || (request && this.sendQueue.at(this.sendQueue.head).started);
   }
 
-  transmit(_now: number, writer: FrameWriter): void {
-    for (let budget = BURST; budget > 0 && this.pending && !writer.full; budget--) {
+  transmit(now: number, writer: FrameWriter): void {
+    for (let budget = BURST; budget > 0 && this.pending && !writer.full && this.mayLeave(now); budget--) {
       const entry = this.sendQueue.at(this.sendQueue.head);
-      const fault = this.#execute(entry, writer);
+      const fault = this.#execute(now, entry, writer);
       if (fault === WcStatus.Success) continue;
       this.stopSending(fault);
       return;
@@ -68,7 +68,7 @@ export class UcQueuePair extends UnreliableQueuePair {
   }
 
   /** Sends the next packet of the oldest request, or does what needs none; or says why not. */
-  #execute(entry: SendEntry, writer: FrameWriter): WcStatus {
+  #execute(now: number, entry: SendEntry, writer: FrameWriter): WcStatus {
     if (entry.local) {
       const status = executeLocalWork(entry, this.config);
       if (status === WcStatus.Success) this.#complete(entry);
@@ -77,6 +77,7 @@ export class UcQueuePair extends UnreliableQueuePair {
     // Looked at for every packet, as keys may die.
     if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) return WcStatus.LocProtErr;
     this.#sendPacket(entry, writer);
+    this.left(now, writer);
     return WcStatus.Success;
   }
 

@@ -7,16 +7,18 @@
  * but with a shared receive queue it completes in error (ref:conformance C.1, class E).
  */
 
+import { dethSourceQpn } from '../packets/deth.ts';
 import { invariant } from '../packets/errors.ts';
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { GRH_BYTES } from '../packets/grh.ts';
+import { DETH_AT } from '../packets/opcode.ts';
 import type { PortCounters } from './counters.ts';
 import { PRIVILEGED_QKEY } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
-import { BURST, type QpCapabilities } from './queue-pair.ts';
+import { BURST, CONGESTION_EXPERIENCED, ECN_MASK, type QpCapabilities } from './queue-pair.ts';
 import { ReceiveSlot } from './receive-slot.ts';
 import { writePayload } from './request-writer.ts';
 import type { SendEntry } from './send-queue.ts';
@@ -35,24 +37,30 @@ export class UdQueuePair extends UnreliableQueuePair {
     this.config.mtu = portMtu;
   }
 
-  handleFrame(_now: number, frame: Frame): void {
+  handleFrame(now: number, frame: Frame): void {
     if (this.current < QpState.Rtr) this.counters.badState += 1;
-    else if (this.#admits(frame) && this.mayRespond()) this.#receive(frame);
+    else if (this.#admits(frame)) {
+      if ((frame.trafficClass & ECN_MASK) === CONGESTION_EXPERIENCED) this.#noteMarked(now, frame);
+      if (this.mayRespond()) this.#receive(frame);
+    }
   }
 
   get pending(): boolean {
-    return this.sendQueue.length > 0 && rightsOf(this.current).start;
+    return this.sendQueue.length > 0 && !this.held && rightsOf(this.current).start;
   }
 
-  transmit(_now: number, writer: FrameWriter): void {
-    for (let budget = BURST; budget > 0 && this.pending && !writer.full; budget--) {
+  transmit(now: number, writer: FrameWriter): void {
+    for (let budget = BURST; budget > 0 && this.pending && !writer.full && this.mayLeave(now); budget--) {
       const entry = this.sendQueue.at(this.sendQueue.head);
       if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) {
         this.stopSending(WcStatus.LocProtErr);
         return;
       }
       if (entry.length > this.config.mtu) this.counters.oversizedSend += 1;
-      else this.#send(entry, writer);
+      else {
+        this.#send(entry, writer);
+        this.left(now, writer);
+      }
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
       entry.release();
       this.sendQueue.shift();
@@ -85,6 +93,15 @@ export class UdQueuePair extends UnreliableQueuePair {
     for (let i = 0; i < pad; i++) bytes[at + length + i] = 0;
     writer.end(template, at + length + pad);
     this.psn += 1;
+  }
+
+  /** Who sends to a group is not asked to slow down by everybody in it. */
+  #noteMarked(now: number, frame: Frame): void {
+    this.counters.npEcnMarkedRocePackets += 1;
+    const notification = this.config.congestion?.notification;
+    if (notification === undefined || frame.destQpn !== this.qpn || notification.parameters.signal === 'ack') return;
+    const deth = frame.bthOffset + (DETH_AT[frame.opcode] as number);
+    notification.markedDatagram(now, frame, dethSourceQpn(frame.view, deth));
   }
 
   #admits(frame: Frame): boolean {

@@ -14,16 +14,18 @@ export abstract class UnreliableQueuePair extends QueuePair {
   protected psn = 0;
 
   /** There is no answer to what the service does not have. */
-  handleReserved(_frame: Frame): void {
+  handleReserved(_now: number, _frame: Frame): void {
     this.counters.badService += 1;
   }
 
-  handleTimeout(_now: number): boolean {
+  /** Nothing but its rate ever makes it wait. */
+  handleTimeout(now: number): boolean {
+    this.pacer?.handleTimeout(now);
     return false;
   }
 
   nextDeadline(): number {
-    return Number.POSITIVE_INFINITY;
+    return this.pacer?.deadline ?? Number.POSITIVE_INFINITY;
   }
 
   protected begin({ sqPsn }: QpAttributes): void {

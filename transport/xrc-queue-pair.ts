@@ -33,7 +33,7 @@ export class XrcInitiator extends RcQueuePair {
     else this.counters.badService += 1;
   }
 
-  override handleReserved(_frame: Frame): void {
+  override handleReserved(_now: number, _frame: Frame): void {
     this.counters.badService += 1;
   }
 }

@@ -5,6 +5,7 @@
 import type { IpAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { HeaderTemplate } from '../../packets/header-template.ts';
+import { type RateState, rateState } from '../../transport/congestion/rate-controller.ts';
 import type { QpAttributes } from '../../transport/qp-attributes.ts';
 import { QP_STATE_NAMES, type QpState } from '../../transport/qp-state.ts';
 import type { QpType } from '../../transport/qp-type.ts';
@@ -80,6 +81,11 @@ export class Qp implements RdmaQp, PathUser {
 
   get stateName(): string {
     return QP_STATE_NAMES[this.core.state];
+  }
+
+  get congestion(): RateState | undefined {
+    const { pacer } = this.core;
+    return pacer === undefined ? undefined : rateState(pacer.controller, this.#device.now());
   }
 
   /**

@@ -47,6 +47,8 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
   const ahs = new AhServer(served);
   const desk = new PostDesk(control, queues);
   queues.expectPosts = () => desk.linger();
+  // A receive that was posted before a datagram came is there when it is taken.
+  device.beforeReceive = () => desk.drain();
   const server = new Server(opened, desk, outbox, [
     queues,
     keys,

@@ -2,8 +2,10 @@
  * The verbs of domains, completion queues and queue pairs, served in the worker, and the far end of the ring of posts.
  * Memory is the business of `key-server.ts`, shared receive queues of `srq-server.ts`.
  */
+
 import { invariant } from '../../packets/errors.ts';
 import type { AddressHandle } from '../../transport/address-handle.ts';
+import type { RateState } from '../../transport/congestion/rate-controller.ts';
 import type { MemoryRegion } from '../../transport/memory.ts';
 import type { RecvWr, SendWr, Sge } from '../../transport/work.ts';
 import { XrcTarget } from '../../transport/xrc-queue-pair.ts';
@@ -93,6 +95,10 @@ export class QueueServer implements PostSink {
       ...(av === undefined ? {} : { av: reviveVector(av) }),
       ...(altAv === undefined ? {} : { altAv: reviveVector(altAv) }),
     });
+  }
+
+  congestionOf(handle: Handle): RateState | undefined {
+    return this.qp(handle).qp.congestion;
   }
 
   async attachMcast(handle: Handle, group: WireAddress): Promise<void> {

@@ -6,6 +6,7 @@
  * `wire-values.ts`; an error crosses as its parts (`wire-error.ts`).
  */
 import type { DisconnectCause } from '../../transport/cm/index.ts';
+import type { RateState } from '../../transport/congestion/rate-controller.ts';
 import type { QpEvent } from '../../transport/queue-pair.ts';
 import type { SrqAttributes, SrqEvent } from '../../transport/srq.ts';
 import type { CqEvent, LinkFacts, RdmaDevice } from '../api.ts';
@@ -51,6 +52,7 @@ export interface SyncVerbs {
   deallocMw(key: number): void;
   createQp(pd: Handle, init: WireQpInit): WireQp;
   modifyQp(qp: Handle, attributes: ModifyAttributes): void;
+  congestionOf(qp: Handle): RateState | undefined;
   detachMcast(qp: Handle, group: WireAddress): void;
   /** For what the ring does not take: a queue that is full, a state that may forbid it, a request that is too long or rare. */
   postSend(qp: Handle, wr: WireSendWr): void;

@@ -7,6 +7,7 @@
  */
 import type { IpAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
+import type { RateState } from '../../transport/congestion/rate-controller.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from '../../transport/qp-state.ts';
 import { QpType } from '../../transport/qp-type.ts';
 import type { QpCapabilities, QpEvent } from '../../transport/queue-pair.ts';
@@ -76,6 +77,11 @@ export class WorkerQp implements RdmaQp {
 
   get stateName(): string {
     return QP_STATE_NAMES[this.state];
+  }
+
+  /** Asks the worker, as a verb does. */
+  get congestion(): RateState | undefined {
+    return this.#destroyed ? undefined : this.#device.channel.call('congestionOf', this.handle);
   }
 
   async modify(attributes: ModifyAttributes): Promise<void> {

@@ -167,7 +167,7 @@ describe('a device', () => {
     for (const opcode of [0x24, 0x64, 0xa4, 0xe0, Op.Cnp]) device.receive(packet(opcode, qp.qpn, FIRST_PSN, 28));
     expect(sent(device)).toEqual([]);
     expect(qp.state).toBe(QpState.Rts);
-    expect(device.counters.cnpIgnored).toBe(1);
+    expect(device.portCounters.rpCnpIgnored).toBe(1);
   });
 
   it('passes over Ethernet frames to other stations', () => {

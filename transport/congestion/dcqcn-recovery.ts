@@ -12,7 +12,8 @@
  *
  * Nothing is done when the timer fires, only when somebody asks. However many rounds are due then, they are at most three stretches of
  * equal rounds, and each stretch is one closed form: n rounds with growth a take the gap d = R_T - R_C to a + (d - a) / 2^n. There is no
- * loop in this file, so an hour of silence costs what one round costs.
+ * loop in this file, so an hour of silence costs what one round costs. Rates are computed from the last cut or round of the byte counter on, not from
+ * the last call: how often somebody asks changes no bit of the answer.
  */
 
 /** What bounds and drives a recovery. Rates in bits a second. */
@@ -46,12 +47,18 @@ export class DcqcnRecovery {
   private timerAt = Infinity;
   private counting = false;
   private bytes = 0;
+  /** The rates, and the timer's count, when something else than the timer changed them last. */
+  private fromCurrentBps: number;
+  private fromTargetBps: number;
+  private fromRounds = 0;
 
   /** A flow at the ceiling that has never been cut. */
   constructor(settings: RecoverySettings) {
     this.settings = settings;
     this.currentBps = settings.ceilingBps;
     this.targetBps = settings.ceilingBps;
+    this.fromCurrentBps = settings.ceilingBps;
+    this.fromTargetBps = settings.ceilingBps;
   }
 
   /** Bits a second that may be sent: Infinity at the ceiling. */
@@ -65,6 +72,7 @@ export class DcqcnRecovery {
     this.currentBps = Math.max(floorBps, Math.min(ceilingBps, rateBps));
     this.targetBps = this.currentBps;
     this.rest();
+    this.mark();
   }
 
   /** The rate is multiplied by `factor`, 0..1, and everything begins again. `clampTarget`: the target becomes the rate before the cut. */
@@ -77,6 +85,7 @@ export class DcqcnRecovery {
     this.timerAt = now + this.settings.timerNs;
     this.counting = true;
     this.releaseAtCeiling();
+    this.mark();
   }
 
   /** The rounds of the timer that are due at `now` or were before. */
@@ -85,9 +94,11 @@ export class DcqcnRecovery {
     const { timerNs, hyperByTimeAlone, threshold } = this.settings;
     const rounds = Math.floor((now - this.timerAt) / timerNs) + 1;
     this.timerAt += rounds * timerNs;
-    const mayBeHyper = hyperByTimeAlone || this.byteRounds > threshold;
-    this.raise(rounds, this.timeRounds, this.byteRounds, mayBeHyper);
     this.timeRounds += rounds;
+    this.currentBps = this.fromCurrentBps;
+    this.targetBps = this.fromTargetBps;
+    const mayBeHyper = hyperByTimeAlone || this.byteRounds > threshold;
+    this.raise(this.timeRounds - this.fromRounds, this.fromRounds, this.byteRounds, mayBeHyper);
   }
 
   /** Bytes have left: the rounds they complete. */
@@ -100,6 +111,7 @@ export class DcqcnRecovery {
     this.bytes -= rounds * byteCounterBytes;
     this.raise(rounds, this.byteRounds, this.timeRounds, this.timeRounds > threshold);
     this.byteRounds += rounds;
+    this.mark();
   }
 
   /** `rounds` of one counter that stands at `count`, while the other stands at `other`. */
@@ -138,6 +150,12 @@ export class DcqcnRecovery {
     this.currentBps = ceilingBps;
     this.targetBps = ceilingBps;
     this.rest();
+  }
+
+  private mark(): void {
+    this.fromCurrentBps = this.currentBps;
+    this.fromTargetBps = this.targetBps;
+    this.fromRounds = this.timeRounds;
   }
 
   private rest(): void {

@@ -19,3 +19,20 @@ export interface RateController {
   /** Estimate of the share of packets that meet congestion, 0..1; 0 where the algorithm has none. */
   readonly alpha: number;
 }
+
+/** Where a controller stands, as plain data; fields as in `RateController`. */
+export interface RateState {
+  /** Bits a second that may leave now; the line rate where there is no limit. */
+  readonly rateBps: number;
+  /** Bits a second that recovery is heading for. */
+  readonly targetRateBps: number;
+  /** Estimate of congestion, 0..1. */
+  readonly alpha: number;
+}
+
+/** Where `controller` stands at `now`. */
+export function rateState(controller: RateController, now: number): RateState {
+  controller.rateBps(now);
+  const { currentRateBps, targetRateBps, alpha } = controller;
+  return { rateBps: currentRateBps, targetRateBps, alpha };
+}

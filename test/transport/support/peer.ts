@@ -235,7 +235,7 @@ export class Peer {
   rxBytes(bytes: Uint8Array): void {
     const { frame, status, icrc } = parseBytes(bytes);
     if (icrc && status === FrameStatus.Ok) this.qp.handleFrame(this.now, frame);
-    else if (icrc && (frame.opcode & SERVICE_MASK) === Service.Rc) this.qp.handleReserved(frame);
+    else if (icrc && (frame.opcode & SERVICE_MASK) === Service.Rc) this.qp.handleReserved(this.now, frame);
     else this.stopped.push(icrc ? 'opcode' : status === FrameStatus.Ok ? 'icrc' : `status ${status}`);
   }
 

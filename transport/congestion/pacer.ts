@@ -1,0 +1,56 @@
+/**
+ * Holds a flow to the rate of its controller: when the next frame may leave. Owns that moment and whether somebody waits for it; the queue
+ * pair asks before a packet and tells after it. A frame may go early by what the sender was late, up to a bound: a real host comes when
+ * it can, and has to keep the rate all the same.
+ */
+import type { RateController } from './rate-controller.ts';
+
+/** What stands between a queue pair and the wire. */
+export class Pacer {
+  /** What gives the rate. */
+  readonly controller: RateController;
+  /** Something was to leave before its time, and waits for `deadline`. */
+  waiting = false;
+  /** Nanoseconds between the last frame and the next at the rate of then; 0 without a limit. */
+  gapNs = 0;
+  readonly #maxBurstBits: number;
+  /** When the next frame may leave; a fraction, so that rounding does not add up. */
+  #freeAt = 0;
+
+  /** `maxBurstBytes`: how far a sender that was late may catch up. */
+  constructor(controller: RateController, maxBurstBytes: number) {
+    this.controller = controller;
+    this.#maxBurstBits = 8 * maxBurstBytes;
+  }
+
+  /** When to come again, in nanoseconds; Infinity while nothing waits. */
+  get deadline(): number {
+    return this.waiting ? Math.ceil(this.#freeAt) : Number.POSITIVE_INFINITY;
+  }
+
+  /** Whether a frame may leave; who is told no waits. */
+  allows(now: number): boolean {
+    if (this.#freeAt <= now) return true;
+    this.waiting = true;
+    return false;
+  }
+
+  /** A frame of `bytes` has left. */
+  sent(now: number, bytes: number): void {
+    const { controller } = this;
+    controller.sent(now, bytes);
+    const rateBps = controller.rateBps(now);
+    if (rateBps === Number.POSITIVE_INFINITY) {
+      this.#freeAt = 0;
+      this.gapNs = 0;
+      return;
+    }
+    this.gapNs = (8e9 * bytes) / rateBps;
+    this.#freeAt = Math.max(this.#freeAt, now - (1e9 * this.#maxBurstBits) / rateBps) + this.gapNs;
+  }
+
+  /** Time has come as far as `now`. */
+  handleTimeout(now: number): void {
+    if (now >= this.deadline) this.waiting = false;
+  }
+}
