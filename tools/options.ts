@@ -24,8 +24,9 @@ import {
 import { type CaptureSink, linkUsage, openLink } from '../src/links/index.ts';
 import { type OpenDeviceOptions, openDevice } from '../src/open.ts';
 import { CaptureFile } from './capture-file.ts';
+import { addCongestionOptions, type CongestionFlags, congestionOptions } from './congestion-options.ts';
 
-export interface LinkFlags {
+export interface LinkFlags extends CongestionFlags {
   readonly link: string;
   /** Absent: the link's own. */
   readonly ip?: readonly string[];
@@ -75,6 +76,7 @@ export function addLinkOptions(command: Command, { optional = false } = {}): Com
     .option('--worker', 'run the stack in a thread of its own, so that a busy command does not delay it');
   addEthernetOptions(command);
   addPathOptions(command);
+  addCongestionOptions(command);
   return command.hook('preAction', () => {
     const { link, ip } = command.opts<Partial<LinkFlags>>();
     if (link !== undefined && ip === undefined && openLink(link).addresses === undefined)
@@ -208,6 +210,7 @@ export const parseAddress = parser(IpAddress.parse);
 
 function deviceOptions(flags: LinkFlags): Omit<OpenDeviceOptions, 'captureSink' | 'faults' | 'thread'> {
   const { link, ip, mac, mtu, gateway, neighbour, vlan, peer } = flags;
+  const congestion = congestionOptions(flags);
   return {
     link,
     ...(ip === undefined ? {} : { addresses: ip }),
@@ -217,13 +220,16 @@ function deviceOptions(flags: LinkFlags): Omit<OpenDeviceOptions, 'captureSink' 
     ...(neighbour === undefined ? {} : { neighbours: neighbour }),
     ...(vlan === undefined ? {} : { vlan }),
     ...(peer === undefined ? {} : { peer }),
+    ...(congestion === undefined ? {} : { congestion }),
     path: pathOf(flags),
   };
 }
 
 /** What was chosen of a path; nothing for what was not. */
 function pathOf(flags: Partial<LinkFlags>): PathTraits {
-  const { dscp, ecn, hopLimit, flowLabel, sourcePort } = flags;
+  const { dscp, hopLimit, flowLabel, sourcePort } = flags;
+  // With congestion control, packets say that they are ECN-capable, whatever their DSCP.
+  const ecn = flags.ecn ?? (flags.cc !== undefined && dscp !== undefined ? ECT_0 : undefined);
   const both = dscp === undefined && ecn === undefined ? undefined : ((dscp ?? 0) << 2) | (ecn ?? 0);
   const trafficClass = flags.trafficClass ?? both;
   return {
@@ -264,5 +270,6 @@ function collect<T>(parse: (text: string) => T): (text: string, previous: readon
 }
 
 const EXIT_INTERRUPTED = 130;
+const ECT_0 = 2;
 /** Long enough for a disconnect to be answered. */
 const GRACE_MS = 3000;
