@@ -113,7 +113,7 @@ export type { PathCounters, PathObserver } from './faults/path.ts';
 export type { FaultAction, FaultDirection, WireCondition, WireFaults, WireRule } from './faults/rule.ts';
 export type { CaptureSink } from './links/capture.ts';
 export { type FaultLink, type FaultOptions, withFaults } from './links/fault-link.ts';
-export type { Link, LinkSink } from './links/link.ts';
+export type { Link, LinkEcn, LinkSink } from './links/link.ts';
 export type { Host, Machine } from './machine.ts';
 export { type OpenDevice, type OpenDeviceOptions, openDevice } from './open.ts';
 export { attachDevice, type SimulatedDeviceOptions } from './simulated-device.ts';

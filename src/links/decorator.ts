@@ -2,7 +2,7 @@
 import type { IpAddress } from '../../packets/address.ts';
 import type { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
-import type { Link, LinkSink } from './link.ts';
+import type { Link, LinkEcn, LinkSink } from './link.ts';
 
 export abstract class LinkDecorator implements Link {
   protected readonly inner: Link;
@@ -33,6 +33,10 @@ export abstract class LinkDecorator implements Link {
 
   get maxUnacked(): number | undefined {
     return this.inner.maxUnacked;
+  }
+
+  get ecn(): LinkEcn | undefined {
+    return this.inner.ecn;
   }
 
   get join(): ((group: IpAddress) => Promise<void>) | undefined {

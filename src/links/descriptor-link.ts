@@ -11,7 +11,7 @@ import { ETHERNET_BYTES, ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN } from '../../pa
 import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { FAILED, type Libc, loadLibc, WRITABLE } from './libc.ts';
-import type { Link, LinkSink } from './link.ts';
+import { type Link, type LinkSink, WHOLE_PACKETS } from './link.ts';
 import { DescriptorWatch } from './poller.ts';
 
 /** An open descriptor and the memory behind it. None of its methods throws. */
@@ -31,6 +31,7 @@ export interface Port {
 export abstract class DescriptorLink implements Link {
   readonly name: string;
   readonly medium = Medium.Ethernet;
+  readonly ecn = WHOLE_PACKETS;
   readonly mtu: number;
   #started = false;
   #ended = false;

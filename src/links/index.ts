@@ -14,7 +14,7 @@ import { udp6Kind } from './udp6.ts';
 
 export { CaptureLink, type CaptureSink } from './capture.ts';
 export type { LinkKind, Requirement } from './kind.ts';
-export type { Link, LinkSink } from './link.ts';
+export { type Link, type LinkEcn, type LinkSink, readsEcn, setsEcn } from './link.ts';
 export { type PacketRingCounters, PacketRingLink, type PacketRingLinkOptions } from './packet-ring.ts';
 export { PcapLink, type PcapLinkOptions } from './pcap.ts';
 export { QemuLink, type QemuLinkOptions } from './qemu.ts';

@@ -4,7 +4,7 @@
  */
 import { RoceError } from '../../packets/errors.ts';
 import type { Medium } from '../../packets/frame.ts';
-import type { Link } from './link.ts';
+import type { Link, LinkEcn } from './link.ts';
 
 /** Something a link cannot do without, and whether this machine and this process have it. */
 export interface Requirement {
@@ -21,8 +21,8 @@ export interface LinkKind {
   readonly usage: string;
   readonly summary: string;
   readonly medium: Medium;
-  /** The IP versions whose ECN bits arrive as they were on the wire, and leave as the device wrote them. */
-  readonly ecn: readonly (4 | 6)[];
+  /** What of the traffic class its links carry on this machine. */
+  readonly ecn: LinkEcn;
   /** Looks, and changes nothing; never throws. */
   requirements(): Promise<readonly Requirement[]>;
   /** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT by way of `spec` */

@@ -6,6 +6,7 @@
  * plain number, so that a call per packet allocates nothing and no BigInt is made (ref:platform#3, ref:platform#5 rule 1).
  */
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { getSystemErrorMap } from 'node:util';
 import { RoceError, type RoceErrorCode } from '../../packets/errors.ts';
 import { installNativeCrc32 } from '../bulk-crc32.ts';
@@ -62,6 +63,17 @@ export function loadLibc(): Promise<Libc> {
   return loading;
 }
 
+/** Whether the machine and the package are there; whether the package loads shows when it does. */
+export function mayLoadLibc(): boolean {
+  if (!isSupported()) return false;
+  try {
+    createRequire(import.meta.url).resolve('koffi');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The error of a failed system call. `doing` says what was tried; `privilege` is what EPERM and EACCES lack here. */
 export function systemError(code: RoceErrorCode, errno: number, doing: string, privilege?: string): RoceError {
   const [name, meaning] = MEANINGS.get(errno) ?? getSystemErrorMap().get(-errno) ?? [`errno ${errno}`, 'unknown error'];
@@ -71,7 +83,7 @@ export function systemError(code: RoceErrorCode, errno: number, doing: string, p
 }
 
 async function bindLibc(): Promise<Libc> {
-  if (process.platform !== 'linux' || !(process.arch === 'x64' || process.arch === 'arm64'))
+  if (!isSupported())
     throw unavailable(`native links need Linux on x64 or arm64, and this is ${process.platform} on ${process.arch}`);
   let koffi: Koffi;
   try {
@@ -104,6 +116,10 @@ async function bindLibc(): Promise<Libc> {
     view: (address, length) => koffi.view(address, length),
     poll: (fd, bits, ready) => pollWith(koffi, fd, bits, ready),
   };
+}
+
+function isSupported(): boolean {
+  return process.platform === 'linux' && (process.arch === 'x64' || process.arch === 'arm64');
 }
 
 type Koffi = typeof import('koffi')['default'];

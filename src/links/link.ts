@@ -17,6 +17,29 @@ export interface LinkSink {
   closed(error?: RoceError): void;
 }
 
+/**
+ * Of which IP versions a link carries the traffic class, the TOS of IPv4: DSCP and ECN. No ICRC covers it, so a link that does not
+ * carry it works all the same.
+ */
+export interface LinkEcn {
+  /** Packets that leave with what the device wrote. Others leave with 0: a device must not claim that they are ECN-capable. */
+  readonly set: readonly (4 | 6)[];
+  /** Packets that are delivered with what they arrived with, marks of the network included. Others show 0, and no mark is ever seen. */
+  readonly read: readonly (4 | 6)[];
+  /** Where one of them lacks a version that the link carries: why, and what helps. */
+  readonly reason?: string;
+}
+
+/** Whether packets of an IP version leave `link` with the traffic class that the device wrote. */
+export function setsEcn({ ecn }: Link, version: 4 | 6): boolean {
+  return ecn === undefined || ecn.set.includes(version);
+}
+
+/** Whether packets of an IP version are delivered by `link` with the traffic class that they arrived with. */
+export function readsEcn({ ecn }: Link, version: 4 | 6): boolean {
+  return ecn === undefined || ecn.read.includes(version);
+}
+
 /** A wire: a socket, an interface, a port of a simulated network. */
 export interface Link {
   /** As typed on a command line, `qemu:/tmp/guest.sock`; also the interface name in captures. */
@@ -31,6 +54,8 @@ export interface Link {
   readonly sourcePort?: number | undefined;
   /** Packets a queue pair may have unacknowledged without overrunning the buffers of this link. Absent: the device's default. */
   readonly maxUnacked?: number | undefined;
+  /** What of the traffic class passes. Absent: all of it, as of every other byte. Final once `start` has resolved; before, what is expected. */
+  readonly ecn?: LinkEcn | undefined;
   /** Begins delivery; resolves when frames can be sent. Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
   start(sink: LinkSink): Promise<void>;
   /** Takes frames `from .. batch.count - 1` in order and returns how many it took; fewer means: wait for `writable`. */
@@ -45,3 +70,6 @@ export interface Link {
   /** Ends delivery and frees what the link holds. Frames already taken by `send` are still delivered where the medium can. */
   close(): Promise<void>;
 }
+
+/** Of a link that carries whole IP packets. */
+export const WHOLE_PACKETS: LinkEcn = { set: [4, 6], read: [4, 6] };

@@ -33,6 +33,7 @@ import {
   SOL_SOCKET,
   systemError,
 } from './libc.ts';
+import { WHOLE_PACKETS } from './link.ts';
 import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { interfaceMtu, takeInterface } from './netdev.ts';
 import { BlockRing, FrameRing, type ReceiveRing, SOL_PACKET } from './packet-ring-receive.ts';
@@ -63,7 +64,7 @@ export const packetRingKind: LinkKind = {
   usage: 'INTERFACE[,v3][,mtu=N]',
   summary: 'packet socket with a shared ring, on any Ethernet interface; fast',
   medium: Medium.Ethernet,
-  ecn: [4, 6],
+  ecn: WHOLE_PACKETS,
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('koffi', 'npm install koffi'),

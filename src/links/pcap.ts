@@ -18,7 +18,7 @@ import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { capabilityRequirement } from './capability.ts';
 import type { LinkKind } from './kind.ts';
-import type { Link, LinkSink } from './link.ts';
+import { type Link, type LinkSink, WHOLE_PACKETS } from './link.ts';
 import { linuxRequirement, NET_RAW_REMEDY, packageRequirement } from './native-package.ts';
 import { interfaceExists, interfaceMtu, takeInterface } from './netdev.ts';
 import { isPcapReport } from './pcap-protocol.ts';
@@ -53,7 +53,7 @@ export const pcapKind: LinkKind = {
   usage: 'INTERFACE[,mtu=N]',
   summary: 'any Ethernet interface, through libpcap; CAP_NET_RAW',
   medium: Medium.Ethernet,
-  ecn: [4, 6],
+  ecn: WHOLE_PACKETS,
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('cap', CAP_REMEDY),
@@ -68,6 +68,7 @@ export const pcapKind: LinkKind = {
 export class PcapLink implements Link {
   readonly name: string;
   readonly medium = Medium.Ethernet;
+  readonly ecn = WHOLE_PACKETS;
   readonly mtu: number;
   readonly counters: PcapCounters = {
     sent: 0,

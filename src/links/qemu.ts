@@ -15,7 +15,7 @@ import { RoceError } from '../../packets/errors.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import type { LinkKind } from './kind.ts';
-import type { Link, LinkSink } from './link.ts';
+import { type Link, type LinkSink, WHOLE_PACKETS } from './link.ts';
 import { type ConnectionEnd, StreamConnection } from './stream-connection.ts';
 
 export interface QemuLinkOptions {
@@ -43,7 +43,7 @@ export const qemuKind: LinkKind = {
   usage: 'PATH[,connect][,mtu=N]',
   summary: 'Unix socket of a QEMU stream netdev',
   medium: Medium.Ethernet,
-  ecn: [4, 6],
+  ecn: WHOLE_PACKETS,
   requirements: () => Promise.resolve([]),
   open: (spec) => {
     const mtu = spec.takeMtu();
@@ -58,6 +58,7 @@ export const qemuKind: LinkKind = {
 export class QemuLink implements Link {
   readonly name: string;
   readonly medium = Medium.Ethernet;
+  readonly ecn = WHOLE_PACKETS;
   readonly mtu: number;
   readonly counters: QemuCounters = { sent: 0, received: 0, unplugged: 0, refused: 0 };
 

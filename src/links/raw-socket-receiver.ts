@@ -4,7 +4,7 @@
  * Owns the slab, the rounds of reading and the rebuilding of IPv6 headers. Never parses beyond the UDP port.
  * An IPv4 raw socket hands up the whole packet. An IPv6 one keeps the header to itself (RFC 3542 section 3, seen on 6.18): the source comes
  * with the packet, the length is known, and of our addresses the one is taken with which the ICRC is right. Traffic class, flow
- * label and hop limit are lost; the ICRC does not cover them (ref:wire#3).
+ * label and hop limit are lost; the ICRC does not cover them (ref:wire#3). Where koffi is, `raw-socket-ipv6.ts` receives IPv6 and knows all.
  */
 import { IpAddress } from '../../packets/address.ts';
 import { BTH_BYTES } from '../../packets/bth.ts';

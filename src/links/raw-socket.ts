@@ -6,7 +6,8 @@
  *
  * Owns four raw sockets bound to the interface (IPv4 and IPv6, in and out) and the UDP port of each address. What the kernel permits
  * (seen on 6.18; ref:platform#2, man 7 raw): IPv4 both ways with its header as it is on the wire, IP identification and ECN included. IPv6
- * leaves as written; what arrives has lost its header, which is rebuilt (`raw-socket-receiver.ts`), so that the ECN bits are lost.
+ * leaves as written; what arrives has lost its header. Where koffi is, a socket of our own is told all of it (`raw-socket-ipv6.ts`);
+ * elsewhere it is rebuilt (`raw-socket-receiver.ts`) without the traffic class, so that no mark is seen on IPv6.
  *
  * Down and up again is a cable pulled: packets are refused and counted meanwhile. (The kernel takes IPv6 addresses from an interface that
  * goes down.) An interface that is removed ends the link. Closing ends it at once; what `send` took has gone to the kernel.
@@ -17,9 +18,11 @@ import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { capabilityRequirement } from './capability.ts';
 import type { LinkKind } from './kind.ts';
-import type { Link, LinkSink } from './link.ts';
+import { type Libc, loadLibc, mayLoadLibc } from './libc.ts';
+import { type Link, type LinkEcn, type LinkSink, WHOLE_PACKETS } from './link.ts';
 import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { interfaceAddresses, interfaceExists, interfaceMtu, takeInterface } from './netdev.ts';
+import { Ipv6Receiver } from './raw-socket-ipv6.ts';
 import type { RawSocket, RawSocketModule } from './raw-socket-module.ts';
 import { HeldPort } from './raw-socket-port.ts';
 import { RawReceiver } from './raw-socket-receiver.ts';
@@ -56,8 +59,9 @@ export const rawSocketKind: LinkKind = {
   usage: 'INTERFACE[,mtu=N]',
   summary: "beside the kernel, with an interface's own addresses; Linux, CAP_NET_RAW",
   medium: Medium.Ip,
-  // On IPv4 they are kept both ways; on IPv6 the kernel keeps those of what arrives to itself.
-  ecn: [4],
+  get ecn() {
+    return mayLoadLibc() ? WHOLE_PACKETS : WITHOUT_KOFFI;
+  },
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('raw-socket', RAW_SOCKET_REMEDY),
@@ -82,6 +86,9 @@ export class RawSocketLink implements Link {
   #sockets: RawSocket[] = [];
   #sender: RawSender | undefined;
   #receiver: RawReceiver | undefined;
+  /** For IPv6 where koffi is; what is there is known once the link has been started. */
+  #ipv6: Ipv6Receiver | undefined;
+  #libc: Libc | undefined;
   #port: HeldPort | undefined;
   #watch: NodeJS.Timeout | undefined;
   #dropped = 0;
@@ -98,9 +105,14 @@ export class RawSocketLink implements Link {
     return this.#addresses ?? interfaceAddresses(this.#device);
   }
 
+  get ecn(): LinkEcn {
+    return this.#sender === undefined ? rawSocketKind.ecn : this.#libc === undefined ? WITHOUT_KOFFI : WHOLE_PACKETS;
+  }
+
   get counters(): RawSocketCounters {
-    if (!this.#ended) this.#dropped = this.#receiver?.drops ?? 0;
-    return { ...this.#counters, receivedOversize: this.#receiver?.oversize ?? 0, dropped: this.#dropped };
+    if (!this.#ended) this.#countDrops();
+    const receivedOversize = (this.#receiver?.oversize ?? 0) + (this.#ipv6?.oversize ?? 0);
+    return { ...this.#counters, receivedOversize, dropped: this.#dropped };
   }
 
   /** Resolves when packets can be sent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE */
@@ -109,6 +121,8 @@ export class RawSocketLink implements Link {
     this.#sink = sink;
     try {
       const raw = await loadRawSocket(this.name);
+      this.#libc = await loadLibc().catch(() => undefined);
+      if (this.#ended) throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
       this.#addresses = this.#usableAddresses();
       this.#open(raw, this.#addresses);
       this.#port = await HeldPort.hold(this.name, this.#addresses.map(addressOf));
@@ -128,7 +142,7 @@ export class RawSocketLink implements Link {
 
   async close(): Promise<void> {
     if (this.#ended) return;
-    this.#dropped = this.#receiver?.drops ?? 0;
+    this.#countDrops();
     this.#ended = true;
     this.#release();
     await this.#port?.release();
@@ -153,13 +167,16 @@ export class RawSocketLink implements Link {
       this.#sockets.push(socket);
       return socket;
     };
-    const receiver = new RawReceiver({
-      mtu: this.mtu,
-      addresses: ours.filter(({ version }) => version === 6),
-      deliver: (batch) => this.#receive(batch),
-    });
+    const addresses6 = ours.filter(({ version }) => version === 6);
+    const common = { mtu: this.mtu, deliver: (batch: FrameBatch) => this.#receive(batch) };
+    const receiver = new RawReceiver({ ...common, addresses: addresses6 });
     this.#receiver = receiver;
+    if (this.#libc !== undefined && addresses6.length > 0) {
+      const names = { link: this.name, device: this.#device };
+      this.#ipv6 = new Ipv6Receiver(this.#libc, { ...common, ...names, bufferBytes: RECEIVE_BUFFER_BYTES });
+    }
     for (const version of [4, 6] as const) {
+      if (version === 6 && this.#ipv6 !== undefined) continue;
       const socket = open(IPPROTO_UDP, version);
       if (socket === undefined) continue;
       enlargeReceiveBuffer(socket, RECEIVE_BUFFER_BYTES);
@@ -174,6 +191,10 @@ export class RawSocketLink implements Link {
   #receive(batch: FrameBatch): void {
     this.#counters.received += batch.count;
     this.#sink?.receive(batch);
+  }
+
+  #countDrops(): void {
+    this.#dropped = (this.#receiver?.drops ?? 0) + (this.#ipv6?.drops ?? 0);
   }
 
   #look(): void {
@@ -192,6 +213,7 @@ export class RawSocketLink implements Link {
   #release(): void {
     clearInterval(this.#watch);
     this.#receiver?.stop();
+    this.#ipv6?.stop();
     for (const socket of this.#sockets) closeRaw(socket);
     this.#sockets = [];
   }
@@ -201,6 +223,12 @@ function addressOf(prefix: string): IpPrefix['address'] {
   return IpPrefix.parse(prefix).address;
 }
 
+const WITHOUT_KOFFI: LinkEcn = {
+  set: [4, 6],
+  read: [4],
+  reason:
+    'the kernel tells the traffic class of IPv6 packets beside them, and the package raw-socket does not ask: npm install koffi',
+};
 /** Where nothing tells. */
 const DEFAULT_MTU = 1500;
 /** The kernel doubles it and charges more than a packet's bytes: some thousand packets. */

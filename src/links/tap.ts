@@ -31,6 +31,7 @@ import {
   SOCK_DGRAM,
   systemError,
 } from './libc.ts';
+import { WHOLE_PACKETS } from './link.ts';
 import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { interfaceMtu, takeInterface } from './netdev.ts';
 
@@ -59,7 +60,7 @@ export const tapKind: LinkKind = {
   usage: 'NAME[,mtu=N][,persist]',
   summary: 'TAP interface of this machine, made or attached to',
   medium: Medium.Ethernet,
-  ecn: [4, 6],
+  ecn: WHOLE_PACKETS,
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('koffi', 'npm install koffi'),

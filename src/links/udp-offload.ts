@@ -37,9 +37,10 @@ import {
   systemError,
   WRITABLE,
 } from './libc.ts';
-import type { Link, LinkSink } from './link.ts';
+import type { Link, LinkEcn, LinkSink } from './link.ts';
 import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { DescriptorWatch } from './poller.ts';
+import { Mmsghdr, SOCKADDR_IN6_BYTES } from './socket-messages.ts';
 import {
   AF_INET6,
   IPPROTO_IPV6,
@@ -64,14 +65,17 @@ import {
   windowFor,
 } from './udp-endpoint.ts';
 import { MAX_MESSAGES, ReceiveMessages } from './udp-receive-messages.ts';
-import { Mmsghdr, SendMessages, SOCKADDR_IN6_BYTES } from './udp-send-messages.ts';
+import { SendMessages } from './udp-send-messages.ts';
+
+/** The one version there is. */
+const ECN: LinkEcn = { set: [6], read: [6] };
 
 export const udpOffloadKind: LinkKind = {
   name: 'udp-offload',
   usage: UDP_USAGE,
   summary: 'UDP socket on IPv6 with segmentation offload, through koffi',
   medium: Medium.Ip,
-  ecn: [6],
+  ecn: ECN,
   requirements: async () => [
     linuxRequirement(),
     await packageRequirement('koffi', 'npm install koffi'),
@@ -91,6 +95,7 @@ interface OpenSocket {
 export class UdpOffloadLink implements Link {
   readonly name: string;
   readonly medium = Medium.Ip;
+  readonly ecn = ECN;
   readonly mtu: number;
   readonly addresses: readonly string[];
   readonly sourcePort = ROCE_UDP_PORT;

@@ -7,9 +7,16 @@
  */
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { ROCE_UDP_PORT } from '../../packets/udp.ts';
+import {
+  controlNumber,
+  IOVEC_BYTES,
+  Mmsghdr,
+  SOCKADDR_IN6_BYTES,
+  writeAddress,
+  writeVector,
+} from './socket-messages.ts';
 import { IPPROTO_IPV6, IPV6_TCLASS, SOL_UDP, UDP_GRO } from './udp-constants.ts';
 import { HEADER_BYTES, MAX_DATAGRAM_BYTES, type UdpPeers } from './udp-endpoint.ts';
-import { CMSG_DATA, IOVEC_BYTES, Mmsghdr, SOCKADDR_IN6_BYTES, writeAddress } from './udp-send-messages.ts';
 
 export class ReceiveMessages implements FrameBatch {
   readonly bytes = new Uint8Array(MAX_MESSAGES * MESSAGE_BYTES);
@@ -66,9 +73,9 @@ export class ReceiveMessages implements FrameBatch {
     const length = Math.min(headers.getUint32(header + Mmsghdr.Length, true), MAX_DATAGRAM_BYTES);
     const control = CONTROLS_AT + message * CONTROL_BYTES;
     const controlEnd = control + Math.min(headers.getUint32(header + Mmsghdr.ControlLength, true), CONTROL_BYTES);
-    const told = findCmsg(headers, control, controlEnd, SOL_UDP, UDP_GRO);
+    const told = controlNumber(headers, control, controlEnd, SOL_UDP, UDP_GRO);
     const size = told > 0 && told < length ? told : length;
-    const trafficClass = findCmsg(headers, control, controlEnd, IPPROTO_IPV6, IPV6_TCLASS) & 0xff;
+    const trafficClass = controlNumber(headers, control, controlEnd, IPPROTO_IPV6, IPV6_TCLASS) & 0xff;
     const first = message * MESSAGE_BYTES;
     if (size === length) {
       if (length <= this.#size) this.#add(message, first + HEADROOM_BYTES, length, trafficClass);
@@ -163,23 +170,6 @@ export class ReceiveMessages implements FrameBatch {
 
 /** Messages of one call. */
 export const MAX_MESSAGES = 8;
-
-function writeVector(view: DataView, at: number, address: number, length: number): void {
-  writeAddress(view, at, address);
-  view.setUint32(at + 8, length, true);
-}
-
-/** The number in a control message, or 0 when it is not there. */
-function findCmsg(view: DataView, start: number, end: number, level: number, type: number): number {
-  for (let at = start; end - at >= CMSG_DATA + 4; ) {
-    if (view.getInt32(at + 8, true) === level && view.getInt32(at + 12, true) === type)
-      return view.getInt32(at + CMSG_DATA, true);
-    const length = view.getUint32(at, true);
-    if (length < CMSG_DATA || length > end - at) return 0;
-    at += (length + 7) & ~7;
-  }
-  return 0;
-}
 
 /** Whole cache lines, so that payloads never stand where copies of 4 KiB are slow (ref:platform#6): their offsets are 12 or 28 beyond one. */
 function strideOf(size: number): number {

@@ -7,22 +7,17 @@
 import type { IpAddress } from '../../packets/address.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { IPV6_DESTINATION_AT, IPV6_HOP_LIMIT_AT } from '../../packets/ipv6.ts';
+import {
+  CMSG_DATA,
+  IOVEC_BYTES,
+  Mmsghdr,
+  SOCKADDR_IN6_BYTES,
+  writeAddress,
+  writeControl,
+  writeVector,
+} from './socket-messages.ts';
 import { AF_INET6, IPPROTO_IPV6, IPV6_HOPLIMIT, IPV6_TCLASS, SOL_UDP, UDP_SEGMENT } from './udp-constants.ts';
 import { HEADER_BYTES, isSendable, MAX_DATAGRAM_BYTES } from './udp-endpoint.ts';
-
-/** Where each thing of a `struct mmsghdr` is, on 64-bit machines. */
-export const Mmsghdr = {
-  Name: 0,
-  NameLength: 8,
-  Iov: 16,
-  IovCount: 24,
-  Control: 32,
-  ControlLength: 40,
-  Length: 56,
-  Bytes: 64,
-} as const;
-export const IOVEC_BYTES = 16;
-export const SOCKADDR_IN6_BYTES = 28;
 
 export interface SendRules {
   readonly local: IpAddress;
@@ -108,9 +103,8 @@ export class SendMessages {
       view.setInt32(name + 8 + at, batch.view.getInt32(start + IPV6_DESTINATION_AT + at));
     const iov = IOVECS_AT + vector * IOVEC_BYTES;
     for (let index = first; index < end; index++) {
-      const at = iov + (index - first) * IOVEC_BYTES;
-      writeAddress(view, at, this.#base + (batch.starts[index] as number) + HEADER_BYTES);
-      view.setUint32(at + 8, (batch.lengths[index] as number) - HEADER_BYTES, true);
+      const payload = this.#base + (batch.starts[index] as number) + HEADER_BYTES;
+      writeVector(view, iov + (index - first) * IOVEC_BYTES, payload, (batch.lengths[index] as number) - HEADER_BYTES);
     }
     writeAddress(view, header + Mmsghdr.Iov, this.address + iov);
     view.setUint32(header + Mmsghdr.IovCount, end - first, true);
@@ -133,16 +127,10 @@ export class SendMessages {
     writeAddress(view, header + Mmsghdr.Name, this.address + name);
     view.setUint32(header + Mmsghdr.NameLength, SOCKADDR_IN6_BYTES, true);
     writeAddress(view, header + Mmsghdr.Control, this.address + control);
-    writeCmsg(view, control, 4, IPPROTO_IPV6, IPV6_TCLASS);
-    writeCmsg(view, control + CMSG_SPACE, 4, IPPROTO_IPV6, IPV6_HOPLIMIT);
-    writeCmsg(view, control + 2 * CMSG_SPACE, 2, SOL_UDP, UDP_SEGMENT);
+    writeControl(view, control, 4, IPPROTO_IPV6, IPV6_TCLASS);
+    writeControl(view, control + CMSG_SPACE, 4, IPPROTO_IPV6, IPV6_HOPLIMIT);
+    writeControl(view, control + 2 * CMSG_SPACE, 2, SOL_UDP, UDP_SEGMENT);
   }
-}
-
-/** Little-endian, 64 bits, without BigInt. */
-export function writeAddress(view: DataView, at: number, address: number): void {
-  view.setUint32(at, address >>> 0, true);
-  view.setUint32(at + 4, Math.floor(address / 0x1_00_00_00_00), true);
 }
 
 /** Destination, traffic class and hop limit are of a message, not of a datagram; source and ports are the link's. */
@@ -156,19 +144,12 @@ function isSameFlow({ view, starts }: FrameBatch, a: number, b: number): boolean
   return true;
 }
 
-function writeCmsg(view: DataView, at: number, dataBytes: number, level: number, type: number): void {
-  view.setUint32(at, CMSG_DATA + dataBytes, true);
-  view.setInt32(at + 8, level, true);
-  view.setInt32(at + 12, type, true);
-}
-
 const TRAFFIC_CLASS_BITS = 0x0f_f0_00_00;
 /** Frames of one call. */
 const MAX_FRAMES = 64;
 /** What every kernel with UDP_SEGMENT takes; later ones take more. */
 const MAX_SEGMENTS = 64;
-/** Offset of the data in a `struct cmsghdr`, and the room that one with up to eight bytes of data takes. */
-export const CMSG_DATA = 16;
+/** The room that a control message with up to eight bytes of data takes. */
 const CMSG_SPACE = 24;
 const NAME_STRIDE = 32;
 const CONTROL_STRIDE = 80;

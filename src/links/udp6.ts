@@ -4,7 +4,8 @@
  *   udp6:[fd00::1]    the address of this machine to speak from
  *
  * Owns the socket. The kernel writes IPv6 and UDP headers; the ICRC covers only what is known of them (ref:wire#2), so the link
- * takes them off what is sent and puts them back before what arrives. Traffic class, ECN, hop limit and flow label are the kernel's.
+ * takes them off what is sent and puts them back before what arrives. Hop limit and flow label are the kernel's. The traffic class of
+ * what is sent is ours where koffi is (`traffic-class.ts`); that of what arrives is not told by node:dgram, so that no mark is seen.
  *
  * It cannot hear rdma_rxe, which hears it: rxe sends UDP checksum 0 (ref:wire#2), and Linux drops such a datagram over IPv6 unless
  * the socket has UDP_NO_CHECK6_RX (linux:net/ipv6/udp.c#__udp6_lib_rcv), which Node has no way to set. /proc/net/snmp6 counts them
@@ -18,7 +19,9 @@ import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { IPV6_DESTINATION_AT } from '../../packets/ipv6.ts';
 import { ROCE_UDP_PORT } from '../../packets/udp.ts';
 import type { LinkKind } from './kind.ts';
-import type { Link, LinkSink } from './link.ts';
+import { loadLibc } from './libc.ts';
+import type { Link, LinkEcn, LinkSink } from './link.ts';
+import { boundSockets, datagramEcn, TrafficClass } from './traffic-class.ts';
 import {
   bindRemedy,
   HEADER_BYTES,
@@ -42,7 +45,9 @@ export const udp6Kind: LinkKind = {
   usage: UDP_USAGE,
   summary: 'UDP socket on IPv6, no privileges; does not hear rdma_rxe',
   medium: Medium.Ip,
-  ecn: [],
+  get ecn() {
+    return datagramEcn();
+  },
   requirements: () => Promise.resolve([ipv6Requirement()]),
   open: (spec) => new Udp6Link(takeUdpOptions(spec)),
 };
@@ -66,6 +71,10 @@ export class Udp6Link implements Link {
   readonly #groupArrivals = new Map<IpAddress, Arrivals>();
   #sink: LinkSink | undefined;
   #socket: Socket | undefined;
+  /** Of the socket; absent where it cannot be set. */
+  #trafficClass: TrafficClass | undefined;
+  /** Whether the socket's latest frame has a callback, which tells when it has gone. */
+  #tracked = true;
   #blocked = false;
   #ended = false;
 
@@ -83,10 +92,18 @@ export class Udp6Link implements Link {
     this.maxUnacked = windowFor(2 * Math.min(receiveBufferLimit(), RECEIVE_BUFFER_BYTES), endpoint.mtu);
   }
 
+  get ecn(): LinkEcn {
+    return this.#socket === undefined ? datagramEcn() : datagramEcn(this.#trafficClass !== undefined);
+  }
+
   /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE */
   async start(sink: LinkSink): Promise<void> {
     if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
     this.#sink = sink;
+    const { address, port, interfaceName } = this.#endpoint;
+    // Before there is a socket: nothing that arrives waits for a package to load.
+    const libc = await loadLibc().catch(() => undefined);
+    const before = boundSockets(address, port);
     const socket = createSocket({ type: 'udp6', ipv6Only: true, lookup: lookUpAtOnce });
     try {
       await bind(socket, this.#endpoint);
@@ -100,8 +117,8 @@ export class Udp6Link implements Link {
       throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
     }
     growReceiveBuffer(socket);
-    const { interfaceName } = this.#endpoint;
     if (interfaceName !== undefined) socket.setMulticastInterface(`::%${interfaceName}`);
+    this.#trafficClass = libc === undefined ? undefined : TrafficClass.of(libc, address, port, before);
     this.#socket = socket;
     socket.on('message', (message, from) => this.#receive(message, from));
     socket.on('error', (cause) => this.#fail(cause));
@@ -113,6 +130,7 @@ export class Udp6Link implements Link {
     for (let i = from; i < batch.count; i++) {
       if (!this.#sendFrame(socket, batch, i, i === batch.count - 1)) {
         this.#blocked = true;
+        if (!this.#tracked) this.#look();
         return i - from;
       }
     }
@@ -151,15 +169,34 @@ export class Udp6Link implements Link {
       counters.unsendable++;
     } else {
       const queued = socket.getSendQueueCount();
+      if (!this.#hasClass((view.getUint32(start) >>> 20) & 0xff, queued)) return false;
       const payload = this.#outbox.copy(batch.bytes, start + HEADER_BYTES, length - HEADER_BYTES, queued);
       if (payload === undefined) return false;
       const peer = this.#peers.at(view, start + IPV6_DESTINATION_AT);
       // Whoever waits for room is told by the frames that are queued, so all of those have a callback.
-      if (last || queued > 0) socket.send(payload, this.#endpoint.port, peer.text, this.#sent);
+      this.#tracked = last || queued > 0;
+      if (this.#tracked) socket.send(payload, this.#endpoint.port, peer.text, this.#sent);
       else socket.send(payload, this.#endpoint.port, peer.text);
       counters.sent++;
     }
     return true;
+  }
+
+  /** Sees to it that a frame sent now leaves with this class; false while others wait, which leave with the class of then. */
+  #hasClass(trafficClass: number, queued: number): boolean {
+    const ours = this.#trafficClass;
+    if (ours === undefined || ours.current === trafficClass) return true;
+    if (queued > 0) return false;
+    ours.set(trafficClass);
+    return true;
+  }
+
+  /** Waits for a frame that nobody tells of. Seldom: the kernel has had no room for it, and the next is of another class. */
+  #look(): void {
+    setImmediate(() => {
+      if (this.#blocked && (this.#socket?.getSendQueueCount() ?? 0) > 0 && !this.#ended) this.#look();
+      else this.#sent(null);
+    });
   }
 
   /** Bound once: a closure for every batch would be garbage. */

@@ -9,7 +9,7 @@ import { type FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../packets/header-template.ts';
 import { ICRC_BYTES, icrcMatches } from '../../packets/icrc.ts';
 import { Op } from '../../packets/opcode.ts';
-import type { Link, LinkSink } from '../../src/links/link.ts';
+import { type Link, type LinkSink, readsEcn, setsEcn } from '../../src/links/link.ts';
 
 /** Who an end is. */
 export interface Station {
@@ -33,6 +33,8 @@ export class End implements LinkSink {
   /** Number of the newest packet that arrived; -1 before the first. */
   newest = -1;
   outOfOrder = 0;
+  /** Of packets that arrived. */
+  readonly trafficClasses = new Set<number>();
   /** The longest IP packet that arrived. */
   longest = 0;
   shortSends = 0;
@@ -41,11 +43,13 @@ export class End implements LinkSink {
   closedError: RoceError | undefined;
   readonly #us: Station;
   readonly #them: Station;
+  readonly #version: 4 | 6;
   readonly #window: number;
   readonly #writer: FrameWriter;
   readonly #frame = new Frame();
   readonly #lengths: number[] = [];
-  #template: HeaderTemplate | undefined;
+  readonly #trafficClasses: number[] = [];
+  readonly #templates = new Map<number, HeaderTemplate>();
   #next = 0;
   #sending = false;
   #blocked = false;
@@ -55,6 +59,7 @@ export class End implements LinkSink {
     this.link = link;
     this.#us = us;
     this.#them = them;
+    this.#version = IpAddress.parse(us.address).version;
     this.#window = window;
     this.#writer = new FrameWriter(64, link.mtu + LINK_HEADER_BYTES + OVERSIZE_BYTES);
   }
@@ -64,8 +69,16 @@ export class End implements LinkSink {
   }
 
   /** Adds packets to be sent, of `length` bytes from the IP header on, rounded down to a multiple of 4. */
-  queue(count: number, length = 120): void {
-    for (let i = 0; i < count; i++) this.#lengths.push(length & ~3);
+  queue(count: number, length = 120, trafficClass = 0): void {
+    for (let i = 0; i < count; i++) {
+      this.#lengths.push(length & ~3);
+      this.#trafficClasses.push(trafficClass);
+    }
+  }
+
+  /** Whether the traffic class of what this end sends is to be seen at the other. */
+  get carriesClass(): boolean {
+    return setsEcn(this.link, this.#version) && this.peer !== undefined && readsEcn(this.peer.link, this.#version);
   }
 
   get pending(): number {
@@ -104,7 +117,7 @@ export class End implements LinkSink {
   sendOversize(): void {
     const writer = this.#writer;
     writer.reset();
-    this.#write(writer, (this.link.mtu & ~3) + OVERSIZE_BYTES, 0, OVERSIZE_QPN);
+    this.#write(writer, (this.link.mtu & ~3) + OVERSIZE_BYTES, 0, OVERSIZE_QPN, 0);
     expect(() => this.link.send(writer, 0)).not.toThrow();
   }
 
@@ -137,11 +150,12 @@ export class End implements LinkSink {
   }
 
   #append(writer: FrameWriter, number: number): void {
-    this.#write(writer, this.#lengths[number] ?? 0, number, this.#them.qpn);
+    const trafficClass = this.#trafficClasses[number] ?? 0;
+    this.#write(writer, this.#lengths[number] ?? 0, number, this.#them.qpn, trafficClass);
   }
 
-  #write(writer: FrameWriter, packetBytes: number, number: number, destQpn: number): void {
-    const template = this.#headers();
+  #write(writer: FrameWriter, packetBytes: number, number: number, destQpn: number, trafficClass: number): void {
+    const template = this.#headers(trafficClass);
     const bth = writer.begin(template);
     const end = bth - (template.length - template.ipOffset) + packetBytes - ICRC_BYTES;
     const payload = bth + BTH_BYTES + DETH_BYTES;
@@ -152,19 +166,22 @@ export class End implements LinkSink {
     writer.end(template, end);
   }
 
-  #headers(): HeaderTemplate {
-    this.#template ??= new HeaderTemplate({
+  #headers(trafficClass: number): HeaderTemplate {
+    const known = this.#templates.get(trafficClass);
+    if (known !== undefined) return known;
+    const template = new HeaderTemplate({
       medium: this.link.medium,
       sourceMac: this.#us.mac,
       destMac: this.#them.mac,
       source: IpAddress.parse(this.#us.address),
       destination: IpAddress.parse(this.#them.address),
-      trafficClass: 0,
+      trafficClass,
       hopLimit: 64,
       flowLabel: 0,
       sourcePort: this.link.sourcePort ?? 0xc1_23,
     });
-    return this.#template;
+    this.#templates.set(trafficClass, template);
+    return template;
   }
 
   /** Content follows from the number; compared without an assertion per byte. What else is on the wire is none of our business. */
@@ -179,6 +196,10 @@ export class End implements LinkSink {
       if (batch.bytes[payloadOffset + at] !== ((at + number) & 0xff)) wrong++;
     }
     if (wrong > 0) expect({ packet: number, wrong }).toEqual({ packet: number, wrong: 0 });
+    const trafficClass = this.peer?.carriesClass ? (this.peer.#trafficClasses[number] ?? 0) : 0;
+    if (frame.trafficClass !== trafficClass)
+      expect({ packet: number, trafficClass: frame.trafficClass }).toEqual({ packet: number, trafficClass });
+    this.trafficClasses.add(frame.trafficClass);
     if (number <= this.newest) this.outOfOrder++;
     if (this.peer !== undefined && !this.peer.#flooding && number !== this.received)
       expect({ arrived: number }).toEqual({ arrived: this.received });

@@ -82,6 +82,19 @@ export function linkCompliance(name: string, makePair: () => Promise<LinkPair>, 
     );
 
     it(
+      'carries the traffic class of every packet, marks of the network among them, as far as it says that it does',
+      inPair(async ({ pair, a, b }) => {
+        const { name: link, ecn } = a.link;
+        if (ecn?.reason !== undefined) console.warn(`${link} does not carry every traffic class: ${ecn.reason}`);
+        for (let run = 1; run <= 16; run++)
+          for (const trafficClass of TRAFFIC_CLASSES) for (const end of [a, b]) end.queue(run, 80 * run, trafficClass);
+        await finish(pair, a, b);
+        expect([...b.trafficClasses]).toEqual(a.carriesClass ? TRAFFIC_CLASSES : [0]);
+        expect([...a.trafficClasses]).toEqual(b.carriesClass ? TRAFFIC_CLASSES : [0]);
+      }),
+    );
+
+    it(
       'survives a packet beyond the MTU',
       inPair(async ({ pair, a, b }) => {
         a.queue(1);
@@ -246,3 +259,6 @@ function garbageCollector(): () => void {
   if (typeof collect !== 'function') throw new Error('this engine does not show its garbage collector');
   return () => void collect();
 }
+
+/** None, data that may be marked (DSCP 26, ECT(0)), the same with its mark (CE), and notifications (DSCP 48). */
+const TRAFFIC_CLASSES: readonly number[] = [0, 106, 107, 192];

@@ -81,7 +81,7 @@ describeWithNetns('links over raw sockets', () => {
     expect(openLink('raw-socket:none0,mtu=1400').mtu).toBe(1400);
   });
 
-  it('carries an IPv4 header as it was written, and an IPv6 header but for what no ICRC covers', () =>
+  it('carries the headers of both versions as they were written', () =>
     withNetns(async (netns) => {
       const a = await startLink(netns.a, SPEC);
       const b = await startLink(netns.b, SPEC);
@@ -93,10 +93,7 @@ describeWithNetns('links over raw sockets', () => {
       const v6 = packet(...V6);
       a.link.send(v6, 0);
       await until(() => b.sink.batches.length === 1);
-      const expected = v6.bytes.slice(0, v6.lengths[0]);
-      expected.set([0x60, 0, 0, 0], 0);
-      expected[7] = 64;
-      expect(only(b.sink)).toEqual(expected);
+      expect(only(b.sink)).toEqual(v6.bytes.slice(0, v6.lengths[0]));
       await Promise.all([a.link.close(), b.link.close()]);
     }));
 

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Medium } from '../../packets/frame.ts';
-import { LINK_KINDS, type LinkKind } from '../../src/links/index.ts';
+import { LINK_KINDS, type LinkEcn, type LinkKind } from '../../src/links/index.ts';
 import { readInterfaces } from '../../tools/links/interfaces.ts';
 import { describeSurvey } from '../../tools/links/report.ts';
 import { surveyLinks } from '../../tools/links/survey.ts';
@@ -14,13 +14,20 @@ const MISSING = { what: 'the package cap', met: false, remedy: 'npm install cap'
 const PRIVILEGE = { what: 'the privilege CAP_NET_RAW', met: false, remedy: 'run as root' };
 const LINUX = { what: 'Linux', met: true, remedy: 'use another system' };
 
+const ECN: Readonly<Record<string, LinkEcn>> = {
+  udp6: { set: [6], read: [], reason: 'nobody tells of what arrives' },
+  pcap: { set: [4], read: [4] },
+  pigeon: { set: [], read: [] },
+  parrot: { set: [4, 6], read: [4], reason: 'it repeats, and listens badly' },
+};
+
 function kind(name: string, usage: string, requirements: LinkKind['requirements']): LinkKind {
   return {
     name,
     usage,
     summary: `the ${name} link`,
     medium: Medium.Ethernet,
-    ecn: name === 'udp6' ? [] : name === 'pcap' ? [4] : [4, 6],
+    ecn: ECN[name] ?? { set: [4, 6], read: [4, 6] },
     requirements,
     open: () => {
       throw new Error('the survey goes through openLink');
@@ -43,19 +50,27 @@ describe('the survey of links', () => {
       kind('qemu', 'PATH[,connect]', async () => []),
       kind('pcap', 'INTERFACE', async () => [LINUX, MISSING, PRIVILEGE]),
       kind('udp6', 'ADDRESS[,port=N]', async () => [LINUX]),
+      kind('pigeon', 'COLOUR', async () => []),
+      kind('parrot', 'COLOUR', async () => []),
     ];
     const survey = await surveyLinks(kinds, [ETH0, BARE]);
     expect(describeSurvey(survey)).toEqual([
       'Links, as --link takes them:',
-      '  link                   medium    ECN   here',
-      '  in-process             either    yes   yes   simulated wires between devices of one process: World, attachDevice, roce demo',
-      '  qemu:PATH[,connect]    Ethernet  yes   yes   the qemu link',
-      '  pcap:INTERFACE         Ethernet  IPv4  no    the pcap link',
-      '  udp6:ADDRESS[,port=N]  Ethernet  no    yes   the udp6 link',
+      '  link                   medium    ECN             here',
+      '  in-process             either    yes             yes   simulated wires between devices of one process: World, attachDevice, roce demo',
+      '  qemu:PATH[,connect]    Ethernet  yes             yes   the qemu link',
+      '  pcap:INTERFACE         Ethernet  IPv4            no    the pcap link',
+      '  udp6:ADDRESS[,port=N]  Ethernet  IPv6 set        yes   the udp6 link',
+      '  pigeon:COLOUR          Ethernet  no              yes   the pigeon link',
+      '  parrot:COLOUR          Ethernet  IPv4, IPv6 set  yes   the parrot link',
       '',
       'pcap lacks',
       '  the package cap; npm install cap',
       '  the privilege CAP_NET_RAW; run as root',
+      '',
+      'ECN on udp6: nobody tells of what arrives',
+      '',
+      'ECN on parrot: it repeats, and listens badly',
       '',
       'Interfaces of this machine, and the links that can be used on each:',
       // An IPv4 address is none for udp6.

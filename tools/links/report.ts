@@ -1,4 +1,5 @@
 /** The survey of links for a terminal. Owns the text. */
+import type { LinkEcn } from '../../src/links/index.ts';
 import { formatTable } from '../table.ts';
 import type { Survey, SurveyedInterface, SurveyedLink } from './survey.ts';
 
@@ -15,6 +16,7 @@ export function describeSurvey({ links, interfaces }: Survey): string[] {
     'Links, as --link takes them:',
     ...formatTable(['link', 'medium', 'ECN', 'here', ''], rows, []),
     ...links.flatMap(missingLines),
+    ...links.flatMap(ecnLines),
     '',
     'Interfaces of this machine, and the links that can be used on each:',
     ...interfaces.flatMap(interfaceLines),
@@ -34,6 +36,18 @@ function interfaceLines({ name, mtu, mac, addresses, links }: SurveyedInterface)
   return [heading.replace(/: $/, ''), ...(links.length === 0 ? [] : [`    ${links.join('  ')}`])];
 }
 
-const ecnText = (versions: readonly (4 | 6)[]): string =>
-  versions.length === 2 ? 'yes' : versions.length === 0 ? 'no' : `IPv${versions.join()}`;
+/** 'yes', 'no', or what there is: 'IPv4', 'IPv6 set', 'IPv4, IPv6 set'. */
+function ecnText({ set, read }: LinkEcn): string {
+  const both = set.filter((version) => read.includes(version));
+  const one = (versions: readonly number[], others: readonly number[], word: string): string[] =>
+    versions.filter((version) => !others.includes(version)).map((version) => `IPv${version} ${word}`);
+  if (both.length === 2) return 'yes';
+  const words = [...both.map((version) => `IPv${version}`), ...one(set, read, 'set'), ...one(read, set, 'seen')];
+  return words.length === 0 ? 'no' : words.join(', ');
+}
+
+function ecnLines({ name, ecn }: SurveyedLink): string[] {
+  return ecn.reason === undefined ? [] : ['', `ECN on ${name}: ${ecn.reason}`];
+}
+
 const yesNo = (value: boolean): string => (value ? 'yes' : 'no');

@@ -3,7 +3,7 @@
  * the looking; changes nothing, needs no privilege, and knows no kind of link by name: what a kind says of itself is all there is.
  */
 import { Medium } from '../../packets/frame.ts';
-import { LINK_KINDS, type LinkKind, openLink, type Requirement } from '../../src/links/index.ts';
+import { LINK_KINDS, type LinkEcn, type LinkKind, openLink, type Requirement } from '../../src/links/index.ts';
 import { type NetworkInterface, readInterfaces } from './interfaces.ts';
 
 export interface SurveyedLink {
@@ -13,8 +13,8 @@ export interface SurveyedLink {
   readonly usage: string;
   readonly summary: string;
   readonly medium: 'Ethernet' | 'IP' | 'either';
-  /** The IP versions whose ECN bits can be seen and set. */
-  readonly ecn: readonly (4 | 6)[];
+  /** The IP versions whose ECN bits, and DSCP, can be set and seen. */
+  readonly ecn: LinkEcn;
   /** Whether everything is there that it needs. */
   readonly usable: boolean;
   readonly requirements: readonly Requirement[];
@@ -86,7 +86,7 @@ const IN_PROCESS: SurveyedLink = {
   usage: '',
   summary: 'simulated wires between devices of one process: World, attachDevice, roce demo',
   medium: 'either',
-  ecn: [4, 6],
+  ecn: { set: [4, 6], read: [4, 6] },
   usable: true,
   requirements: [],
 };
