@@ -32,6 +32,8 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 const period = fc.integer({ min: 2, max: 14 });
+/** Long enough that bytes raise the rate before time does. */
+const increasePeriod = fc.oneof(period, fc.integer({ min: 15, max: 400 }));
 const growth = fc.oneof(
   fc.constant(0),
   fc.double({ min: 1, max: 1e8, noNaN: true }),
@@ -43,7 +45,7 @@ const minimum = fc.constantFrom(1, 1e6, 1e9, 19e9, LINE);
 const paper: fc.Arbitrary<PaperParameters> = fc.record({
   cnpTimerNs: fc.constant(0),
   alphaTimerNs: period,
-  rateTimerNs: fc.oneof(period, fc.constant(Infinity)),
+  rateTimerNs: fc.oneof(increasePeriod, fc.constant(Infinity)),
   byteCounterBytes: byteCounter,
   fastRecoveryStages: fc.integer({ min: 0, max: 6 }),
   g: fc.constantFrom(1, 1 / 2, 1 / 16, 1 / 256),
@@ -55,7 +57,7 @@ const paper: fc.Arbitrary<PaperParameters> = fc.record({
 const mlx: fc.Arbitrary<MlxParameters> = fc.record({
   clampTgtRate: fc.boolean(),
   clampTgtRateAfterTimeInc: fc.boolean(),
-  rpgTimeResetNs: period,
+  rpgTimeResetNs: increasePeriod,
   rpgByteResetBytes: byteCounter,
   rpgThreshold: fc.integer({ min: 0, max: 6 }),
   rpgMaxRateBps: fc.constantFrom(0, LINE, 50e9),
