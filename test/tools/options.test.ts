@@ -44,8 +44,24 @@ describe('the options of a device', () => {
     [['--ecn', '2'], '0x02 (DSCP 0, ECN 2)'],
     [['--dscp', '26', '--ecn', '1'], '0x69 (DSCP 26, ECN 1)'],
     [['--traffic-class', '106'], '0x6a (DSCP 26, ECN 2)'],
+    [['--cc', 'paper'], '0x6a (DSCP 26, ECN 2)'],
+    [['--cc', 'fixed:500m', '--dscp', '3'], '0x0e (DSCP 3, ECN 2)'],
+    [['--cc', 'mlx', '--cc-set', 'rpgThreshold=5', '--line-rate', '25g', '--ecn', '1'], '0x01 (DSCP 0, ECN 1)'],
   ])('give it with %j a traffic class', async (options, expected) => {
     expect(await devinfo(options.join(''), ...options)).toContain(`traffic_class:\t\t${expected}\n`);
+  });
+
+  it.each([
+    [['--cc', 'prayer'], 'none, paper, mlx or fixed:RATE is expected'],
+    [['--cc', 'fixed:0'], 'bits a second are expected, such as 500m or 10g'],
+    [['--cc', 'paper', '--cc-set', 'g=3'], "g of DCQCN's paper profile is a number"],
+    [['--cc', 'none', '--cc-set', 'g=1'], '--cc-set is for --cc paper and --cc mlx'],
+    [['--cnp-interval', '5'], '--line-rate, --cc-set and --cnp-interval need --cc'],
+  ])('refuse %j in one line', async (options, why) => {
+    const link = `qemu:${join(directory, 'd')}`;
+    const { code, stderr } = await startRoce(['devinfo', '--link', link, '--ip', '10.0.0.1/24', ...options]).ended;
+    expect([code, stderr.trimEnd().split('\n').length]).toEqual([2, 1]);
+    expect(stderr).toContain(why);
   });
 
   it('change nothing when there are none', async () => {

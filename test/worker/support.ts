@@ -44,7 +44,11 @@ export interface Cable {
   close(): Promise<void>;
 }
 
-export async function openCable(placement: Placement, options: Partial<Options> = {}): Promise<Cable> {
+export async function openCable(
+  placement: Placement,
+  options: Partial<Options> = {},
+  theirOptions: Partial<OpenDeviceOptions> = {},
+): Promise<Cable> {
   const directory = mkdtempSync(join(tmpdir(), 'roce-worker-'));
   const path = join(directory, 'wire.sock');
   const ours = await openPlaced(placement, {
@@ -57,6 +61,7 @@ export async function openCable(placement: Placement, options: Partial<Options> 
     link: `qemu:${path},connect`,
     addresses: [`${THEIRS}/24`, 'fd00::2/64'],
     mtu: 4200,
+    ...theirOptions,
   });
   const close = async (): Promise<void> => {
     await ours.close();

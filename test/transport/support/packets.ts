@@ -45,6 +45,9 @@ export interface Packet {
   readonly migReq?: 0 | 1;
   readonly source?: string;
   readonly sourcePort?: number;
+  /** The IP header's, ECN in its low two bits; default 0. */
+  readonly trafficClass?: number;
+  readonly becn?: 0 | 1;
 }
 
 /** The same request over UC, where nobody asks for acknowledges. */
@@ -60,7 +63,16 @@ export const xrc = (packet: Packet, srqn?: number): Packet => ({
 type Datagram = Omit<Data, 'ackReq'> & { readonly qkey: number; readonly srcQpn: number; readonly imm?: number };
 export const datagram = (f: Datagram): Packet => request(f.imm === undefined ? Op.UdSendOnly : Op.UdSendOnlyImm, f);
 
-type Common = Pick<Packet, 'psn' | 'ackReq' | 'solicited' | 'pad' | 'pkey' | 'migReq' | 'source' | 'sourcePort'>;
+type Common = Pick<
+  Packet,
+  'psn' | 'ackReq' | 'solicited' | 'pad' | 'pkey' | 'migReq' | 'source' | 'sourcePort' | 'trafficClass'
+>;
+
+/** A packet that came through a full queue. */
+export const marked = (packet: Packet): Packet => ({ ...packet, trafficClass: 0b11 });
+
+/** A congestion notification. */
+export const cnp = (f: Partial<Packet> = {}): Packet => ({ opcode: Op.Cnp, psn: 0, migReq: 0, becn: 1, ...f });
 type Data = Common & Pick<Packet, 'payload'>;
 
 /** `length` bytes that differ from one another and from those of another seed. */

@@ -6,9 +6,9 @@
 import { expect } from 'vitest';
 import { FrameStatus } from '../../../packets/frame.ts';
 import { FrameWriter } from '../../../packets/frame-writer.ts';
-import { SERVICE_MASK, Service } from '../../../packets/opcode.ts';
-
+import { Op, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 import { CompletionQueue } from '../../../transport/completion-queue.ts';
+import { Congestion, type CongestionOptions } from '../../../transport/congestion/index.ts';
 import { PortCounters } from '../../../transport/counters.ts';
 import type { Persist } from '../../../transport/grant.ts';
 import { KeyTable } from '../../../transport/key-table.ts';
@@ -74,6 +74,8 @@ export interface PeerOptions {
   readonly srq?: SharedReceiveQueue;
   /** State to stop at on the way to RTS. */
   readonly state?: QpState;
+  /** What the subject does about congestion. */
+  readonly congestion?: CongestionOptions;
 }
 
 export interface RegionSpec {
@@ -124,6 +126,7 @@ export class Peer {
   readonly pd: ProtectionDomain;
   readonly keys: KeyTable;
   readonly counters = new PortCounters();
+  readonly congestion: Congestion | undefined;
   readonly sendCq: CompletionQueue;
   readonly recvCq: CompletionQueue;
   /** Frames that were not handed to the queue pair, by the status that stopped them. */
@@ -144,7 +147,9 @@ export class Peer {
     const { pd, keys, sendCq, recvCq, counters } = this;
     const capabilities = { maxSendWr: 256, maxRecvWr: 256, maxSge: 4, maxInlineData: 64, ...options.capabilities };
     const shared = options.srq === undefined ? {} : { srq: options.srq };
-    const identity = { qpn: options.qpn ?? SUBJECT_QPN, pd, keys, sendCq, recvCq, ...shared };
+    if (options.congestion !== undefined) this.congestion = new Congestion(options.congestion, counters);
+    const { congestion } = this;
+    const identity = { qpn: options.qpn ?? SUBJECT_QPN, pd, keys, sendCq, recvCq, congestion, ...shared };
     this.qp = makeQueuePair(options, identity, capabilities, counters);
     this.connect(options);
   }
@@ -234,9 +239,18 @@ export class Peer {
   /** As a device does it: parse, check the ICRC, dispatch. */
   rxBytes(bytes: Uint8Array): void {
     const { frame, status, icrc } = parseBytes(bytes);
-    if (icrc && status === FrameStatus.Ok) this.qp.handleFrame(this.now, frame);
+    if (icrc && frame.opcode === Op.Cnp) this.qp.handleCnp(this.now, frame);
+    else if (icrc && status === FrameStatus.Ok) this.qp.handleFrame(this.now, frame);
     else if (icrc && (frame.opcode & SERVICE_MASK) === Service.Rc) this.qp.handleReserved(this.now, frame);
     else this.stopped.push(icrc ? 'opcode' : status === FrameStatus.Ok ? 'icrc' : `status ${status}`);
+  }
+
+  /** The congestion notifications that the subject's device owes, as frames. */
+  notifications(): Uint8Array[] {
+    sharedWriter.reset();
+    this.congestion?.notification?.transmit(sharedWriter);
+    const { bytes, starts, lengths, count } = sharedWriter;
+    return Array.from({ length: count }, (_, i) => bytes.slice(starts[i], (starts[i] ?? 0) + (lengths[i] ?? 0)));
   }
 
   /** Everything the subject has sent since the last look. */

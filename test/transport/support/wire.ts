@@ -7,7 +7,7 @@ import { IpAddress } from '../../../packets/address.ts';
 import { readAeth, writeAeth } from '../../../packets/aeth.ts';
 import { readAtomicAckEth, writeAtomicAckEth } from '../../../packets/atomic-ack-eth.ts';
 import { readAtomicEth, writeAtomicEth } from '../../../packets/atomic-eth.ts';
-import { BTH_BYTES, writeBth } from '../../../packets/bth.ts';
+import { BTH_BYTES, writeBth, writeBthCongestion } from '../../../packets/bth.ts';
 import { dethQkey, dethSourceQpn, writeDeth } from '../../../packets/deth.ts';
 import { readFeth, writeFeth } from '../../../packets/feth.ts';
 import { Frame, FrameStatus, frameDestinationIs, frameSourceIs, Medium, parseFrame } from '../../../packets/frame.ts';
@@ -26,6 +26,7 @@ import {
   IETH_AT,
   IMM_AT,
   OPCODE_HEADER_BYTES,
+  Op,
   RETH_AT,
   XRCETH_AT,
 } from '../../../packets/opcode.ts';
@@ -34,6 +35,7 @@ import { readReth, writeReth } from '../../../packets/reth.ts';
 import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES } from '../../../packets/udp.ts';
 import { writeXrceth, xrcethXrcSrq } from '../../../packets/xrceth.ts';
+import type { QpConfig } from '../../../transport/qp-config.ts';
 import type { Packet } from './packets.ts';
 
 export const SUBJECT_IP = IpAddress.parse('192.0.2.1');
@@ -83,7 +85,8 @@ export function buildFrame(packet: Packet, firstPsn: number, destQpn = SUBJECT_Q
   const at = bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode] ?? 0);
   writer.bytes.set(payload, at);
   writer.bytes.fill(0, at + payload.length, at + payload.length + pad);
-  writer.end(template, at + payload.length + pad);
+  if (packet.becn === 1) writeBthCongestion(writer.view, bth, 0, 1);
+  writer.end(template, at + payload.length + pad, packet.trafficClass ?? 0);
   const start = writer.starts[0] ?? 0;
   return writer.bytes.slice(start, start + (writer.lengths[0] ?? 0));
 }
@@ -136,7 +139,7 @@ export function parseBytes(
 export function readFrame(
   bytes: Uint8Array,
   firstPsn: number,
-  config = { pkey: 0xff_ff, migReq: 1 },
+  config: Pick<QpConfig, 'pkey' | 'migReq' | 'congestion'> = { pkey: 0xff_ff, migReq: 1, congestion: undefined },
   remote = PEER_IP,
 ): Packet {
   const { frame, status, icrc } = parseBytes(bytes);
@@ -146,7 +149,8 @@ export function readFrame(
   expect(frame.destQpn).toBe(PEER_QPN);
   expect(frame.pkey).toBe(config.pkey);
   expect(frame.migReq).toBe(config.migReq);
-  expect([frame.fecn, frame.becn]).toEqual([0, 0]);
+  const echoes = config.congestion?.notification?.parameters.signal === 'ack' && frame.opcode === Op.Acknowledge;
+  expect([frame.fecn, echoes ? 0 : frame.becn]).toEqual([0, 0]);
   expect((frame.payloadLength + frame.padCount) % 4).toBe(0);
   const { bthOffset: bth, opcode, view } = frame;
   for (let i = frame.payloadOffset + frame.payloadLength; i < frame.icrcOffset; i++) expect(bytes[i]).toBe(0);
