@@ -1,6 +1,7 @@
 /**
  * Which addresses hosts have: host i has 10.0.0.1 + i and a MAC address that ends in the same four bytes, so that who forwards
- * finds the host in the header, without a table. Owns the two directions of that rule.
+ * finds the host in the header, without a table. Owns the two directions of that rule. All hosts are on one subnet, 10.0.0.0/8, and know
+ * each other's MAC addresses beforehand: switches forward by IP address and rewrite nothing.
  */
 import { IpAddress, type MacAddress } from '../../../packets/address.ts';
 
@@ -25,10 +26,8 @@ export function sourceHostOf(view: DataView, ipOffset: number): number {
   return view.getUint32(ipOffset + IPV4_SOURCE_AT) - FIRST_ADDRESS;
 }
 
-/** The router that hosts know: an address that is no host's. */
-export const GATEWAY_ADDRESS = new IpAddress(4, 0, 0, 0xff_ff, 0x0a_ff_ff_fe);
-/** Of all switches, towards hosts. */
-export const GATEWAY_MAC: MacAddress = Uint8Array.of(0x02, 0x00, 0x0a, 0xff, 0xff, 0xfe);
+/** Prefix length of the subnet that all hosts are on. */
+export const HOST_PREFIX_LENGTH = 8;
 
 const FIRST_ADDRESS = 0x0a_00_00_01;
 const IPV4_SOURCE_AT = 12;

@@ -1,5 +1,5 @@
 /** Topologies of simulated networks: what there is, how it is addressed, and the ways through it. */
-export { GATEWAY_ADDRESS, GATEWAY_MAC, hostAddress, hostMac, hostOf, sourceHostOf } from './addresses.ts';
+export { HOST_PREFIX_LENGTH, hostAddress, hostMac, hostOf, sourceHostOf } from './addresses.ts';
 export {
   buildTopology,
   type CustomLink,
