@@ -1,0 +1,117 @@
+/**
+ * Priority flow control on the wire: frames that ask the other end of a link to be silent, repeated while they are meant, and what a port
+ * does that receives one. Owns when such a frame is sent. Whether one is needed is the buffer's business (`switch-node.ts`).
+ *
+ * A pause is asked for as long as can be (65,535 quanta) and again at half of that time while its cause lasts; 0 quanta end it. The frames
+ * are real ones, go before all others, take wire time and travel the link. Rule: IEEE 802.1Qbb as `packets/pfc.ts` has it.
+ */
+import type { MacAddress } from '../../../packets/address.ts';
+import {
+  isPfc,
+  PFC_FRAME_BYTES,
+  PFC_MAX_QUANTA,
+  PFC_PRIORITIES,
+  PFC_QUANTUM_BITS,
+  pfcEnableVector,
+  pfcQuanta,
+  writePfc,
+} from '../../../packets/pfc.ts';
+import type { EgressPort } from './egress-port.ts';
+import { CONTROL } from './options.ts';
+import { EventKind, type Transmitter } from './transmitter.ts';
+
+/** Pauses of a network, sent and received. */
+export class Pauses {
+  readonly #transmitter: Transmitter;
+  readonly #quanta = new Uint16Array(PFC_PRIORITIES);
+
+  constructor(transmitter: Transmitter) {
+    this.#transmitter = transmitter;
+  }
+
+  /** Asks the other end of the link of `port` not to send `priority`. */
+  pause(port: EgressPort, priority: number): void {
+    port.pausing |= 1 << priority;
+    this.#send(port, 1 << priority, PFC_MAX_QUANTA);
+    if (port.refreshing) return;
+    port.refreshing = true;
+    this.#scheduleRefresh(port);
+  }
+
+  /** Ends the pause of `priority`. */
+  resume(port: EgressPort, priority: number): void {
+    port.pausing &= ~(1 << priority);
+    this.#send(port, 1 << priority, 0);
+  }
+
+  /** For the event. */
+  refresh(port: EgressPort): void {
+    if (port.pausing === 0) {
+      port.refreshing = false;
+      return;
+    }
+    this.#send(port, port.pausing, PFC_MAX_QUANTA);
+    this.#scheduleRefresh(port);
+  }
+
+  /** A frame of flow control has come for `port`, which sends in the other direction. */
+  received(port: EgressPort, slot: number): void {
+    const { store, now } = this.#transmitter;
+    const start = slot * store.stride;
+    const { view } = store;
+    const { pauses } = port;
+    if (pauses === undefined || !isPfc(view, start, start + (store.lengths[slot] as number))) return;
+    const enabled = pfcEnableVector(view, start);
+    let paused = 0;
+    for (let priority = 0; priority < PFC_PRIORITIES; priority++) {
+      if ((enabled & (1 << priority)) === 0) continue;
+      const quanta = pfcQuanta(view, start, priority);
+      pauses.pause(now, priority, quanta);
+      if (quanta > 0) paused |= 1 << priority;
+    }
+    this.#apply(port, enabled, paused);
+  }
+
+  /** For the event: a pause of `port` may have ended by itself. */
+  ended(port: EgressPort): void {
+    const { pauses } = port;
+    for (let priority = 0; priority < PFC_PRIORITIES; priority++)
+      if (pauses?.isPaused(this.#transmitter.now, priority) === false) this.#transmitter.unblock(port, priority);
+  }
+
+  #apply(port: EgressPort, enabled: number, paused: number): void {
+    const transmitter = this.#transmitter;
+    if (paused !== 0) port.tally.pausesReceived++;
+    for (let priority = 0; priority < PFC_PRIORITIES; priority++) {
+      const bit = 1 << priority;
+      if ((paused & bit) !== 0) {
+        transmitter.block(port, priority);
+        transmitter.schedule(port.pauses?.resumeTime(priority) ?? 0, EventKind.PauseEnd, port.index);
+      } else if ((enabled & bit) !== 0) transmitter.unblock(port, priority);
+    }
+  }
+
+  #send(port: EgressPort, enabled: number, quanta: number): void {
+    const transmitter = this.#transmitter;
+    const { store } = transmitter;
+    const slot = store.take(PFC_FRAME_BYTES, CONTROL, -1);
+    this.#quanta.fill(0);
+    for (let priority = 0; priority < PFC_PRIORITIES; priority++)
+      if ((enabled & (1 << priority)) !== 0) this.#quanta[priority] = quanta;
+    writePfc(store.view, slot * store.stride, macOf(port), enabled, this.#quanta);
+    if (quanta > 0) port.tally.pausesSent++;
+    else port.tally.resumesSent++;
+    transmitter.enqueue(port, slot);
+  }
+
+  #scheduleRefresh(port: EgressPort): void {
+    const quantumNs = (PFC_QUANTUM_BITS * 1e9) / port.rateBps;
+    const at = Math.ceil(this.#transmitter.now + (PFC_MAX_QUANTA / 2) * quantumNs);
+    this.#transmitter.schedule(at, EventKind.Refresh, port.index);
+  }
+}
+
+/** Locally administered, of the port: who captures a link sees who paused it. */
+function macOf({ node, port }: EgressPort): MacAddress {
+  return Uint8Array.of(0x02, 0x01, node >>> 8, node, port >>> 8, port);
+}

@@ -1,0 +1,157 @@
+/** Devices on a switched network and WRITEs between them, for benches and for whoever wants to look at what a packet costs there. */
+
+import { SwitchedNetwork, type SwitchOptions } from '../../src/fabric/switching/index.ts';
+import { HOST_PREFIX_LENGTH, hostAddress, hostMac, type Topology } from '../../src/fabric/topology/index.ts';
+import {
+  Access,
+  type Cq,
+  Device,
+  IpPrefix,
+  type MemoryRegion,
+  type Pd,
+  type Qp,
+  QpState,
+  WorkCompletion,
+  World,
+  WrOpcode,
+} from '../../src/index.ts';
+
+export interface RigOptions {
+  readonly topology: Topology;
+  readonly switches?: SwitchOptions;
+  /** Path MTU; default 1024. */
+  readonly mtu?: number;
+  readonly regionBytes: number;
+  readonly nicQueueFrames?: number;
+}
+
+/** Who sends to whom, by number of host. */
+export interface Flow {
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Station {
+  readonly device: Device;
+  readonly pd: Pd;
+  readonly cq: Cq;
+  readonly region: MemoryRegion;
+}
+
+/** Flows of WRITEs on a switched network. */
+export class FabricRig {
+  readonly network: SwitchedNetwork;
+  readonly world: World<SwitchedNetwork>;
+  /** WRITEs that have completed. */
+  completed = 0;
+  readonly #options: RigOptions;
+  readonly #peers = new Map<number, Set<number>>();
+  readonly #stations = new Map<number, Station>();
+  readonly #completion = new WorkCompletion();
+  #posted = 0;
+
+  constructor(options: RigOptions) {
+    const { topology, switches, nicQueueFrames } = options;
+    this.#options = options;
+    this.network = new SwitchedNetwork({
+      topology,
+      seed: 1,
+      ...(switches === undefined ? {} : { switches }),
+      ...(nicQueueFrames === undefined ? {} : { nicQueueFrames }),
+    });
+    this.world = new World({ seed: 1, network: this.network });
+  }
+
+  /** WRITEs of `bytes` each from one host to another, each over a queue pair of its own; they begin when the world runs. */
+  write(flows: readonly Flow[], bytes: number): void {
+    for (const { from, to } of flows) {
+      this.#peersOf(from).add(to);
+      this.#peersOf(to).add(from);
+    }
+    for (const flow of flows) this.#write(flow, bytes);
+  }
+
+  #write({ from, to }: Flow, bytes: number): void {
+    const { pd, cq, region } = this.#station(from);
+    const target = this.#station(to);
+    const qp = pd.createQp({ sendCq: cq, recvCq: cq });
+    const peer = target.pd.createQp({ sendCq: target.cq, recvCq: target.cq });
+    this.#connect(qp, peer, to);
+    this.#connect(peer, qp, from);
+    this.#posted += 1;
+    qp.postSend({
+      wrId: 0,
+      opcode: WrOpcode.RdmaWrite,
+      sges: [{ mr: region, offset: 0, length: bytes }],
+      remoteAddr: target.region.iova,
+      rkey: target.region.rkey,
+    });
+  }
+
+  /** Runs the world until every WRITE has completed. Throws when one failed. */
+  run(): void {
+    while (this.completed < this.#posted) {
+      const goesOn = this.world.step();
+      if (goesOn && this.world.steps % POLL_STEPS !== 0) continue;
+      this.#poll();
+      if (!goesOn && this.completed < this.#posted) throw new Error('the world fell silent');
+    }
+  }
+
+  #poll(): void {
+    for (const { cq } of this.#stations.values()) {
+      while (cq.poll(this.#completion)) {
+        if (this.#completion.status !== 0) throw new Error(`a WRITE ended with status ${this.#completion.status}`);
+        this.completed += 1;
+      }
+    }
+  }
+
+  #peersOf(host: number): Set<number> {
+    const peers = this.#peers.get(host) ?? new Set();
+    this.#peers.set(host, peers);
+    return peers;
+  }
+
+  #station(host: number): Station {
+    const known = this.#stations.get(host);
+    if (known !== undefined) return known;
+    const device = this.world.attach(
+      this.network.hosts[host]?.name ?? '',
+      (own, link, random) =>
+        new Device({
+          host: own,
+          random,
+          name: link.name,
+          medium: link.medium,
+          mac: hostMac(host),
+          addresses: [IpPrefix.parse(`${hostAddress(host)}/${HOST_PREFIX_LENGTH}`)],
+          mtu: link.mtu,
+          neighbours: [...this.#peersOf(host)].map((peer) => ({ address: hostAddress(peer), mac: hostMac(peer) })),
+          path: { trafficClass: LOSSLESS_TRAFFIC },
+          maxUnacked: MAX_UNACKED,
+        }),
+    );
+    const pd = device.allocPd();
+    const access = Access.LocalWrite | Access.RemoteWrite;
+    const region = pd.regMr(this.#options.regionBytes, { access });
+    const station = { device, pd, cq: device.createCq(CQ_ENTRIES), region };
+    this.#stations.set(host, station);
+    return station;
+  }
+
+  #connect(qp: Qp, peer: Qp, to: number): void {
+    qp.modifyNow({ state: QpState.Init, access: Access.RemoteWrite });
+    const rtr = { destQpn: peer.qpn, rqPsn: FIRST_PSN, mtu: this.#options.mtu ?? 1024, maxDestRdAtomic: 1 };
+    qp.modifyNow({ state: QpState.Rtr, av: { destination: hostAddress(to) }, ...rtr, minRnrTimer: 12 });
+    qp.modifyNow({ state: QpState.Rts, sqPsn: FIRST_PSN, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 });
+  }
+}
+
+/** DSCP 26, which is priority 3, and ECT(0). */
+const LOSSLESS_TRAFFIC = (26 << 2) | 2;
+const MAX_UNACKED = 65_536;
+const CQ_ENTRIES = 4096;
+const FIRST_PSN = 1000;
+/** Completion queues are looked at every so many steps. */
+const POLL_STEPS = 256;
