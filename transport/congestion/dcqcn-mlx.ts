@@ -10,7 +10,8 @@
  * (by the timer: CLAMP_TGT_RATE_AFTER_TIME_INC), or always with CLAMP_TGT_RATE.
  *
  * Order: what is due at the moment of a call happens before the call. The nanosecond lets alpha go before the cut; where the
- * clocks meet all the same, the longer period goes first, since an event queue holds it longer, and the cut before the timer if they are alike.
+ * clocks meet all the same, the longer period goes first, since an event queue holds it longer, and the cut before the timer of increases
+ * if they are alike.
  * Sources: hpcc:rdma-hw.cc#cnp_received_mlx, #UpdateAlphaMlx, #CheckRateDecreaseMlx, #RateIncEventTimerMlx; the byte counter and its part
  * in moving the target, which HPCC lacks: ns3-rdma:qbb-net-device.cc#rpr_cnm_received.
  */

@@ -12,8 +12,8 @@
  *
  * Nothing is done when the timer fires, only when somebody asks. However many rounds are due then, they are at most three stretches of
  * equal rounds, and each stretch is one closed form: n rounds with growth a take the gap d = R_T - R_C to a + (d - a) / 2^n. There is no
- * loop in this file, so an hour of silence costs what one round costs. Rates are computed from the last cut or round of the byte counter on, not from
- * the last call: how often somebody asks changes no bit of the answer.
+ * loop in this file, so an hour of silence costs what one round costs. Rates are computed from the last cut or round of the byte counter
+ * on, not from the last call: how often somebody asks changes no bit of the answer.
  */
 
 /** What bounds and drives a recovery. Rates in bits a second. */

@@ -7,7 +7,13 @@ export {
   type NotificationParameters,
   notificationParameters,
 } from './congestion-options.ts';
-export { MLX_DEFAULTS, type MlxParameters, PAPER_DEFAULTS, type PaperParameters } from './dcqcn-parameters.ts';
+export {
+  hpccParameters,
+  MLX_DEFAULTS,
+  type MlxParameters,
+  PAPER_DEFAULTS,
+  type PaperParameters,
+} from './dcqcn-parameters.ts';
 export { makeController } from './make-controller.ts';
 export { MarkedFlow, NotificationPoint } from './notification-point.ts';
 export { Pacer } from './pacer.ts';

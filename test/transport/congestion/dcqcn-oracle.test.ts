@@ -1,6 +1,7 @@
 /**
- * Goal: computing on demand is the same as running every timer, and no history leaves the bounds. Method: properties over random parameters and
- * histories, whose periods are a few nanoseconds so that clocks meet often, against an event-driven model (support/eager.ts).
+ * Goal: computing on demand is the same as running every timer, and no history leaves the bounds. Method: properties over random
+ * parameters and histories, whose periods are a few nanoseconds so that clocks meet often, against an event-driven model
+ * (support/eager.ts).
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
