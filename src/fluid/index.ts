@@ -23,4 +23,4 @@ export {
   redProbability,
 } from './marking.ts';
 export { checkFluidParameters, type FluidParameters, inPackets, PAPER_FLUID, type PacketUnits } from './parameters.ts';
-export { type GainCrossing, gainCrossings, type OperatingPoint, phaseMargin } from './phase-margin.ts';
+export { type GainCrossing, gainCrossings, phaseMargin } from './phase-margin.ts';
