@@ -4,11 +4,14 @@
  */
 import { expect, it } from 'vitest';
 import { FrameWriter } from '../../packets/frame-writer.ts';
-import { LINK_KINDS } from '../../src/links/index.ts';
+import { LINK_KINDS, UdpOffloadLink } from '../../src/links/index.ts';
+import type { Link } from '../../src/links/link.ts';
 import { Udp6Link } from '../../src/links/udp6.ts';
-import { describeWithNetns } from '../support/netns.ts';
+import { makeNetnsPair } from '../../tools/netns.ts';
+import { Collector } from '../fabric/support.ts';
+import { describeWithNetns, within } from '../support/netns.ts';
 import { peerThatDies, suiteInNamespaces, withoutChecksum } from './udp-namespaces.ts';
-import { appendPacket, refusals, selfLink, snmp6, traffic, turn, until } from './udp-support.ts';
+import { appendPacket, type Parsed, parse, refusals, selfLink, snmp6, traffic, turn, until } from './udp-support.ts';
 
 refusals('udp6', (options) => new Udp6Link(options));
 traffic('udp6', (options) => new Udp6Link(options));
@@ -47,6 +50,41 @@ describeWithNetns('udp6 in namespaces', () => {
   suiteInNamespaces('udp6', (options) => new Udp6Link(options));
   peerThatDies('udp6');
 
+  /** Every packet of a mixture sent by udp6 in the first namespace, as a link in the second sees them that can tell. */
+  const seenOf = async (slow: boolean): Promise<{ seen: readonly Parsed[]; sent: number; waits: number }> => {
+    const pair = makeNetnsPair();
+    try {
+      // A slow queue keeps packets charged to the socket that sent them, so that there is no room for more.
+      const limits = ['rate', '2mbit', 'burst', '10k', 'limit', '4m'];
+      if (slow) pair.a.exec('tc', 'qdisc', 'replace', 'dev', pair.a.device, 'root', 'tbf', ...limits);
+      const [from, to] = [new Collector(), new Collector()];
+      const link = await within(pair.a, async () => started(new Udp6Link({ address: 'fd99::1' }), from));
+      const witness = await within(pair.b, async () => started(new UdpOffloadLink({ address: 'fd99::2' }), to));
+      expect(link.ecn).toMatchObject({ set: [6], read: [] });
+      const sent = await sendMixture(link, from, slow ? 3 : 16, () => until(() => to.frames.length > 0));
+      await until(() => to.frames.length === sent);
+      await Promise.all([link.close(), witness.close()]);
+      return { seen: to.frames.map(parse), sent, waits: from.writableCalls };
+    } finally {
+      pair.remove();
+    }
+  };
+
+  it('leaves every packet the traffic class that it was written with', async () => {
+    const { seen, sent } = await seenOf(false);
+    expect(seen.map(({ trafficClass }) => trafficClass)).toEqual(
+      Array.from({ length: sent }, (_, psn) => classOf(psn)),
+    );
+  });
+
+  it('and also those that had to wait for room in the kernel, with packets of other classes behind', async () => {
+    const { seen, sent, waits } = await seenOf(true);
+    expect(seen.map(({ psn, trafficClass }) => [psn, trafficClass])).toEqual(
+      Array.from({ length: sent }, (_, psn) => [psn, classOf(psn)]),
+    );
+    expect(waits).toBeGreaterThan(0);
+  });
+
   it('does not hear a datagram whose UDP checksum is 0, as those of rdma_rxe; the kernel counts it', async () => {
     await withoutChecksum(
       (options) => new Udp6Link(options),
@@ -61,3 +99,50 @@ describeWithNetns('udp6 in namespaces', () => {
     );
   });
 });
+
+/** Some alone and some in a row: of no class, ECN-capable, marked, and notifications. */
+function classOf(psn: number): number {
+  return MIXTURE[psn % MIXTURE.length] ?? 0;
+}
+
+async function started<L extends Link>(link: L, sink: Collector): Promise<L> {
+  await link.start(sink);
+  return link;
+}
+
+/** Sends a packet until it arrives, which shows that there is a way, and then as many as a witness has room for. */
+async function sendMixture(
+  link: Link,
+  sink: Collector,
+  batches: number,
+  arrival: () => Promise<void>,
+): Promise<number> {
+  const writer = new FrameWriter(64, 2000);
+  let psn = 0;
+  const fill = (count: number): void => {
+    writer.reset();
+    for (let i = 0; i < count; i++, psn++)
+      appendPacket(writer, {
+        source: 'fd99::1',
+        destination: 'fd99::2',
+        psn,
+        length: 1400,
+        trafficClass: classOf(psn),
+      });
+  };
+  fill(1);
+  link.send(writer, 0);
+  await arrival();
+  for (let batch = 0; batch < batches; batch++) {
+    fill(64);
+    for (let from = 0; from < writer.count; ) {
+      const calls = sink.writableCalls;
+      from += link.send(writer, from);
+      if (from < writer.count) await until(() => sink.writableCalls > calls);
+    }
+    await turn();
+  }
+  return psn;
+}
+
+const MIXTURE: readonly number[] = [0, 106, 106, 106, 107, 192, 0, 0, 107, 107, 106, 192, 192];
