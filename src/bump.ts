@@ -3,7 +3,8 @@
  *
  * Owns the joining of two links by two paths, and one timer. Forwards within the turn in which a frame arrives; each direction keeps its
  * order unless a rule or chance says otherwise. A side that takes no more frames makes the other's wait, up to a bound; what comes then
- * is dropped and counted as overflow. Never answers and never sends a frame of its own. Decisions: `src/faults/`.
+ * is dropped and counted as overflow. Never answers, and sends no frame of its own, but for the congestion notifications of `notify`,
+ * which is off unless asked for. Decisions: `src/faults/`.
  */
 import { RoceError } from '../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../packets/ethernet.ts';
@@ -14,6 +15,7 @@ import { monotonicNs } from './clock.ts';
 import type { CompiledRule } from './faults/compile.ts';
 import type { Conversation } from './faults/conversations.ts';
 import { FaultEngine } from './faults/engine.ts';
+import { Notifier, type NotifierCounters, type NotifyOptions } from './faults/notifier.ts';
 import { FaultPath, type PathCounters, type PathObserver } from './faults/path.ts';
 import type { FaultDirection, WireFaults, WireRule } from './faults/rule.ts';
 import { Alarm } from './links/alarm.ts';
@@ -34,6 +36,11 @@ export interface BumpOptions {
   readonly faults?: WireFaults;
   /** Of everything that chance decides; default 1. */
   readonly seed?: number;
+  /**
+   * Sends a congestion notification packet back for what is marked here, in the name of the receiver: for receivers that send none,
+   * such as rdma_rxe. One for each flow and interval, when connection management or traffic has shown the sender's queue pair. Default: no.
+   */
+  readonly notify?: boolean | NotifyOptions;
   /** Sees every frame. */
   readonly observer?: BumpObserver;
   /** Frames that may wait in each direction; default 16,384. */
@@ -47,21 +54,26 @@ export class Bump {
   /** @internal */
   readonly engine: FaultEngine;
   readonly #sides: readonly [Side, Side];
+  readonly #notifier: Notifier | undefined;
   readonly #alarm = new Alarm(() => this.#ring());
   readonly #resolveClosed: (error: RoceError | undefined) => void;
   #started = false;
   #ended = false;
   #closing: Promise<void> | undefined;
 
-  /** @throws RoceError ERR_ROCE_ARGUMENT for a link that is not Ethernet, and naming what is wrong with rules and faults */
-  constructor({ a, b, observer, capacity, ...options }: BumpOptions) {
+  /** @throws RoceError ERR_ROCE_ARGUMENT for a link that is not Ethernet, and naming what is wrong with rules, faults and `notify` */
+  constructor({ a, b, observer, capacity, notify = false, ...options }: BumpOptions) {
     for (const { medium, name } of [a, b]) {
       if (medium !== Medium.Ethernet)
         throw new RoceError('ERR_ROCE_ARGUMENT', `${name} carries no Ethernet frames: a bump needs two links that do`);
     }
     this.engine = new FaultEngine({ ...options, medium: Medium.Ethernet });
-    const path = (direction: number, to: Link): FaultPath =>
-      new FaultPath(this.engine, direction, { maxFrameBytes: to.mtu + MAX_ETHERNET_BYTES, capacity, observer });
+    const notifier = notify === false ? undefined : this.#makeNotifier(notify === true ? {} : notify);
+    const path = (direction: number, to: Link): FaultPath => {
+      const maxFrameBytes = to.mtu + MAX_ETHERNET_BYTES;
+      return new FaultPath(this.engine, direction, { maxFrameBytes, capacity, observer, notifier });
+    };
+    this.#notifier = notifier;
     this.#sides = [new Side(a, path(0, b), b), new Side(b, path(1, a), a)];
     let resolveClosed: (error: RoceError | undefined) => void = () => {};
     this.closed = new Promise((resolve) => {
@@ -75,6 +87,18 @@ export class Bump {
   get counters(): Readonly<Record<FaultDirection, Readonly<PathCounters>>> {
     const [a, b] = this.#sides;
     return { 'a-to-b': a.path.counters, 'b-to-a': b.path.counters };
+  }
+
+  /** What came of packets that were marked, by their direction; undefined when `notify` is off. */
+  get notifications(): Readonly<Record<FaultDirection, Readonly<NotifierCounters>>> | undefined {
+    return this.#notifier?.byDirection;
+  }
+
+  /** Bytes that wait for the rate now, by direction; 0 without one. */
+  get queueBytes(): Readonly<Record<FaultDirection, number>> {
+    const [a, b] = this.#sides;
+    const now = monotonicNs();
+    return { 'a-to-b': Math.round(a.path.queueBytes(now)), 'b-to-a': Math.round(b.path.queueBytes(now)) };
   }
 
   /** Rules at work, with their counts. */
@@ -105,6 +129,13 @@ export class Bump {
     return this.#closing;
   }
 
+  #makeNotifier(options: NotifyOptions): Notifier {
+    return new Notifier(this.engine.conversations, options, (now, direction, frame, about) => {
+      const [a, b] = this.#sides;
+      return (direction === 0 ? b : a).path.insert(now, frame, about);
+    });
+  }
+
   async #startSide(side: Side): Promise<void> {
     await side.link.start({
       receive: (batch) => this.#forward(side, batch),
@@ -121,6 +152,7 @@ export class Bump {
     const now = monotonicNs();
     side.path.enter(now, batch, 0, batch.count);
     this.#flush(side, now);
+    this.#flushNotifications(now);
     this.#arm();
   }
 
@@ -136,7 +168,13 @@ export class Bump {
     if (this.#ended) return;
     const now = monotonicNs();
     for (const side of this.#sides) this.#flush(side, now);
+    this.#flushNotifications(now);
     this.#arm();
+  }
+
+  /** What a flush has marked makes something to send on the other side. */
+  #flushNotifications(now: number): void {
+    if (this.#notifier !== undefined) for (const side of this.#sides) this.#flush(side, now);
   }
 
   #flush(side: Side, now: number, until = now): void {

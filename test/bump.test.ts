@@ -9,37 +9,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Bump } from '../src/bump.ts';
 import { SimulatedNetwork } from '../src/fabric/index.ts';
-import type { WireFaults, WireRule } from '../src/faults/rule.ts';
-import {
-  Access,
-  type Connection,
-  type Cq,
-  type Device,
-  Medium,
-  type MemoryRegion,
-  type OpenDevice,
-  openDevice,
-  type Qp,
-  WcStatus,
-  WrOpcode,
-} from '../src/index.ts';
+import type { WireRule } from '../src/faults/rule.ts';
+import { Medium } from '../src/index.ts';
 import { QemuLink } from '../src/links/qemu.ts';
-import type { BumpAccount } from '../tools/bump/account.ts';
-import { type RunningBump, runBump } from '../tools/bump/run.ts';
+import { runBump } from '../tools/bump/run.ts';
 import { verifyCapture } from '../tools/interop/verify.ts';
 import { batchOf, Collector, frame } from './fabric/support.ts';
-import { type BumpPacket, brief, bumpPackets, framesMatching } from './support/bump-packets.ts';
+import { brief, framesMatching } from './support/bump-packets.ts';
+import { type Outcome, openStation, runTransfer, type Station, type StationOptions } from './support/bump-station.ts';
 import { describeWithTshark } from './support/gate.ts';
 
-const PORT = 7471;
-const ALL = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
-/** Eight packets at the path MTU of 1024 that a link MTU of 1500 gives. */
-const MESSAGE_BYTES = 8192;
-/** 4.096 us * 2^13 = 34 ms. */
-const SHORT_TIMEOUT = 13;
-
 let directory = '';
-let sockets = 0;
 
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'rocev2-bump-'));
@@ -47,114 +27,11 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-interface StationOptions {
-  readonly faults?: WireFaults;
-  readonly ipVersion?: 4 | 6;
-  readonly trafficClass?: number;
-}
-
-interface Station {
-  readonly running: RunningBump;
-  readonly a: Device;
-  readonly b: Device;
-  readonly capture: string;
-  readonly accountPath: string;
-  close(): Promise<BumpAccount>;
-}
-
-/** Two devices with a bump between them. */
-async function makeStation(rules: readonly WireRule[], { faults = {} }: StationOptions = {}): Promise<Station> {
-  const name = `${sockets++}`;
-  const paths = [join(directory, `${name}a`), join(directory, `${name}b`)] as const;
-  const capture = join(directory, `${name}.pcapng`);
-  const accountPath = join(directory, `${name}.json`);
-  const [a, b] = [new QemuLink({ path: paths[0] }), new QemuLink({ path: paths[1] })];
-  const running = await runBump({ a, b, rules, faults, seed: 7, capturePath: capture, accountPath });
-  const open = (id: 1 | 2): Promise<OpenDevice> =>
-    openDevice({
-      link: `qemu:${paths[id === 1 ? 0 : 1]},connect`,
-      addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`],
-    });
-  const opened = [await open(1), await open(2)] as const;
-  const close = async (): Promise<BumpAccount> => {
-    await Promise.all(opened.map((device) => device.close()));
-    return running.stop();
-  };
-  return { running, a: opened[0].device, b: opened[1].device, capture, accountPath, close };
-}
-
-interface Connected {
-  readonly qp: Qp;
-  readonly cq: Cq;
-  readonly local: MemoryRegion;
-  readonly remote: MemoryRegion;
-  readonly active: Connection;
-}
-
-async function connect({ a, b }: Station, { ipVersion = 4, trafficClass = 0 }: StationOptions): Promise<Connected> {
-  const side = (device: Device) => {
-    const pd = device.allocPd();
-    const cq = device.createCq(64);
-    return { qp: pd.createQp({ sendCq: cq, recvCq: cq }), mr: pd.regMr(MESSAGE_BYTES, { access: ALL }), cq };
-  };
-  const left = side(a);
-  const right = side(b);
-  const listener = b.cm.listen(PORT);
-  const accepting = listener.next().then(({ value, done }) => {
-    if (done === true) throw new Error('the listener was closed');
-    return value.accept({ qp: right.qp });
-  });
-  const address = ipVersion === 4 ? '10.0.0.2' : 'fd00::2';
-  const tunables = { ackTimeout: SHORT_TIMEOUT, trafficClass };
-  const [active] = await Promise.all([a.cm.connect({ address, port: PORT, qp: left.qp, ...tunables }), accepting]);
-  listener.close();
-  return { qp: left.qp, cq: left.cq, local: left.mr, remote: right.mr, active };
-}
-
-/** Posts one work request and awaits its success; the bytes of the two regions must be equal then. */
-async function transfer({ qp, cq, local, remote }: Connected, opcode: 'write' | 'read'): Promise<void> {
-  const [from, to] = opcode === 'write' ? [local, remote] : [remote, local];
-  from.bytes.forEach((_, at) => {
-    from.bytes[at] = (at * 7 + (at >> 8)) & 0xff;
-  });
-  to.bytes.fill(0);
-  qp.postSend({
-    wrId: 1,
-    opcode: opcode === 'write' ? WrOpcode.RdmaWrite : WrOpcode.RdmaRead,
-    sges: [{ mr: local }],
-    remoteAddr: remote.iova,
-    rkey: remote.rkey,
-  });
-  const { value, done } = await cq.next();
-  if (done === true) throw new Error('the device was closed');
-  expect(value.status).toBe(WcStatus.Success);
-  expect(Buffer.compare(to.bytes, from.bytes)).toBe(0);
-}
-
-interface Outcome {
-  readonly account: BumpAccount;
-  readonly packets: readonly BumpPacket[];
-  readonly capture: string;
-}
+const makeStation = (rules: readonly WireRule[]): Promise<Station> => openStation(directory, rules);
 
 /** Lets device a transfer once through a bump with these rules. */
-async function run(
-  opcode: 'write' | 'read',
-  rules: readonly WireRule[],
-  options: StationOptions = {},
-): Promise<Outcome> {
-  const station = await makeStation(rules, options);
-  const { capture } = station;
-  let account: BumpAccount;
-  try {
-    const connected = await connect(station, options);
-    await transfer(connected, opcode);
-    await connected.active.disconnect();
-  } finally {
-    account = await station.close();
-  }
-  return { account, packets: await bumpPackets(capture, account), capture };
-}
+const run = (opcode: 'write' | 'read', rules: readonly WireRule[], options: StationOptions = {}): Promise<Outcome> =>
+  runTransfer(directory, opcode, rules, options);
 
 /** What came in on a side, in order. */
 const sent = ({ packets }: Outcome, side: 'a' | 'b'): string[] =>
@@ -335,6 +212,7 @@ describe('Bump', () => {
     const rules = [{ name: 'x', on: { opcode: 'wrote' }, do: 'drop' }] as const;
     expect(() => new Bump({ a, b, rules })).toThrow(/^rule 1 \(x\): on\.opcode is "wrote"/);
     expect(() => new Bump({ a, b, faults: { aToB: { loss: 2 } } })).toThrow(/^fault loss is 2/);
+    expect(() => new Bump({ a, b, notify: { cnpDscp: 99 } })).toThrow(/^cnpDscp is/);
   });
 
   it('rejects when a link cannot be had, and closes the other', async () => {

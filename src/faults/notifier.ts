@@ -67,32 +67,37 @@ export class Notifier {
     return { 'a-to-b': this.counters[0], 'b-to-a': this.counters[1] };
   }
 
-  /** An Ethernet frame has been marked on its way in `direction`. @param serial what observers know it by */
-  marked(now: number, direction: number, serial: number, bytes: Uint8Array, start: number, end: number): void {
+  /**
+   * An Ethernet frame has been marked on its way in `direction`. True when a notification went back.
+   *
+   * @param serial what observers know it by
+   */
+  marked(now: number, direction: number, serial: number, bytes: Uint8Array, start: number, end: number): boolean {
     const frame = this.#frame;
     const { buffer, byteOffset, byteLength } = bytes;
     const view = new DataView(buffer, byteOffset, byteLength);
-    if (parseFrame(bytes, view, start, end, Medium.Ethernet, frame) !== FrameStatus.Ok) return;
-    if ((frame.flags & OpFlag.Cnp) !== 0 || frame.destQpn <= GSI_QPN) return;
+    if (parseFrame(bytes, view, start, end, Medium.Ethernet, frame) !== FrameStatus.Ok) return false;
+    if ((frame.flags & OpFlag.Cnp) !== 0 || frame.destQpn <= GSI_QPN) return false;
     const counters = direction === 0 ? this.counters[0] : this.counters[1];
     counters.marked++;
     const sender = this.#conversations.senderOf(frame, direction);
     if (sender < 0) {
       counters.unknownSender++;
-      return;
+      return false;
     }
     const flow = this.#conversations.flowOf(frame, direction, sender);
     if (now - (this.#lastNs.get(flow) ?? -Infinity) < this.#parameters.minTimeBetweenCnpsNs) {
       counters.filtered++;
-      return;
+      return false;
     }
     // A damaged packet may name anybody.
     if (!icrcMatches(frame) || !this.#write(frame, sender) || !this.#send(now, direction, this.#writer, serial)) {
       counters.unsent++;
-      return;
+      return false;
     }
     counters.cnpSent++;
     this.#remember(flow, now);
+    return true;
   }
 
   /** What the receiver of the frame would send; false when its headers are not of the usual form. */

@@ -35,6 +35,8 @@ export interface PathCounters {
   corrupted: number;
   /** Marked Congestion Experienced, by rule, by chance or by the queue for the rate. */
   marked: number;
+  /** Marked, and a congestion notification was sent back for them. */
+  notified: number;
   /** Given other values in their fields. */
   rewritten: number;
   /** Dropped because too many waited. */
@@ -227,7 +229,8 @@ export class FaultPath {
     const pool = this.#pool;
     const start = pool.start(slot);
     const end = start + pool.length(slot);
-    this.#notifier?.marked(now, this.direction, this.#serials[slot] ?? 0, pool.bytes, start, end);
+    if (this.#notifier?.marked(now, this.direction, this.#serials[slot] ?? 0, pool.bytes, start, end) === true)
+      this.counters.notified++;
   }
 
   #schedule(now: number, slot: number, verdict: Verdict): void {
@@ -332,6 +335,7 @@ function newCounters(): PathCounters {
     reordered: 0,
     corrupted: 0,
     marked: 0,
+    notified: 0,
     rewritten: 0,
     overflow: 0,
     oversize: 0,

@@ -48,9 +48,13 @@ async function complain(args: readonly string[]): Promise<{ code: number | undef
 }
 
 /** One rping of 3000 bytes between two devices on the two sides; the number of pings seen. */
-async function ping(): Promise<number> {
+async function ping(trafficClass = 0): Promise<number> {
   const open = (id: 1 | 2): Promise<OpenDevice> =>
-    openDevice({ link: `qemu:${file(id === 1 ? 'a' : 'b')},connect`, addresses: [`10.0.0.${id}/24`] });
+    openDevice({
+      link: `qemu:${file(id === 1 ? 'a' : 'b')},connect`,
+      addresses: [`10.0.0.${id}/24`],
+      path: { trafficClass },
+    });
   const [left, right] = [await open(1), await open(2)];
   const lines: string[] = [];
   const output = { line: (text: string) => void lines.push(text), complaint: (text: string) => void lines.push(text) };
@@ -104,6 +108,35 @@ describeWithTshark('roce bump', () => {
     expect(await framesMatching(file('x.pcapng'), 'frame.comment')).toEqual(touched.toSorted((x, y) => x - y));
   });
 
+  it('marks by a queue and notifies, and says how much of it', async () => {
+    const command = startRoce([
+      'bump',
+      ...LINKS(),
+      ...[
+        '--rate',
+        'b-to-a=2e7',
+        '--red',
+        'b-to-a=0,0,1',
+        '--notify',
+        '--notify-interval',
+        '1',
+        '--account',
+        file('n.json'),
+      ],
+    ]);
+    await command.shows('forwarding between');
+    expect(await ping(2)).toBe(1);
+    command.interrupt();
+    const { stdout } = await command.ended;
+    const account = readAccount(file('n.json'));
+    const { marked, notified, peakQueueBytes } = account.directions['b-to-a'];
+    expect(account.notifications?.['b-to-a']).toMatchObject({ marked, cnpSent: notified });
+    expect(marked).toBeGreaterThan(0);
+    expect(stdout).toContain(`b-to-a: ${notified} CNPs sent back for ${marked} marked packets`);
+    expect(stdout).toMatch(/b-to-a: [\d,]+ bytes at most waited for the rate/);
+    expect(peakQueueBytes).toBeGreaterThan(0);
+  });
+
   it('ends by itself after --duration, with exit code 0', async () => {
     const command = startRoce(['bump', ...LINKS(), '--duration', '1', '--account', file('y.json')]);
     const { code, stdout } = await command.ended;
@@ -115,6 +148,11 @@ describeWithTshark('roce bump', () => {
     [['--rule', 'drop,psn=x'], 'rule "drop,psn=x": on.psn: a whole number in range is expected, or [first, last]'],
     [['--rule', 'drop,opcode=foo'], 'on.opcode is "foo"'],
     [['--loss', '2'], 'a number from 0 to 1 is expected'],
+    [['--red', '5000,200000'], 'KMIN,KMAX,PMAX is expected'],
+    [['--red', '5,4,0.1'], 'KMIN,KMAX,PMAX is expected'],
+    [['--red', 'a-to-b=5,6,1.1'], 'KMIN,KMAX,PMAX is expected'],
+    [['--red', '5,6,0.1'], 'ecn needs a rateBps'],
+    [['--notify-dscp', '64'], 'a whole number from 0 to 63'],
     [['--rules', '/nonexistent.json'], '/nonexistent.json: ENOENT'],
     [['--a', 'nonsense:1'], 'unknown kind of link'],
   ])('says what is wrong with %j in one line, exit code 2', async (args, message) => {
@@ -165,7 +203,13 @@ describe('a file of rules', () => {
   it('is an object with rules, faults and seed, or a bare list of rules', () => {
     const rules = [{ on: {}, do: 'drop' }];
     expect(readRulesFile(ruleFile(rules))).toEqual({ rules });
-    const whole = { rules, faults: { bToA: { loss: 0.1, ecn: { kminBytes: 1, kmaxBytes: 2, pmax: 1 } } }, seed: 3 };
+    const notify = { minTimeBetweenCnpsNs: 4000, cnpDscp: 46, becn: 0 } as const;
+    const whole = {
+      rules,
+      notify,
+      faults: { bToA: { loss: 0.1, ecn: { kminBytes: 1, kmaxBytes: 2, pmax: 1 } } },
+      seed: 3,
+    };
     expect(readRulesFile(ruleFile(whole))).toEqual(whole);
   });
 
@@ -173,6 +217,7 @@ describe('a file of rules', () => {
     [[{ on: { psn: 'x' }, do: 'drop' }], 'rules[0].on.psn: a whole number in range is expected'],
     [{ rules: [{ on: {}, do: 'drop' }, { do: 'drop' }] }, 'rules[1].on: '],
     [{ faults: { aToB: { loss: 3 } } }, 'faults.aToB.loss: '],
+    [{ notify: { becn: 2 } }, 'notify: true, false or an object'],
     [{ rulez: [] }, 'the whole: Unrecognized key: "rulez"'],
     [[{ on: { opcode: 'wrote' }, do: 'drop' }], 'rule 1: on.opcode is "wrote"'],
     ['{', 'rules.json: '],
@@ -186,10 +231,26 @@ describe('faults by chance', () => {
   it('are for both directions or one, in units that people type, and take the place of those of the file', async () => {
     const command = bumpCommand();
     const flags = ['--loss', '0.1', '--loss', 'b-to-a=0.5', '--delay', '2', '--rate', 'a-to-b=1e9', '--reorder', '0.2'];
+    flags.push('--queue', 'a-to-b=500000', '--red', '1,2,1', '--red', 'a-to-b=5000,200000,0.01');
     command.parseOptions([...LINKS(), ...flags]);
     expect(chanceFaults(command.opts(), { aToB: { loss: 0.9, ceMark: 1 } })).toEqual({
-      aToB: { loss: 0.1, ceMark: 1, delayNs: 2_000_000, rateBps: 1e9, reorder: 0.2, reorderDelayNs: 1_000_000 },
-      bToA: { loss: 0.5, delayNs: 2_000_000, reorder: 0.2, reorderDelayNs: 1_000_000 },
+      aToB: {
+        loss: 0.1,
+        ceMark: 1,
+        delayNs: 2_000_000,
+        rateBps: 1e9,
+        queueBytes: 500_000,
+        reorder: 0.2,
+        reorderDelayNs: 1_000_000,
+        ecn: { kminBytes: 5000, kmaxBytes: 200_000, pmax: 0.01 },
+      },
+      bToA: {
+        loss: 0.5,
+        delayNs: 2_000_000,
+        reorder: 0.2,
+        reorderDelayNs: 1_000_000,
+        ecn: { kminBytes: 1, kmaxBytes: 2, pmax: 1 },
+      },
     });
   });
 });

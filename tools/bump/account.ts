@@ -2,6 +2,7 @@
  * What a bump has seen and done, as data for a JSON file. Owns the shape.
  * Times are `seconds.nanoseconds` since 1970 as text: what `frame.time_epoch` is in Wireshark, and more digits than a double has.
  */
+import type { NotifierCounters } from '../../src/faults/notifier.ts';
 import type { PathCounters } from '../../src/faults/path.ts';
 import type { FaultDirection, WireFaults, WireRule } from '../../src/faults/rule.ts';
 
@@ -19,9 +20,11 @@ export interface BumpAccount {
   readonly faults: WireFaults;
   readonly rules: readonly RuleAccount[];
   readonly directions: Readonly<Record<FaultDirection, DirectionAccount>>;
+  /** What came of packets that were marked, by their direction; absent when nobody was to be notified. */
+  readonly notifications?: Readonly<Record<FaultDirection, Readonly<NotifierCounters>>>;
   /** In the order in which they were seen. */
   readonly connections: readonly ConnectionAccount[];
-  /** Everything that was done to a frame, in the order in which the frames came in. */
+  /** Everything that was done to a frame, in the order in which it was decided: when the frame came in, or when it left the queue for a rate. */
   readonly events: readonly EventAccount[];
   /** Events that are missing above because there were too many. */
   readonly eventsOmitted: number;
@@ -49,6 +52,7 @@ export const FRAME_FATES = [
   'reordered',
   'corrupted',
   'marked',
+  'notified',
   'rewritten',
   'overflow',
   'oversize',
@@ -76,6 +80,8 @@ export interface EventAccount {
   /** Numbers in the capture: `frame.number == N`. `out` has one for each copy that left; empty when it was dropped. */
   readonly in?: number;
   readonly out?: readonly number[];
+  /** Of a congestion notification: number of the frame it is about, as it came in. */
+  readonly about?: number;
   /** What was done, in words, as in the comment. */
   readonly action: string;
   /** Names of the rules that did it; none when it was done by chance. */

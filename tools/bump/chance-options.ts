@@ -3,8 +3,10 @@
  * Owns the flags and their units; what they mean is `FaultSpec`'s.
  */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { FaultSpec } from '../../src/fabric/index.ts';
-import type { FaultDirection, WireFaults } from '../../src/faults/rule.ts';
+import { RoceError } from '../../packets/errors.ts';
+import { checkFaultSpec } from '../../src/fabric/faults.ts';
+import type { EcnProfile, FaultSpec } from '../../src/fabric/index.ts';
+import { FAULT_DIRECTIONS, type FaultDirection, type WireFaults } from '../../src/faults/rule.ts';
 
 /** What the flags of `addChanceOptions` give. */
 export interface ChanceFlags {
@@ -16,9 +18,11 @@ export interface ChanceFlags {
   readonly delay?: PerDirection;
   readonly jitter?: PerDirection;
   readonly rate?: PerDirection;
+  readonly queue?: PerDirection;
+  readonly red?: PerDirection<EcnProfile>;
 }
 
-export type PerDirection = Readonly<Partial<Record<FaultDirection, number>>>;
+export type PerDirection<T = number> = Readonly<Partial<Record<FaultDirection, T>>>;
 
 export function addChanceOptions(command: Command): Command {
   for (const { flag, unit, what, max } of CHANCES) {
@@ -28,7 +32,23 @@ export function addChanceOptions(command: Command): Command {
     });
     command.option(`--${flag} <${unit}>`, `${what}; one direction only: a-to-b=... or b-to-a=...`, parse);
   }
-  return command;
+  return command.option(
+    '--red <kmin,kmax,pmax>',
+    'mark CE by what waits for --rate: nothing up to kmin bytes, a share of pmax at kmax, everything above; one direction only: a-to-b=...',
+    (text: string, previous: PerDirection<EcnProfile> = {}) => ({ ...previous, ...parseRed(text) }),
+  );
+}
+
+/** What is wrong with faults, in words; empty: nothing. */
+export function faultProblem({ aToB = {}, bToA = {} }: WireFaults): string {
+  try {
+    checkFaultSpec(aToB);
+    checkFaultSpec(bToA);
+    return '';
+  } catch (error) {
+    if (error instanceof RoceError) return error.message;
+    throw error;
+  }
 }
 
 /** The faults of a file, with those of the flags in their place. */
@@ -40,13 +60,14 @@ export function chanceFaults(flags: ChanceFlags, file: WireFaults): WireFaults {
     });
     const reorders = changes.some(([field]) => field === 'reorder');
     const hold = reorders && spec.reorderDelayNs === undefined ? { reorderDelayNs: REORDER_DELAY_NS } : {};
-    return { ...spec, ...hold, ...Object.fromEntries(changes) };
+    const red = flags.red?.[direction];
+    return { ...spec, ...hold, ...Object.fromEntries(changes), ...(red === undefined ? {} : { ecn: red }) };
   };
   return { aToB: ofDirection('a-to-b', file.aToB), bToA: ofDirection('b-to-a', file.bToA) };
 }
 
 interface Chance {
-  readonly name: keyof ChanceFlags;
+  readonly name: Exclude<keyof ChanceFlags, 'red'>;
   readonly flag: string;
   readonly unit: string;
   readonly field: keyof FaultSpec;
@@ -57,12 +78,35 @@ interface Chance {
 }
 
 function parseOne(text: string, max: number): PerDirection {
-  const [, direction, digits = ''] = /^(?:(a-to-b|b-to-a)=)?(\d+(?:\.\d+)?(?:e\d+)?)$/.exec(text) ?? [];
-  const value = digits === '' ? Number.NaN : Number(digits);
+  const [direction, digits] = splitDirection(text);
+  const value = readNumber(digits);
   if (!(value >= 0 && value <= max))
     throw new InvalidArgumentError(`a number from 0 to ${max} is expected, for one direction a-to-b=... or b-to-a=...`);
-  if (direction === 'a-to-b' || direction === 'b-to-a') return { [direction]: value };
-  return { 'a-to-b': value, 'b-to-a': value };
+  return inDirection(direction, value);
+}
+
+function parseRed(text: string): PerDirection<EcnProfile> {
+  const [direction, numbers] = splitDirection(text);
+  const [kminBytes = Number.NaN, kmaxBytes = Number.NaN, pmax = Number.NaN, ...more] = numbers
+    .split(',')
+    .map(readNumber);
+  if (more.length > 0 || !(kminBytes <= kmaxBytes && pmax <= 1))
+    throw new InvalidArgumentError('KMIN,KMAX,PMAX is expected: bytes, as many or more, and a share of 0 to 1');
+  return inDirection(direction, { kminBytes, kmaxBytes, pmax });
+}
+
+function splitDirection(text: string): readonly [FaultDirection | undefined, string] {
+  const direction = FAULT_DIRECTIONS.find((known) => text.startsWith(`${known}=`));
+  return [direction, direction === undefined ? text : text.slice(direction.length + 1)];
+}
+
+/** NaN for what is no plain number, signs included. */
+function readNumber(text: string): number {
+  return /^\d+(?:\.\d+)?(?:e\d+)?$/.test(text) ? Number(text) : Number.NaN;
+}
+
+function inDirection<T>(direction: FaultDirection | undefined, value: T): PerDirection<T> {
+  return direction === undefined ? { 'a-to-b': value, 'b-to-a': value } : { [direction]: value };
 }
 
 /** A frame that is held back so long is overtaken on any wire, and no requester has given up. */
@@ -86,4 +130,13 @@ const CHANCES: readonly Chance[] = [
   { name: 'delay', flag: 'delay', field: 'delayNs', what: 'how much later each frame arrives', ...milliseconds },
   { name: 'jitter', flag: 'jitter', field: 'jitterNs', what: 'up to so much later, in order', ...milliseconds },
   { name: 'rate', flag: 'rate', unit: 'bps', field: 'rateBps', what: 'bits a second', max: 1e12, scale: 1 },
+  {
+    name: 'queue',
+    flag: 'queue',
+    unit: 'bytes',
+    field: 'queueBytes',
+    what: 'bytes that may wait for --rate before frames are dropped (default: 262144)',
+    max: 1e9,
+    scale: 1,
+  },
 ];

@@ -1,5 +1,5 @@
 /**
- * `roce bump`: faults on a wire between two others, by rule and by chance.
+ * `roce bump`: faults on a wire between two others, by rule and by chance, and congestion.
  * Owns the command line, the line a second on a terminal, and the words at the end. It runs until ctrl-C, `--duration` or the loss of a link.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import { linkUsage, openLink } from '../../src/links/index.ts';
 import { exitWith, integer, parser } from '../options.ts';
 import { formatTable, grouped } from '../table.ts';
 import { type BumpAccount, FRAME_FATES } from './account.ts';
-import { addChanceOptions, type ChanceFlags, chanceFaults } from './chance-options.ts';
+import { addChanceOptions, type ChanceFlags, chanceFaults, faultProblem } from './chance-options.ts';
 import { type RulesFile, readRulesFile, type WireRule } from './rules-file.ts';
 import { type RunBumpOptions, type RunningBump, runBump } from './run.ts';
 import { parseShortRule } from './short-rule.ts';
@@ -19,6 +19,10 @@ interface BumpFlags extends ChanceFlags {
   readonly b: string;
   readonly rules?: RulesFile;
   readonly rule?: readonly WireRule[];
+  readonly notify?: true;
+  readonly notifyInterval?: number;
+  readonly notifyDscp?: number;
+  readonly notifyBecn?: 0 | 1;
   readonly seed?: number;
   readonly write?: string;
   readonly account?: string;
@@ -44,12 +48,31 @@ export function bumpCommand(): Command {
       'one rule, such as drop,opcode=write,psn=2,iteration=1; may be repeated',
       (text: string, previous: readonly WireRule[] = []) => [...previous, rule(text)],
     );
-  return addChanceOptions(command)
+  return addNotifyOptions(addChanceOptions(command))
     .option('--seed <seed>', 'of everything that chance decides (default: 1)', integer(0, Number.MAX_SAFE_INTEGER))
     .option('--write <file>', 'write both sides to a pcapng file, with a comment on every frame that was touched')
     .option('--account <file>', 'write what was done to a JSON file')
     .option('--duration <seconds>', 'end by itself', integer(1, 1_000_000))
-    .action(run);
+    .action((flags: BumpFlags) => {
+      const problem = faultProblem(chanceFaults(flags, flags.rules?.faults ?? {}));
+      if (problem !== '') command.error(`error: ${problem}`);
+      return run(flags);
+    });
+}
+
+function addNotifyOptions(command: Command): Command {
+  return command
+    .option(
+      '--notify',
+      'send congestion notifications (CNPs) to senders of what it marks, for receivers that send none',
+    )
+    .option(
+      '--notify-interval <us>',
+      'microseconds between those of a flow (default: 50); implies --notify',
+      integer(0, 1e9),
+    )
+    .option('--notify-dscp <number>', 'their DSCP (default: 48); implies --notify', integer(0, 63))
+    .addOption(new Option('--notify-becn <bit>', 'their BECN (default: 1); implies --notify').argParser(integer(0, 1)));
 }
 
 async function run(flags: BumpFlags): Promise<void> {
@@ -96,25 +119,40 @@ async function untilEnd(running: RunningBump, { duration }: BumpFlags, signal: A
 function bumpOptions(flags: BumpFlags): RunBumpOptions {
   const { rules: file = {}, rule = [], write, account } = flags;
   const seed = flags.seed ?? file.seed;
+  const notify = notifyOptions(flags, file.notify);
   return {
     a: openLink(flags.a),
     b: openLink(flags.b),
     rules: [...(file.rules ?? []), ...rule],
     faults: chanceFaults(flags, file.faults ?? {}),
+    ...(notify === undefined ? {} : { notify }),
     ...(seed === undefined ? {} : { seed }),
     ...(write === undefined ? {} : { capturePath: write }),
     ...(account === undefined ? {} : { accountPath: account }),
   };
 }
 
+/** Those of the flags, in the place of those of a file. */
+function notifyOptions(flags: BumpFlags, file: RulesFile['notify']): RulesFile['notify'] {
+  const { notify, notifyInterval, notifyDscp, notifyBecn } = flags;
+  const asked = {
+    ...(notifyInterval === undefined ? {} : { minTimeBetweenCnpsNs: notifyInterval * 1000 }),
+    ...(notifyDscp === undefined ? {} : { cnpDscp: notifyDscp }),
+    ...(notifyBecn === undefined ? {} : { becn: notifyBecn }),
+  };
+  if (Object.keys(asked).length > 0) return { ...(typeof file === 'object' ? file : {}), ...asked };
+  return file === undefined || file === false ? notify : file;
+}
+
 function progress({ bump }: RunningBump): string {
   return FAULT_DIRECTIONS.map((direction) => {
-    const { frames, dropped } = bump.counters[direction];
-    return `${direction} ${grouped(frames)} frames, ${grouped(dropped)} dropped`;
+    const { frames, dropped, marked } = bump.counters[direction];
+    const marks = marked === 0 ? '' : `, ${grouped(marked)} marked`;
+    return `${direction} ${grouped(frames)} frames, ${grouped(dropped)} dropped${marks}`;
   }).join('; ');
 }
 
-function reportLines({ directions, rules, connections, events, eventsOmitted }: BumpAccount): string[] {
+function reportLines({ directions, rules, connections, events, eventsOmitted, notifications }: BumpAccount): string[] {
   const counts = (direction: FaultDirection): string[] => [
     direction,
     ...COLUMNS.map((column) => grouped(directions[direction][column])),
@@ -124,6 +162,17 @@ function reportLines({ directions, rules, connections, events, eventsOmitted }: 
   for (const { name, matches, applied, impossible } of rules) {
     const failed = impossible === 0 ? '' : `, impossible for ${grouped(impossible)}`;
     lines.push(`  ${name}: matched ${grouped(matches)}, applied to ${grouped(applied)}${failed}`);
+  }
+  for (const direction of FAULT_DIRECTIONS) {
+    const { peakQueueBytes } = directions[direction];
+    if (peakQueueBytes > 0) lines.push(`  ${direction}: ${grouped(peakQueueBytes)} bytes at most waited for the rate`);
+    const counts = notifications?.[direction];
+    if (counts === undefined || counts.marked === 0) continue;
+    const [marked, sent] = [grouped(counts.marked), grouped(counts.cnpSent)];
+    const [soon, unknown, unsent] = [counts.filtered, counts.unknownSender, counts.unsent].map(grouped);
+    lines.push(
+      `  ${direction}: ${sent} CNPs sent back for ${marked} marked packets; ${soon} came too soon, ${unknown} from unknown senders, ${unsent} failed`,
+    );
   }
   lines.push(`  ${grouped(connections.length)} connections, ${grouped(events.length + eventsOmitted)} frames touched`);
   return lines;

@@ -2,6 +2,7 @@
  * Watches a bump: writes both sides to the capture and notes everything that was done, so that account and capture name the same frames.
  * Owns the events, bounded in number. Never changes a frame.
  */
+import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
 import { opcodeInfo } from '../../packets/opcode.ts';
 import type { BumpObserver } from '../../src/bump.ts';
 import type { FaultPath } from '../../src/faults/path.ts';
@@ -15,8 +16,9 @@ export class BumpRecorder implements BumpObserver {
   eventsOmitted = 0;
   readonly #capture: BumpCapture | undefined;
   readonly #clock: WallClock;
-  /** Frames that were touched and have not left yet, by direction and serial. */
-  readonly #underWay = new Map<string, TouchedFrame>();
+  /** Frames that were touched or may be by a queue, and have not left yet, by direction and serial. */
+  readonly #underWay = new Map<string, UnderWay>();
+  readonly #frame = new Frame();
 
   constructor(clock: WallClock, capture: BumpCapture | undefined) {
     this.#clock = clock;
@@ -26,23 +28,65 @@ export class BumpRecorder implements BumpObserver {
   entered(now: number, path: FaultPath, serial: number, bytes: Uint8Array, start: number, end: number): void {
     const { verdict } = path.engine;
     const touched = verdict.did !== 0;
-    const comment = touched ? commentOn(path) : undefined;
-    const number = this.#capture?.frame(now, path.direction, 'in', bytes, start, end, comment);
-    if (!touched) return;
+    const comment = touched ? commentOn(path, verdict.describe()) : '';
+    const number = this.#capture?.frame(now, path.direction, 'in', bytes, start, end, comment || undefined);
+    // A queue decides when a frame leaves it.
+    if (!touched && path.engine.departures(path.direction) === undefined) return;
     const out: number[] = [];
-    this.#note(this.#eventOf(now, path, number, out));
+    const event = this.#eventOf(now, path, number, out);
+    if (touched) this.#note(event);
     if (verdict.dropped) return;
-    const origin = number === undefined ? '' : `; came in as frame ${number}`;
-    const left = 1 + verdict.copies;
-    this.#underWay.set(keyOf(path, serial), { comment: `${comment}${origin}`, out, left });
+    const origin = number === undefined ? [] : [`came in as frame ${number}`];
+    const comments = touched ? [comment, ...origin] : [];
+    this.#underWay.set(keyOf(path.direction, serial), { number, comments, event, out, left: 1 + verdict.copies });
+  }
+
+  marked(now: number, path: FaultPath, serial: number, behindBytes: number): void {
+    const frame = this.#underWay.get(keyOf(path.direction, serial));
+    if (frame === undefined) return;
+    const action = `marked CE by the queue, ${behindBytes} bytes behind it`;
+    this.#note({ ...frame.event, time: timeText(this.#clock, now), action, rules: [] });
+    if (frame.comments.length === 0 && frame.number !== undefined)
+      frame.comments.push(`came in as frame ${frame.number}`);
+    frame.comments.unshift(action);
+  }
+
+  notifying(
+    now: number,
+    path: FaultPath,
+    serial: number,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    about: number,
+  ): void {
+    const frame = this.#frame;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    parseFrame(bytes, view, start, end, Medium.Ethernet, frame);
+    const number = this.#underWay.get(keyOf(1 - path.direction, about))?.number;
+    const action = `sent a congestion notification${number === undefined ? '' : ` for frame ${number}`}`;
+    const out: number[] = [];
+    const event: EventAccount = {
+      time: timeText(this.#clock, now),
+      direction: FAULT_DIRECTIONS[path.direction] ?? 'a-to-b',
+      ...(number === undefined ? {} : { about: number, out }),
+      action,
+      rules: [],
+      opcode: opcodeInfo(frame.opcode).name,
+      qpn: frame.destQpn,
+      psn: frame.psn,
+    };
+    this.#note(event);
+    this.#underWay.set(keyOf(path.direction, serial), { number, comments: [action], event, out, left: 1 });
   }
 
   left(now: number, path: FaultPath, serial: number, bytes: Uint8Array, start: number, end: number): void {
-    const touched = this.#underWay.size === 0 ? undefined : this.#underWay.get(keyOf(path, serial));
-    const number = this.#capture?.frame(now, 1 - path.direction, 'out', bytes, start, end, touched?.comment);
-    if (touched === undefined) return;
-    if (number !== undefined) touched.out.push(number);
-    if (--touched.left === 0) this.#underWay.delete(keyOf(path, serial));
+    const frame = this.#underWay.size === 0 ? undefined : this.#underWay.get(keyOf(path.direction, serial));
+    const comment = frame === undefined || frame.comments.length === 0 ? undefined : frame.comments.join('; ');
+    const number = this.#capture?.frame(now, 1 - path.direction, 'out', bytes, start, end, comment);
+    if (frame === undefined) return;
+    if (number !== undefined) frame.out.push(number);
+    if (--frame.left === 0) this.#underWay.delete(keyOf(path.direction, serial));
   }
 
   #note(event: EventAccount): void {
@@ -72,20 +116,24 @@ export function timeText(clock: WallClock, timeNs: number): string {
   return `${seconds}.${String(nanoseconds).padStart(9, '0')}`;
 }
 
-interface TouchedFrame {
-  readonly comment: string;
+/** A frame between its two ends. */
+interface UnderWay {
+  /** In the capture; of a notification, that of the frame it is about. */
+  readonly number: number | undefined;
+  /** What is said of it as it leaves; nothing as long as nothing was done to it. */
+  readonly comments: string[];
+  readonly event: EventAccount;
   readonly out: number[];
   /** Copies that have not left yet. */
   left: number;
 }
 
-function keyOf(path: FaultPath, serial: number): string {
-  return `${path.direction} ${serial}`;
+function keyOf(direction: number, serial: number): string {
+  return `${direction} ${serial}`;
 }
 
-function commentOn({ engine }: FaultPath): string {
-  const { verdict, note } = engine;
-  const words = [verdict.describe()];
+function commentOn({ engine: { note } }: FaultPath, action: string): string {
+  const words = [action];
   if (note.connection > 0) words.push(`connection ${note.connection}`);
   if (!Number.isNaN(note.relativePsn))
     words.push(`PSN ${note.relativePsn} of the connection`, `iteration ${note.iteration}`);

@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { RoceError } from '../../packets/errors.ts';
 import type { EcnProfile, FaultSpec } from '../../src/fabric/index.ts';
 import { compileRules } from '../../src/faults/compile.ts';
+import type { NotifyOptions } from '../../src/faults/notifier.ts';
 import {
   FAULT_ACTIONS,
   FAULT_DIRECTIONS,
@@ -85,16 +86,31 @@ export const wireFaultsSchema = z.strictObject({
   bToA: faultSpecSchema.exactOptional(),
 }) satisfies z.ZodType<WireFaults>;
 
+/** `true`, or a `NotifyOptions`: congestion notifications for what the wire marks. */
+export const notifySchema = z.union(
+  [
+    z.boolean(),
+    z.strictObject({
+      minTimeBetweenCnpsNs: nanoseconds.exactOptional(),
+      cnpDscp: integer(0, 63).exactOptional(),
+      becn: z.union([z.literal(0), z.literal(1)]).exactOptional(),
+    }),
+  ],
+  { error: 'true, false or an object with minTimeBetweenCnpsNs, cnpDscp and becn is expected' },
+) satisfies z.ZodType<boolean | NotifyOptions>;
+
 /** What a file of rules holds. A bare list of rules is taken for `{ "rules": [...] }`. */
 export interface RulesFile {
   readonly rules?: readonly WireRule[];
   readonly faults?: WireFaults;
+  readonly notify?: boolean | NotifyOptions;
   readonly seed?: number;
 }
 
 export const rulesFileSchema = z.strictObject({
   rules: z.array(wireRuleSchema).exactOptional(),
   faults: wireFaultsSchema.exactOptional(),
+  notify: notifySchema.exactOptional(),
   seed: integer(0, Number.MAX_SAFE_INTEGER).exactOptional(),
 }) satisfies z.ZodType<RulesFile>;
 

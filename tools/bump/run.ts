@@ -6,7 +6,8 @@ import type { RoceError } from '../../packets/errors.ts';
 import { Bump } from '../../src/bump.ts';
 import { monotonicNs } from '../../src/clock.ts';
 import type { Conversation, ConversationEnd } from '../../src/faults/conversations.ts';
-import type { WireFaults, WireRule } from '../../src/faults/rule.ts';
+import type { NotifyOptions } from '../../src/faults/notifier.ts';
+import type { FaultDirection, WireFaults, WireRule } from '../../src/faults/rule.ts';
 import type { Link } from '../../src/links/link.ts';
 import { WallClock } from '../wall-clock.ts';
 import type { BumpAccount, ConnectionAccount, EndAccount } from './account.ts';
@@ -19,6 +20,8 @@ export interface RunBumpOptions {
   readonly b: Link;
   readonly rules?: readonly WireRule[];
   readonly faults?: WireFaults;
+  /** Sends congestion notifications for what it marks; default no. */
+  readonly notify?: boolean | NotifyOptions;
   /** Of everything that chance decides; default 1. */
   readonly seed?: number;
   /** pcapng with both sides and a comment on every frame that was touched. */
@@ -76,7 +79,8 @@ export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
       applied,
       impossible,
     })),
-    directions: { 'a-to-b': { ...bump.counters['a-to-b'] }, 'b-to-a': { ...bump.counters['b-to-a'] } },
+    directions: copyOf(bump.counters),
+    ...(bump.notifications === undefined ? {} : { notifications: copyOf(bump.notifications) }),
     connections: bump.conversations.map(describeConnection),
     events: [...recorder.events],
     eventsOmitted: recorder.eventsOmitted,
@@ -99,6 +103,13 @@ export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
       return stopping;
     },
   };
+}
+
+function copyOf<T>({
+  'a-to-b': there,
+  'b-to-a': back,
+}: Readonly<Record<FaultDirection, T>>): Record<FaultDirection, T> {
+  return { 'a-to-b': { ...there }, 'b-to-a': { ...back } };
 }
 
 function describeConnection({ connection, learnt, a, b }: Conversation): ConnectionAccount {

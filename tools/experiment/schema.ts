@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { compileRules } from '../../src/faults/compile.ts';
 import { IpPrefix, parseMac, RoceError } from '../../src/index.ts';
-import { type WireRule, wireFaultsSchema, wireRuleSchema } from '../bump/rules-file.ts';
+import { notifySchema, type WireRule, wireFaultsSchema, wireRuleSchema } from '../bump/rules-file.ts';
 import { KERNELS } from '../lab/recipe.ts';
 import { checkNames } from './names.ts';
 import type {
@@ -123,6 +123,7 @@ const ruleSchema: z.ZodType<WireRule> = wireRuleSchema.check((context) => {
 const conductShape = {
   rules: z.array(ruleSchema).exactOptional(),
   faults: wireFaultsSchema.exactOptional(),
+  notify: notifySchema.exactOptional(),
   seed: z.int().min(0).max(0xff_ff_ff_ff).exactOptional(),
 };
 const conductSchema: z.ZodType<WireConduct> = z.strictObject(conductShape);

@@ -2,6 +2,7 @@
  * An experiment as its file describes it: hosts, the wires between them, what the hosts run, and what has to be seen.
  * Data only; `schema.ts` checks that a file is one of these, `docs/experiments.md` explains every field to a reader.
  */
+import type { NotifyOptions } from '../../src/faults/notifier.ts';
 import type { WireFaults, WireRule } from '../bump/rules-file.ts';
 import type { KernelLabel } from '../lab/recipe.ts';
 
@@ -52,6 +53,8 @@ export interface NamespaceSpec extends Station {
 export interface WireConduct {
   readonly rules?: readonly WireRule[];
   readonly faults?: WireFaults;
+  /** Congestion notifications for what the wire marks, in the name of the receiver; default no. */
+  readonly notify?: boolean | NotifyOptions;
   /** Of all chance on this wire, default 1. */
   readonly seed?: number;
 }

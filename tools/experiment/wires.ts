@@ -47,7 +47,7 @@ export async function openWires(
       const conduct = conductOf(wire, spec);
       bumps.push({ wire, capture, bump: await runBump({ a, b, ...conduct, capturePath: capture, accountPath }) });
       // What the wire was told to do, as `roce bump --rules` takes it.
-      if (conduct.rules !== undefined || conduct.faults !== undefined)
+      if (Object.keys(conduct).length > 0)
         writeFileSync(join(directory, `${wire.name}.rules.json`), `${JSON.stringify(conduct, null, 2)}\n`);
     }
   } catch (error) {
