@@ -17,14 +17,25 @@ export { type Errno, InvariantError, RoceError, type RoceErrorCode } from '../pa
 export { Medium } from '../packets/frame.ts';
 export {
   Access,
+  type CongestionOptions,
+  type ControllerSpec,
   type FastReg,
+  type FixedRateReaction,
   FlushLevel,
   FlushType,
   type Grant,
   type MemoryRegion,
   type MemoryWindow,
   MigState,
+  MLX_DEFAULTS,
+  type MlxParameters,
+  type MlxReaction,
   type MwBind,
+  type NoReaction,
+  type NotificationParameters,
+  PAPER_DEFAULTS,
+  type PaperParameters,
+  type PaperReaction,
   PEER_PROFILES,
   type PeerProfile,
   type Persist,
@@ -33,6 +44,7 @@ export {
   QpState,
   QpType,
   type Random,
+  type RateState,
   type RecvWr,
   type SendWr,
   type Sge,
@@ -109,6 +121,7 @@ export {
 export { World, type WorldOptions } from './fabric/world.ts';
 export type { CompiledRule } from './faults/compile.ts';
 export type { Conversation, ConversationEnd } from './faults/conversations.ts';
+export type { NotifierCounters } from './faults/notifier.ts';
 export type { PathCounters, PathObserver } from './faults/path.ts';
 export type { FaultAction, FaultDirection, WireCondition, WireFaults, WireRule } from './faults/rule.ts';
 export type { CaptureSink } from './links/capture.ts';

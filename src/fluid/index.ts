@@ -1,6 +1,8 @@
 /**
  * rocev2/fluid: DCQCN as equations (ref:dcqcn#5): where it comes to rest, how fast flows become equal, whether it swings, and how rates and
  * queue move. What a packet simulation is held against. Pure arithmetic: runs anywhere, needs no clock and no randomness.
+ *
+ * @module rocev2/fluid
  */
 export { type ConvergenceBound, convergenceBound } from './convergence.ts';
 export {

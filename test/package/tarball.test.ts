@@ -25,6 +25,7 @@ import { Prng, type SimulatedNetwork } from 'rocev2/fabric';
 import { crc32, Op } from 'rocev2/packets';
 import { LAYOUTS } from 'rocev2/packets/layouts';
 import { type CapturedPacket, readCapture } from 'rocev2/pcap';
+import { fixedPoint, PAPER_FLUID } from 'rocev2/fluid';
 import { RSocket } from 'rocev2/rsockets';
 import { ackTimeoutNs, QpState } from 'rocev2/transport';
 
@@ -34,6 +35,7 @@ export const state: 0 = QpState.Reset;
 export const numbers: number[] = [crc32(new Uint8Array(4)), Op.SendOnly, ackTimeoutNs(14)];
 export const layout: object = LAYOUTS;
 export const packets: CapturedPacket[] = [...readCapture(new Uint8Array(24))];
+export const queueBytes: number | undefined = fixedPoint(PAPER_FLUID).queueBytes;
 export const open: typeof RSocket.connect = RSocket.connect;
 export const addresses = (device: RdmaDevice): string[] => device.addresses.map((prefix) => prefix.toString());
 // @ts-expect-error a seed is a number

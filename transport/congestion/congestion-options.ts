@@ -6,11 +6,41 @@ import { RoceError } from '../../packets/errors.ts';
 import type { MlxParameters, PaperParameters } from './dcqcn-parameters.ts';
 
 /** How queue pairs react to congestion notifications. */
-export type ControllerSpec =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'fixed-rate'; readonly rateBps: number }
-  | { readonly kind: 'dcqcn'; readonly profile: 'paper'; readonly parameters?: Partial<PaperParameters> }
-  | { readonly kind: 'dcqcn'; readonly profile: 'mlx'; readonly parameters?: Partial<MlxParameters> };
+export type ControllerSpec = NoReaction | FixedRateReaction | PaperReaction | MlxReaction;
+
+/** Not at all. */
+export interface NoReaction {
+  /** Says so. */
+  readonly kind: 'none';
+}
+
+/** Not at all, but at a rate of their own. */
+export interface FixedRateReaction {
+  /** Says so. */
+  readonly kind: 'fixed-rate';
+  /** Bits a second of each queue pair; at the line rate or above it there is no limit. */
+  readonly rateBps: number;
+}
+
+/** DCQCN as its authors analysed it. */
+export interface PaperReaction {
+  /** Says so. */
+  readonly kind: 'dcqcn';
+  /** Says so. */
+  readonly profile: 'paper';
+  /** What is not `PAPER_DEFAULTS`. */
+  readonly parameters?: Partial<PaperParameters>;
+}
+
+/** DCQCN as NVIDIA's adapters have it. */
+export interface MlxReaction {
+  /** Says so. */
+  readonly kind: 'dcqcn';
+  /** Says so. */
+  readonly profile: 'mlx';
+  /** What is not `MLX_DEFAULTS`. */
+  readonly parameters?: Partial<MlxParameters>;
+}
 
 /** What a receiver of marked packets does. */
 export interface NotificationParameters {

@@ -4,8 +4,12 @@ export {
   type CongestionOptions,
   type ControllerSpec,
   DEFAULT_NOTIFICATION,
+  type FixedRateReaction,
+  type MlxReaction,
+  type NoReaction,
   type NotificationParameters,
   notificationParameters,
+  type PaperReaction,
 } from './congestion-options.ts';
 export {
   hpccParameters,
