@@ -148,6 +148,11 @@ export class Device implements Machine, RdmaDevice {
     return this.#qps.size;
   }
 
+  /** The queue pairs. @internal */
+  get queuePairs(): Iterable<Qp> {
+    return this.#qps.values();
+  }
+
   /** The host's time, in integer nanoseconds. */
   now(): number {
     return this.#host.now();
