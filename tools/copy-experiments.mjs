@@ -1,6 +1,8 @@
-/** Puts the built-in experiments, which are data and no sources, beside the compiled tools. */
+/** Puts what is data and no source beside the compiled tools: built-in experiments and scenarios, the page of a report. */
 import { cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 cpSync(at('tools/experiments'), at('dist/tools/experiments'), { recursive: true });
+cpSync(at('tools/sim/scenarios'), at('dist/tools/sim/scenarios'), { recursive: true });
+cpSync(at('tools/sim/report/page'), at('dist/tools/sim/report/page'), { recursive: true });

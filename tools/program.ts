@@ -82,6 +82,12 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./links/command.ts')).linksCommand(),
   },
   {
+    name: 'sim',
+    description:
+      'simulated networks: hosts with the real transport, switches, congestion control, from a scenario file',
+    load: async () => (await import('./sim/main.ts')).simCommand(),
+  },
+  {
     name: 'experiment',
     description: 'hosts, wires, commands and what must be seen, from a file',
     load: async () => (await import('./experiment/command.ts')).experimentCommand(),

@@ -1,0 +1,138 @@
+/**
+ * From a variant to `simulate` of src/fabric/simulation and back: the one place that knows both. Owns the translation; what a
+ * simulation does is not its matter.
+ */
+
+import {
+  type Series as RawSeries,
+  type SimulationOptions,
+  type SimulationResult,
+  simulate,
+} from '../../../src/fabric/simulation/index.ts';
+import type { SwitchOptions } from '../../../src/fabric/switching/index.ts';
+import {
+  buildTopology,
+  PathFinder,
+  portName,
+  shortestPaths,
+  type Topology,
+} from '../../../src/fabric/topology/index.ts';
+import type { Variant } from '../scenario/schema.ts';
+import { allFlows, type GroupedFlow } from '../scenario/traffic.ts';
+import type { FlowOutcome, Outcome, Series, SeriesKind } from './outcome.ts';
+
+export interface CaptureRequest {
+  readonly path: string;
+  /** The only variant whose frames are wanted; default the first. */
+  readonly variant?: string;
+  /** Frames at most. */
+  readonly packets: number;
+}
+
+export interface EngineOptions {
+  /** Hears how far the simulation is, 0..1. */
+  readonly tell: (share: number) => void;
+  readonly capture?: CaptureRequest;
+}
+
+/** Simulates one variant. @throws RoceError for what the simulation refuses, InvariantError for a bug of ours */
+export function simulateVariant(variant: Variant, { tell }: EngineOptions): Outcome {
+  const flows = allFlows(variant);
+  const result = simulate({ ...simulationOptions(variant, flows), onProgress: tell });
+  return outcomeOf(result, flows);
+}
+
+function simulationOptions(variant: Variant, flows: readonly GroupedFlow[]): SimulationOptions {
+  const { seed, clockwise, switches, host, congestion, mtu, loss, stopNs, window, probe } = variant;
+  const topology = buildTopology(variant.topology);
+  return {
+    seed,
+    topology,
+    clockwise,
+    switches: switchOptions(switches),
+    host,
+    flows: flows.map(({ flow }) => flow),
+    mtu,
+    loss,
+    ...(congestion === undefined ? {} : { congestion }),
+    ...(stopNs === undefined ? {} : { stopNs }),
+    ...(window === undefined ? {} : { window }),
+    ...(probe === undefined ? {} : { probe: { ...probe, queues: probe.queues ?? receiverQueues(topology, flows) } }),
+  };
+}
+
+function switchOptions({ losslessPriorities, ecnPriorities, ...rest }: Variant['switches']): SwitchOptions {
+  return {
+    ...rest,
+    losslessPriorities: bits(losslessPriorities),
+    ...(ecnPriorities === undefined ? {} : { ecnPriorities: bits(ecnPriorities) }),
+  };
+}
+
+function bits(priorities: readonly number[]): number {
+  return priorities.reduce((set, priority) => set | (1 << priority), 0);
+}
+
+/** Where most flows end: there queues are. */
+function receiverQueues(topology: Topology, flows: readonly GroupedFlow[]): string[] {
+  const counts = new Map<number, number>();
+  for (const { flow } of flows) counts.set(flow.dst, (counts.get(flow.dst) ?? 0) + 1);
+  const finder = new PathFinder(topology, shortestPaths(topology));
+  return [...counts]
+    .sort(([a, x], [b, y]) => y - x || a - b)
+    .slice(0, MAX_QUEUES)
+    .map(([host]) => finder.lastHop(host))
+    .map(({ node, port }) => portName(topology, node, port));
+}
+
+function outcomeOf(result: SimulationResult, flows: readonly GroupedFlow[]): Outcome {
+  const { hosts, network, deadlocks, dataPackets } = result;
+  return {
+    endNs: result.endNs,
+    events: result.steps,
+    flows: result.flows.map((flow, index) => flowOutcome(flow, flows[index]?.group ?? '')),
+    series: result.series.map(seriesOf),
+    queues: result.queueStats.map(({ name, deviation, mean, p5, p50, p95, max }) => ({
+      port: name,
+      stddev: deviation,
+      ...{ mean, p5, p50, p95, max },
+    })),
+    counts: {
+      dropped: network.dropped,
+      lost: network.lost,
+      marked: network.marked,
+      pauses: network.pausesSent,
+      pausedNs: network.pausedNs,
+      cnps: hosts.npCnpSent,
+      retransmitted: hosts.retransmittedPkts,
+      timeouts: hosts.localAckTimeoutErr,
+      deadlocks: deadlocks.length,
+      dataPackets,
+    },
+  };
+}
+
+function flowOutcome(flow: SimulationResult['flows'][number], group: string): FlowOutcome {
+  const { src, dst, bytes, startNs, fctNs, slowdown, deliveredBytes, goodputBps, windowBps, status } = flow;
+  return {
+    ...{ group, src, dst, bytes, startNs },
+    ...(fctNs === undefined ? {} : { fctNs }),
+    ...(slowdown === undefined ? {} : { slowdown }),
+    ...{ deliveredBytes, goodputBps, windowBps, status },
+  };
+}
+
+function seriesOf({ kind, of, times, values }: RawSeries): Series {
+  const flow = /^flow (\d+)$/.exec(of)?.[1];
+  return { kind: KINDS[kind], of: flow === undefined ? of : Number(flow), times, values };
+}
+
+const KINDS: Readonly<Record<RawSeries['kind'], SeriesKind>> = {
+  queue: 'queueBytes',
+  rate: 'rateBps',
+  target: 'targetRateBps',
+  alpha: 'alpha',
+  notifications: 'cnps',
+  pauses: 'pauses',
+};
+const MAX_QUEUES = 8;

@@ -1,0 +1,99 @@
+/**
+ * The fluid model beside a variant: its parameters from those of the scenario, its values for verdicts, its curves for plots. Owns the
+ * translation; the model is src/fluid.
+ */
+
+import { buildTopology, clockwiseRoutes, pathBetween, shortestPaths } from '../../../src/fabric/topology/index.ts';
+import {
+  convergenceBound,
+  type FluidParameters,
+  fixedPoint,
+  integrate,
+  phaseMargin,
+} from '../../../src/fluid/index.ts';
+import { PAPER_DEFAULTS } from '../../../transport/congestion/dcqcn-parameters.ts';
+import type { FluidCurve } from '../report/run-plots.ts';
+import type { FluidFigure } from '../scenario/expect.ts';
+import type { Variant } from '../scenario/schema.ts';
+import { allFlows } from '../scenario/traffic.ts';
+
+/** What the model is told of a variant; undefined where it has no say: another reaction than the paper's, or nothing is marked. */
+export function fluidParameters(name: string, variant: Variant): FluidParameters | undefined {
+  const { fluid, congestion, switches } = variant;
+  const reaction = congestion?.reaction;
+  if (fluid === undefined || switches.ecn === undefined) return undefined;
+  if (fluid.variants !== undefined && !fluid.variants.includes(name)) return undefined;
+  if (reaction?.kind !== 'dcqcn' || reaction.profile !== 'paper' || congestion?.notification === false)
+    return undefined;
+  const paper = { ...PAPER_DEFAULTS, ...reaction.parameters };
+  const flows = allFlows(variant).map(({ flow }) => flow);
+  const { rateBps, roundTripNs } = wayOf(variant, flows[0]);
+  return {
+    capacityBps: fluid.capacityBps ?? rateBps,
+    packetBits: fluid.packetBits,
+    flows: fluid.flows ?? flows.length,
+    byteCounterBytes: paper.byteCounterBytes === 0 ? Infinity : paper.byteCounterBytes,
+    timerNs: paper.rateTimerNs,
+    alphaTimerNs: paper.alphaTimerNs,
+    cnpTimerNs: congestion?.notification?.minTimeBetweenCnpsNs ?? paper.cnpTimerNs,
+    fastRecoveryStages: paper.fastRecoveryStages,
+    g: paper.g,
+    aiRateBps: paper.aiRateBps,
+    ...switches.ecn,
+    feedbackDelayNs: fluid.feedbackDelayNs ?? roundTripNs,
+  };
+}
+
+/** A value of the model. */
+export function fluidValue(parameters: FluidParameters, figure: FluidFigure): number | undefined {
+  switch (figure) {
+    case 'convergenceNs':
+      return convergenceBound(parameters).seconds * 1e9;
+    case 'phaseMargin':
+      return phaseMargin(parameters);
+    default:
+      return fixedPoint(parameters)[figure];
+  }
+}
+
+/** What the model does over the time of the run, with every flow starting when it does there. */
+export function fluidCurves(name: string, variant: Variant, endNs: number): FluidCurve[] {
+  const parameters = fluidParameters(name, variant);
+  if (parameters === undefined) return [];
+  const starts = allFlows(variant).map(({ flow }) => flow.startNs);
+  const together = starts.every((start) => start === starts[0]) || starts.length !== parameters.flows;
+  const trace = integrate(parameters, {
+    durationNs: endNs,
+    sampleNs: endNs / CURVE_POINTS,
+    maxRateBps: parameters.capacityBps,
+    ...(together ? {} : { perFlow: starts.map((startNs) => ({ startNs })) }),
+  });
+  const curve = (kind: FluidCurve['kind'], values: readonly number[], label?: string): FluidCurve => ({
+    variant: name,
+    kind,
+    timesNs: trace.times,
+    values,
+    ...(label === undefined ? {} : { label }),
+  });
+  return [
+    curve('queueBytes', trace.queueBytes),
+    ...trace.flows.slice(0, MAX_FLOW_CURVES).flatMap(({ rateBps, alpha }, flow) => {
+      const label = trace.flows.length === 1 ? undefined : `flow ${flow}`;
+      return [curve('rateBps', rateBps, label), curve('alpha', alpha, label)];
+    }),
+  ];
+}
+
+/** The last link on the way of a flow, and there and back of an idle network. */
+function wayOf(variant: Variant, flow: { readonly src: number; readonly dst: number } | undefined) {
+  const topology = buildTopology(variant.topology);
+  const routes = variant.clockwise ? clockwiseRoutes(topology) : shortestPaths(topology);
+  const path = flow === undefined ? [] : pathBetween(topology, routes, flow.src, flow.dst);
+  return {
+    rateBps: path.reduce((least, edge) => Math.min(least, edge.rateBps), Infinity),
+    roundTripNs: 2 * path.reduce((sum, edge) => sum + edge.delayNs, 0),
+  };
+}
+
+const CURVE_POINTS = 1000;
+const MAX_FLOW_CURVES = 4;

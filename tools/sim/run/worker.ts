@@ -1,0 +1,25 @@
+/** A thread that carries out runs, one after the other, as it is told. Owns nothing: the pool gives and takes. */
+import { parentPort } from 'node:worker_threads';
+import { invariant } from '../../../packets/errors.ts';
+import { execute, type Job, type JobResult } from './execute.ts';
+
+/** What a thread says. */
+export type Told =
+  | { readonly kind: 'progress'; readonly share: number }
+  | { readonly kind: 'done'; readonly result: JobResult };
+
+invariant(parentPort !== null, 'this is the entry of a thread');
+const port = parentPort;
+
+port.on('message', (job: Job) => {
+  let lastMs = performance.now();
+  const tell = (share: number): void => {
+    const nowMs = performance.now();
+    if (nowMs - lastMs < PROGRESS_MS) return;
+    lastMs = nowMs;
+    port.postMessage({ kind: 'progress', share } satisfies Told);
+  };
+  port.postMessage({ kind: 'done', result: execute(job, tell) } satisfies Told);
+});
+
+const PROGRESS_MS = 100;

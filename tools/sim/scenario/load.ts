@@ -1,0 +1,105 @@
+/**
+ * From a name or a file to variants that can be simulated: where files are, what is in them, settings put in, overrides applied. Owns the
+ * reading. Whatever is wrong is one line that names file, place and reason.
+ */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { RoceError } from '../../../packets/errors.ts';
+import type { Setting } from '../run/plan.ts';
+import { checkNames, checkVariant, type NamedVariant } from './check.ts';
+import { faultOf, type Issue, issuesOf } from './issues.ts';
+import { isObject, type Json, type JsonObject, mergePatch, pathText, valueAt, withValueAt } from './json.ts';
+import { HEAD_FIELDS, type Scenario, scenarioSchema, type Variant, variantSchema } from './schema.ts';
+
+/** A file as it was read. */
+export interface ScenarioFile {
+  /** As typed, or the path of what is built in. */
+  readonly path: string;
+  readonly json: Json;
+}
+
+/** A scenario that is ready to be run. */
+export interface LoadedScenario {
+  readonly scenario: Scenario;
+  /** With settings, without defaults: what a report shows. */
+  readonly json: JsonObject;
+  readonly variants: readonly NamedVariant[];
+}
+
+/** The scenarios that come with this project, by name. */
+export function builtInNames(): string[] {
+  return readdirSync(BUILT_IN)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => basename(name, '.json'))
+    .sort();
+}
+
+/** The path of a scenario: a file, or the name of one built in. @throws RoceError ERR_ROCE_ARGUMENT */
+export function scenarioPath(fileOrName: string): string {
+  if (existsSync(fileOrName) && statSync(fileOrName).isFile()) return fileOrName;
+  const path = join(BUILT_IN, `${fileOrName}.json`);
+  if (/^[a-z0-9.-]+$/.test(fileOrName) && existsSync(path)) return path;
+  throw new RoceError('ERR_ROCE_ARGUMENT', `${fileOrName}: no such file or scenario; --list tells of those built in`);
+}
+
+/** @throws RoceError ERR_ROCE_ARGUMENT for what is no JSON */
+export function readScenario(fileOrName: string): ScenarioFile {
+  const path = scenarioPath(fileOrName);
+  try {
+    // What JSON.parse gives is a Json; its type says less.
+    return { path, json: JSON.parse(readFileSync(path, 'utf8')) as Json };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new RoceError('ERR_ROCE_ARGUMENT', `${path}: ${error.message.replace(/\s+/g, ' ')}`);
+  }
+}
+
+/** Puts settings in and checks everything. @throws RoceError ERR_ROCE_ARGUMENT: one line with file, place and reason */
+export function loadScenario(
+  { path, json }: ScenarioFile,
+  settings: readonly Setting[] = [],
+  seed?: number,
+): LoadedScenario {
+  const set = settings.reduce((value, setting) => withValueAt(value, setting.path, setting.value), json);
+  const whole = seed === undefined ? set : withValueAt(set, ['seed'], seed);
+  const parsed = scenarioSchema.safeParse(whole);
+  if (!parsed.success) throw faultOf(path, issuesOf(parsed.error), whole);
+  if (!isObject(whole)) throw faultOf(path, [], whole);
+  const scenario = parsed.data;
+  const variants = variantsOf(path, whole, scenario);
+  const issues = checkNames(scenario, variants);
+  if (issues.length > 0) throw faultOf(path, issues, whole);
+  return { scenario, json: whole, variants };
+}
+
+function variantsOf(file: string, whole: JsonObject, scenario: Scenario): NamedVariant[] {
+  const base = Object.fromEntries(Object.entries(whole).filter(([key]) => !HEAD_FIELDS.includes(key)));
+  const own = parseVariant(base);
+  if ('issues' in own) throw faultOf(file, own.issues, whole);
+  const patches = whole['compare'];
+  if (!isObject(patches)) return [{ name: scenario.name, variant: own.variant }];
+  return Object.entries(patches).map(([name, patch]) => {
+    const parsed = parseVariant(mergePatch(base, patch));
+    if ('variant' in parsed) return { name, variant: parsed.variant };
+    throw faultOf(file, placed(parsed.issues, ['compare', name], whole), whole);
+  });
+}
+
+function parseVariant(json: Json): { variant: Variant } | { issues: readonly Issue[] } {
+  const parsed = variantSchema.safeParse(json);
+  if (!parsed.success) return { issues: issuesOf(parsed.error) };
+  const issues = checkVariant(parsed.data);
+  return issues.length > 0 ? { issues } : { variant: parsed.data };
+}
+
+/** What the override itself says is wrong there; what comes of both is wrong in this variant. */
+function placed(issues: readonly Issue[], at: readonly string[], whole: JsonObject): Issue[] {
+  return issues.map(({ path, message }) => {
+    const full = [...at, ...path];
+    if (valueAt(whole, full) !== undefined) return { path: full, message };
+    return { path: at, message: `${pathText(path)}: ${message}` };
+  });
+}
+
+const BUILT_IN = fileURLToPath(new URL('../scenarios', import.meta.url));
