@@ -29,10 +29,10 @@ export interface WorldNetwork {
   deliverDue(now: number): void;
   /**
    * Lets happen what happens next, but nothing after `limit`. It may go on until a machine was given something: a frame, or the news
-   * that its port takes frames. The clock then stands at the last thing that happened, or at a finite `limit` when nothing is left
-   * until then. Absent: the world calls `deliverDue` for each instant.
+   * that its port takes frames. The clock stands at the last thing that happened. False: nothing is left until `limit`. Absent: the world
+   * calls `deliverDue` for each instant.
    */
-  advance?(limit: number): void;
+  advance?(limit: number): boolean;
   /** Adds a port. @throws RoceError for a name in use and options that make no sense */
   attach(name: string, options?: object): WorldPort;
 }
@@ -203,9 +203,15 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     const next = Math.min(network.nextEventTime(), deadline);
     if (next === Infinity) return false;
     if (network.advance === undefined) network.deliverDue(Math.max(next, network.now));
-    else network.advance(Math.max(Math.min(deadline, limit), network.now));
+    else if (!network.advance(Math.min(deadline, limit))) this.#skipTo(Math.min(deadline, limit), deadline);
     this.#fireDeadlines(network.now);
     return true;
+  }
+
+  /** The network has nothing to do until `time`; when there is something later, time goes on. */
+  #skipTo(time: number, deadline: number): void {
+    const { network } = this;
+    if (Math.min(network.nextEventTime(), deadline) < Infinity) network.deliverDue(Math.max(time, network.now));
   }
 
   #isSilent(): boolean {

@@ -161,16 +161,16 @@ export class SwitchedNetwork implements HostNetwork {
     }
   }
 
-  /** Lets things happen until a machine was given something, or `limit` has come, or very much has happened. */
-  advance(limit: number): void {
+  /** Lets things happen until a machine was given something, or very much has happened; false when nothing is left until `limit`. */
+  advance(limit: number): boolean {
     this.#enter();
     try {
       const { events } = this.#transmitter;
       const pauseAt = this.events + EVENTS_AT_A_TIME;
       while (events.size > 0 && events.peekTime() <= limit) {
-        if (this.#instant(events.peekTime()) || this.events >= pauseAt) return;
+        if (this.#instant(events.peekTime()) || this.events >= pauseAt) return true;
       }
-      if (limit < Infinity) this.#transmitter.now = Math.max(this.now, limit);
+      return false;
     } finally {
       this.#running = false;
     }
