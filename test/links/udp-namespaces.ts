@@ -89,6 +89,30 @@ export async function withoutChecksum(make: MakeUdpLink, body: (unchecked: Unche
   }
 }
 
+/**
+ * Runs of `udp-offload` from `from` to `to` go over the wire packet by packet, and the kernel there may merge them again: on a veth it does
+ * only where that is asked for and the sender's side joins no TCP segments (linux:drivers/net/veth.c#veth_skb_is_eligible_for_gro).
+ */
+export async function mergeOnArrival({ a: from, b: to }: NetnsPair): Promise<void> {
+  from.exec('ip', 'link', 'set', from.device, 'gso_max_segs', '1');
+  // A queue lets many packets go at once.
+  from.exec('tc', ...`qdisc replace dev ${from.device} root tbf rate 200mbit burst 64k limit 4m`.split(' '));
+  await within(from, () => setOffload(from.device, ETHTOOL_STSO, 0));
+  await within(to, () => setOffload(to.device, ETHTOOL_SGRO, 1));
+}
+
+/** What `ethtool -K` does (linux/ethtool.h). */
+async function setOffload(device: string, command: number, value: number): Promise<void> {
+  const libc = await loadLibc();
+  const fd = libc.socket(AF_INET6, SOCK_DGRAM, 0);
+  const wish = Uint32Array.of(command, value).buffer;
+  const request = new DataView(new ArrayBuffer(40));
+  for (let i = 0; i < device.length; i++) request.setUint8(i, device.charCodeAt(i));
+  request.setBigUint64(16, BigInt(libc.address(wish)), true);
+  expect(libc.ioctl(fd, SIOCETHTOOL, request.buffer)).toBe(0);
+  libc.close(fd);
+}
+
 /** Work with a peer that is gone ends with an error, and the device goes on with the next. */
 export function peerThatDies(kind: string): void {
   it('works again with a peer that has died and come back', async () => {
@@ -151,3 +175,6 @@ const AF_INET6 = 10;
 const SOCK_DGRAM = 2;
 const SOL_UDP = 17;
 const UDP_NO_CHECK6_TX = 101;
+const SIOCETHTOOL = 0x89_46;
+const ETHTOOL_STSO = 0x1f;
+const ETHTOOL_SGRO = 0x2c;

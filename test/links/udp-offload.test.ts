@@ -8,10 +8,13 @@ import { FrameWriter } from '../../packets/frame-writer.ts';
 import { LINK_KINDS } from '../../src/links/index.ts';
 import { EAGAIN, EINTR, EINVAL, EIO, EMSGSIZE } from '../../src/links/libc.ts';
 import { sendMessages, UdpOffloadLink } from '../../src/links/udp-offload.ts';
+import { MAX_MESSAGES } from '../../src/links/udp-receive-messages.ts';
 import { SendMessages } from '../../src/links/udp-send-messages.ts';
+import { makeNetnsPair } from '../../tools/netns.ts';
+import { Collector } from '../fabric/support.ts';
 import { describeWithPackages } from '../support/gate.ts';
-import { describeWithNetns } from '../support/netns.ts';
-import { peerThatDies, suiteInNamespaces, withoutChecksum } from './udp-namespaces.ts';
+import { describeWithNetns, within } from '../support/netns.ts';
+import { mergeOnArrival, peerThatDies, suiteInNamespaces, withoutChecksum } from './udp-namespaces.ts';
 import { appendPacket, parse, refusals, selfLink, snmp6, traffic, until } from './udp-support.ts';
 
 describeWithPackages('udp-offload on this machine', ['koffi'], () => {
@@ -113,6 +116,34 @@ describeWithNetns('udp-offload in namespaces', () => {
   suiteInNamespaces('udp-offload', (options) => new UdpOffloadLink(options));
   suiteInNamespaces('udp-offload', (options) => new UdpOffloadLink(options), 1500);
   peerThatDies('udp-offload');
+
+  it('tells the packets of each traffic class apart when the kernel merges what arrives', async () => {
+    const pair = makeNetnsPair();
+    const sink = new Collector();
+    try {
+      await mergeOnArrival(pair);
+      const receiver = await within(pair.b, async () => new UdpOffloadLink({ address: 'fd99::2' }));
+      const sender = await within(pair.a, async () => new UdpOffloadLink({ address: 'fd99::1' }));
+      await within(pair.b, () => receiver.start(sink));
+      await within(pair.a, () => sender.start(new Collector()));
+      const classes = [0, 106, 106, 106, 106, 107, 107, 107, 106, 106, 106, 192, 0, 0, 0, 0];
+      const expected = Array.from({ length: 64 }, (_, psn) => [psn, classes[psn % classes.length]]);
+      const writer = new FrameWriter(64, 1500);
+      for (const [psn = 0, trafficClass = 0] of expected)
+        appendPacket(writer, { source: 'fd99::1', destination: 'fd99::2', psn, length: 1000, trafficClass });
+      for (let round = 1; round <= 50; round++) {
+        expect(sender.send(writer, 0)).toBe(64);
+        await until(() => sink.frames.length === 64 * round);
+      }
+      const seen = sink.frames.map(parse).map(({ psn, trafficClass }) => [psn, trafficClass]);
+      expect(seen).toEqual(Array.from({ length: 50 }, () => expected).flat());
+      // More packets with one call than it takes messages: some were merged.
+      expect(Math.max(...sink.batches.map((batch) => batch.length))).toBeGreaterThan(MAX_MESSAGES);
+      await Promise.all([sender.close(), receiver.close()]);
+    } finally {
+      pair.remove();
+    }
+  });
 
   it('hears a datagram whose UDP checksum is 0, as those of rdma_rxe', async () => {
     await withoutChecksum(
