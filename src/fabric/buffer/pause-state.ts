@@ -52,8 +52,7 @@ export class PauseState {
 
   /** How long `priority` has been paused in all up to now, nanoseconds. */
   pausedNs(now: number, priority: number): number {
-    const since = this.#settled[priority] as number;
-    const running = Math.min(now, this.#until[priority] as number) - since;
-    return (this.#paused[priority] as number) + Math.max(running, 0);
+    const running = Math.min(now, this.#until[priority] as number) - (this.#settled[priority] as number);
+    return (this.#paused[priority] as number) + running;
   }
 }

@@ -183,7 +183,10 @@ describe('lossy frames', () => {
 
   it('have a larger or smaller limit with another alpha, and never more than the pool', () => {
     expect(fill(roundNumbers({ lossyAlpha: 1 / 3 }), 100, LOSSY)).toBe(20);
-    expect(fill(roundNumbers({ lossyAlpha: 1e9 }), 100, LOSSY)).toBe(80);
+    const buffer = roundNumbers({ lossyAlpha: 1e9 });
+    buffer.admit(0, 1, LOSSY, 50);
+    expect(fill(buffer, 100, LOSSY)).toBe(79);
+    expect(buffer.sharedBytes).toBe(7950);
   });
 
   it('never stop anybody', () => {
