@@ -5,13 +5,14 @@
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { FrameAddresses } from './descriptor-link.ts';
 import { type Libc, MSG_DONTWAIT } from './libc.ts';
+import { IOVEC_BYTES, Mmsghdr, writeAddress, writeVector } from './socket-messages.ts';
 
 export class FrameSender {
   readonly #libc: Libc;
   readonly #fd: number;
   readonly #frames: FrameAddresses;
   /** Held: the kernel reads both by address. */
-  readonly #headers = new DataView(new ArrayBuffer(MAX_MESSAGES * MMSGHDR_BYTES));
+  readonly #headers = new DataView(new ArrayBuffer(MAX_MESSAGES * Mmsghdr.Bytes));
   readonly #vectors = new DataView(new ArrayBuffer(MAX_MESSAGES * IOVEC_BYTES));
   readonly #headersAddress: number;
 
@@ -22,8 +23,8 @@ export class FrameSender {
     this.#headersAddress = libc.address(this.#headers.buffer);
     const vectors = libc.address(this.#vectors.buffer);
     for (let i = 0; i < MAX_MESSAGES; i++) {
-      setAddress(this.#headers, i * MMSGHDR_BYTES + MSG_IOV_AT, vectors + i * IOVEC_BYTES);
-      this.#headers.setUint32(i * MMSGHDR_BYTES + MSG_IOVLEN_AT, 1, true);
+      writeAddress(this.#headers, i * Mmsghdr.Bytes + Mmsghdr.Iov, vectors + i * IOVEC_BYTES);
+      this.#headers.setUint32(i * Mmsghdr.Bytes + Mmsghdr.IovCount, 1, true);
     }
   }
 
@@ -31,25 +32,12 @@ export class FrameSender {
   send(batch: FrameBatch, from: number, to: number): number {
     const count = Math.min(to - from, MAX_MESSAGES);
     for (let i = 0; i < count; i++) {
-      setAddress(this.#vectors, i * IOVEC_BYTES, this.#frames.of(batch, from + i));
-      this.#vectors.setUint32(i * IOVEC_BYTES + IOV_LEN_AT, batch.lengths[from + i] as number, true);
+      const address = this.#frames.of(batch, from + i);
+      writeVector(this.#vectors, i * IOVEC_BYTES, address, batch.lengths[from + i] as number);
     }
     const sent = this.#libc.sendmmsg(this.#fd, this.#headersAddress, count, MSG_DONTWAIT);
     return sent < 0 ? -this.#libc.errno() : sent;
   }
 }
 
-/** Without a BigInt per frame. */
-function setAddress(view: DataView, at: number, address: number): void {
-  view.setUint32(at, address >>> 0, true);
-  view.setUint32(at + 4, address / 2 ** 32, true);
-}
-
 const MAX_MESSAGES = 64;
-/** struct mmsghdr: a msghdr and the length sent, on 64-bit machines (ref:platform#3). */
-const MMSGHDR_BYTES = 64;
-const MSG_IOV_AT = 16;
-const MSG_IOVLEN_AT = 24;
-/** struct iovec: address and length. */
-const IOVEC_BYTES = 16;
-const IOV_LEN_AT = 8;
