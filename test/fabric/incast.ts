@@ -60,7 +60,7 @@ const SEED = 7;
 /** What a switch sets aside for each port and lossless priority. */
 const RESERVE_BYTES = 4096;
 
-/** Runs an incast until every frame has come or was dropped. */
+/** Runs an incast until every frame has come or was dropped, and nothing is left to happen. */
 export function runIncast(incast: Incast): IncastResult {
   const { topology, fanIn, framesPerSender, frameBytes, crossFrameBytes, switches, staggerNs = 0, network } = incast;
   const mtu = Math.max(frameBytes, crossFrameBytes ?? 0) - ETHERNET;
@@ -75,13 +75,11 @@ export function runIncast(incast: Incast): IncastResult {
     const startNs = staggerNs * (host - 1);
     world.attach(`host${host}`, (clock) => new Sender(clock, { startNs, frame, frames: framesPerSender, cross }));
   }
-  const frames = fanIn * framesPerSender;
   const dropped = ({ losslessDrops, lossyDrops }: SharedBufferCounters) =>
     losslessDrops + (crossFrameBytes === undefined ? lossyDrops : 0);
   const lost = () =>
     switched.switches.reduce((sum, { buffer }) => sum + (buffer === undefined ? 0 : dropped(buffer.counters)), 0);
-  // What is dropped ends nothing by itself: the last frame may be among it.
-  world.runUntil(() => sink.received === frames || sink.received + lost() === frames, { maxTimeNs: 1e9 });
+  world.runUntilIdle({ maxTimeNs: 1e9 });
   return { network: switched, received: sink.received, outOfOrder: sink.outOfOrder, endNs: sink.lastNs, lost: lost() };
 }
 
