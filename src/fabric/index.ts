@@ -18,6 +18,9 @@ export type { WorldPort } from './member.ts';
 export { type NetworkOptions, type NetworkTap, type PortOptions, SimulatedNetwork } from './network.ts';
 export { type PortCounters, SimulatedPort } from './port.ts';
 export { Prng } from './prng.ts';
+export * from './simulation/index.ts';
+export * from './topology/index.ts';
+export * from './traffic/index.ts';
 export type { Wire } from './wire.ts';
 export {
   type DriveOptions,

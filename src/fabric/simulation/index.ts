@@ -3,6 +3,7 @@ export type {
   FlowResult,
   HostOptions,
   NetworkTotals,
+  PortResult,
   ProbeOptions,
   QueueStats,
   Series,

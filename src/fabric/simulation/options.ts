@@ -5,7 +5,7 @@
 import { RoceError } from '../../../packets/errors.ts';
 import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
 import type { PortCounters } from '../../../transport/counters.ts';
-import type { SwitchOptions } from '../switching/index.ts';
+import type { Deadlock, EgressCounters, FabricTap, SwitchOptions } from '../switching/index.ts';
 import type { Topology } from '../topology/index.ts';
 import type { Flow } from '../traffic/index.ts';
 
@@ -35,6 +35,8 @@ export interface SimulationOptions {
   readonly probe?: ProbeOptions;
   /** The time over which queues and goodputs are measured. Default: all of it. */
   readonly window?: { readonly fromNs: number; readonly toNs?: number };
+  /** Sees every frame at each link, for captures. */
+  readonly tap?: FabricTap;
   /** Called now and then with the part that is done, 0..1. */
   readonly onProgress?: (fraction: number) => void;
 }
@@ -155,12 +157,22 @@ export interface SimulationResult {
   readonly hosts: Readonly<PortCounters>;
   /** Of all ports of switches and hosts together. */
   readonly network: Readonly<NetworkTotals>;
+  /** By port, of those that have sent anything, in the order of nodes: hosts first. */
+  readonly ports: readonly PortResult[];
   /** Circles of buffers that waited for each other, as found. */
-  readonly deadlocks: readonly unknown[];
+  readonly deadlocks: readonly Deadlock[];
   /** Packets with payload that were delivered, each once. */
   readonly dataPackets: number;
+  /** Events of the network: frames that began to leave or came out of a link, and what else happens at a time of its own. */
+  readonly events: number;
   /** Turns of the world. */
   readonly steps: number;
+}
+
+/** What one sending end of a link has done. */
+export interface PortResult extends Readonly<EgressCounters> {
+  /** 'switch0:3', 'host2:0'. */
+  readonly name: string;
 }
 
 /** Sums over the ports of a network, in frames unless it says otherwise. */

@@ -4,7 +4,7 @@ import type { EgressPort, SwitchOptions } from '../switching/index.ts';
 import type { PathFinder } from '../topology/index.ts';
 import type { FlowRun } from './flow-run.ts';
 import { idealNs } from './ideal.ts';
-import type { FlowResult, NetworkTotals } from './options.ts';
+import type { FlowResult, NetworkTotals, PortResult } from './options.ts';
 
 /** What the result of a flow depends on beside the flow. */
 export interface ResultContext {
@@ -52,6 +52,11 @@ export function hostTotals(all: readonly Readonly<PortCounters>[]): PortCounters
   for (const counters of all)
     for (const name of Object.keys(totals) as (keyof PortCounters)[]) totals[name] += counters[name];
   return totals;
+}
+
+/** Counters of every port that has sent anything. */
+export function portResults(ports: readonly EgressPort[]): PortResult[] {
+  return ports.filter(({ counters }) => counters.frames > 0).map(({ name, counters }) => ({ name, ...counters }));
 }
 
 /** Counters of all ports together. */

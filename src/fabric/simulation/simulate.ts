@@ -18,7 +18,7 @@ import {
   type SimulationResult,
 } from './options.ts';
 import { Probes } from './probes.ts';
-import { flowResult, hostTotals, networkTotals, packetsDelivered } from './results.ts';
+import { flowResult, hostTotals, networkTotals, packetsDelivered, portResults } from './results.ts';
 
 /**
  * Runs it to its end.
@@ -64,6 +64,7 @@ class Simulation {
       ...(switches === undefined ? {} : { switches }),
       ...(loss === undefined ? {} : { loss }),
     });
+    this.#network.tap = options.tap;
     this.#world = new World({ seed, network: this.#network });
     this.#flows = this.#makeFlows();
     this.#left = this.#flows.length;
@@ -215,8 +216,10 @@ class Simulation {
       queueStats: this.#probes.queueStats(),
       hosts: hostTotals([...this.#hosts.values()].map(({ device }) => device.portCounters)),
       network: networkTotals(this.#network.egressPorts),
+      ports: portResults(this.#network.egressPorts),
       deadlocks: this.#network.deadlocks,
       dataPackets: this.#flows.reduce((sum, flow) => sum + packetsDelivered(flow, this.#mtu), 0),
+      events: this.#network.events,
       steps: this.#world.steps,
     };
   }

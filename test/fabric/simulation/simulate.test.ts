@@ -206,6 +206,27 @@ describe('a simulation', () => {
     expect(flows[0]?.slowdown).toBeGreaterThan(1.9);
   });
 
+  it('shows every frame to a tap, and what every port did', () => {
+    const seen = new Map<string, number>();
+    const { ports, network, events } = simulate({
+      ...{ seed: 1, topology: PAIR },
+      flows: [{ src: 0, dst: 1, bytes: 10_240, startNs: 0, operation: 'send' }],
+      tap: {
+        frame: (_now, port, direction) => {
+          if (direction === 'out') seen.set(port.name, (seen.get(port.name) ?? 0) + 1);
+        },
+      },
+    });
+    expect(ports.map(({ name, frames }) => [name, frames])).toEqual([
+      ['host0:0', 10],
+      ['host1:0', 10],
+      ['switch0:0', 10],
+      ['switch0:1', 10],
+    ]);
+    expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(ports.map(({ name, frames }) => [name, frames])));
+    expect(events).toBeGreaterThanOrEqual(network.frames);
+  });
+
   it('goes one way round a ring when it is told to', () => {
     const topology = ring({ switches: 4, hostsPerSwitch: 1, link: LINK });
     const flows = [{ src: 0, dst: 3, bytes: 1_000, startNs: 0 }];
