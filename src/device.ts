@@ -191,6 +191,8 @@ export class Device implements Machine, RdmaDevice {
     this.multicast.detachAll(this.now(), qp);
     this.#host.wake();
     this.#resources.destroyQp(qp);
+    // A last word that was held back.
+    this.#scheduler.note(qp);
   }
 
   /** For `Qp.modify`. */
@@ -277,7 +279,7 @@ export class Device implements Machine, RdmaDevice {
     const managerOwes = this.gsi.transmit(now, writer);
     const before = writer.count;
     this.#turnAt = now;
-    const notificationsOwe = this.#congestion?.notification?.transmit(writer) ?? false;
+    const notificationsOwe = this.#congestion?.notification?.transmit(now, writer) ?? false;
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
     if (this.multicast.loopsBack) this.#reception.takeOwn(now, writer, before);

@@ -7,7 +7,7 @@
 import { RoceError } from '../packets/errors.ts';
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
-import { SERVICE_MASK } from '../packets/opcode.ts';
+import { OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
 import { completedBytes } from './completer.ts';
 import { MarkedFlow } from './congestion/notification-point.ts';
 import type { Pacer } from './congestion/pacer.ts';
@@ -141,10 +141,11 @@ export abstract class QueuePair {
     if (takeMigration(attributes, this.config)) this.migrate();
     const next = attributes.state ?? this.current;
     this.begin(attributes);
+    if (next === QpState.Rtr) this.pacer ??= this.config.congestion?.newPacer();
+    if (this.pacer !== undefined) this.#judgeSpeed(this.pacer);
     if (next === this.current) return;
     const was = this.current;
     this.current = next;
-    if (next === QpState.Rtr) this.pacer = this.config.congestion?.newPacer();
     if (next === QpState.Reset) this.#reset();
     if (next === QpState.Error) this.enterError(WcStatus.WrFlushErr);
     if (next === QpState.Sqd && was === QpState.Rts) this.noteDrained();
@@ -180,9 +181,13 @@ export abstract class QueuePair {
     this.enterError(WcStatus.WrFlushErr);
   }
 
-  /** Destroyed: work vanishes without completion. What is still owed to the peer of what was executed leaves with `transmit`. */
+  /**
+   * Destroyed: work vanishes without completion. What is still owed to the peer of what was executed leaves with `transmit`, and at once:
+   * nobody comes back to a queue pair that is gone.
+   */
   retire(): void {
     this.current = QpState.Error;
+    this.pacer = undefined;
     this.sendQueue.clear();
     if (!this.recvQueue.shared) this.recvQueue.clear();
     this.#events = undefined;
@@ -277,10 +282,10 @@ export abstract class QueuePair {
 
   /** The newest frame of the writer was data of this queue pair. */
   protected left(now: number, writer: FrameWriter): void {
-    const { pacer, config } = this;
+    const { pacer } = this;
     if (pacer === undefined) return;
     pacer.sent(now, writer.lengths[writer.count - 1] as number);
-    config.asksAlways = pacer.gapNs * config.ackInterval * ASK_MARGIN > config.ackTimeoutNs;
+    this.#judgeSpeed(pacer);
   }
 
   /** Takes the alternate path, if there is one. */
@@ -345,13 +350,21 @@ export abstract class QueuePair {
     if (wc !== undefined) sendCq.pushed(wc);
   }
 
+  /** By the packets that are longest, so that a short one between them changes nothing. */
+  #judgeSpeed({ rateBps }: Pacer): void {
+    const { config } = this;
+    const bits = 8 * config.mtu * config.ackInterval;
+    config.asksAlways = ASK_MARGIN * 1e9 * bits > rateBps * config.ackTimeoutNs;
+  }
+
   #noteMarked(now: number, frame: Frame, path: QpPath): void {
     const { config } = this;
     this.counters.npEcnMarkedRocePackets += 1;
     const notification = config.congestion?.notification;
     if (notification === undefined) return;
     if (notification.parameters.signal === 'ack') {
-      config.becnOwed = true;
+      // A response draws no acknowledge that could carry it.
+      if ((frame.flags & OpFlag.Response) === 0) config.becnOwed = true;
       return;
     }
     this.#marked ??= new MarkedFlow();

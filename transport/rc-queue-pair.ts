@@ -37,6 +37,8 @@ export class RcQueuePair extends QueuePair {
   readonly #replies = this.#responder.replies;
   /** The credits that left last said that there is no receive. */
   #toldNone = false;
+  /** Data of an answer left last: a request goes before the next. */
+  #requestsTurn = false;
 
   /** `type` is RC, or one of the two XRC types, whose connections work the same way. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, type: QpType = QpType.Rc) {
@@ -77,19 +79,20 @@ export class RcQueuePair extends QueuePair {
     return silence;
   }
 
-  /** Replies first, then requests. */
+  /** Replies first, then requests; but who is asked for READ after READ asks in turn with its answers, or it would never. */
   transmit(now: number, writer: FrameWriter): void {
     let budget = BURST;
     // Somebody waits for a request, as a rule, and nobody for a mere acknowledge: one goes ahead of it, where both fit. Where a single
     // packet does, the acknowledge goes: requests would keep it back for ever, and the peer would run out of retries.
     if (writer.room > 1 && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
     for (; budget > 0 && !writer.full; budget--) {
+      if (this.#requestsTurn && this.#replies.isData && this.#transmitRequest(now, writer)) continue;
       if (!this.#transmitReply(now, writer) && !this.#transmitRequest(now, writer)) return;
     }
   }
 
   get pending(): boolean {
-    if (this.held) return this.#replies.length > 0 && !this.#replies.isPaced;
+    if (this.held) return this.#replies.length > 0 && !this.#replies.isData;
     return this.#replies.length > 0 || this.#mayRequest();
   }
 
@@ -278,12 +281,15 @@ export class RcQueuePair extends QueuePair {
   }
 
   #transmitReply(now: number, writer: FrameWriter): boolean {
-    const { isPaced } = this.#replies;
-    if (isPaced && !this.mayLeave(now)) return false;
+    const { isData } = this.#replies;
+    if (isData && !this.mayLeave(now)) return false;
     if (this.config.flowControl && !this.recvQueue.shared) this.#countReceives();
     const attempt = this.#responder.transmit(this.config, writer);
     if (attempt === Attempt.Fault) this.#refused();
-    else if (isPaced && attempt === Attempt.Sent) this.left(now, writer);
+    else if (isData && attempt === Attempt.Sent) {
+      this.#requestsTurn = true;
+      this.left(now, writer);
+    }
     return attempt !== Attempt.Nothing;
   }
 
@@ -320,6 +326,7 @@ export class RcQueuePair extends QueuePair {
       case Attempt.Sent:
         if (again) this.counters.retransmittedPkts += 1;
         this.#completer.sent(now, this.config);
+        this.#requestsTurn = false;
         this.left(now, writer);
         return true;
       case Attempt.Executed:

@@ -59,7 +59,7 @@ export class ReplyQueue {
   }
 
   /** Whether what leaves next is data, which has a rate to keep. */
-  get isPaced(): boolean {
+  get isData(): boolean {
     const kind = this.#replies[0]?.kind;
     return kind === ReplyKind.Read || kind === ReplyKind.Atomic;
   }

@@ -209,7 +209,7 @@ describe('wrong sender', () => {
   it.each([0x24, 0x2a, 0x64, 0x81, 0xa4, 0xe4])('SEC-16 an opcode of another service (0x%i) is dropped', (opcode) => {
     const peer = new Peer();
     peer.rx({ opcode, psn: 0, ackReq: true, payload: pattern(16) });
-    expect(peer.counters.badService + peer.stopped.length).toBe(1);
+    expect(peer.counters.badService + peer.counters.rpCnpIgnored + peer.stopped.length).toBe(1);
     peer.expectUsable(0, 1);
   });
 });

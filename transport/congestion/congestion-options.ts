@@ -46,7 +46,7 @@ export interface MlxReaction {
 export interface NotificationParameters {
   /** MIN_TIME_BETWEEN_CNPS: at most one CNP per flow in this time, in nanoseconds. Default 50,000, the paper's; NVIDIA's firmware has 4,000. */
   readonly minTimeBetweenCnpsNs: number;
-  /** CNP_DSCP: the DSCP of CNPs, 0..63. Default 48. */
+  /** CNP_DSCP: the DSCP of CNPs, 0..63; on a VLAN its upper three bits are their priority (CNP_802P_PRIO). Default 48, which goes with 6. */
   readonly cnpDscp: number;
   /** The BECN bit of CNPs. Default 1, as NVIDIA's devices set it; the annex does not mention it (ref:wire#9). */
   readonly becn: 0 | 1;

@@ -6,7 +6,8 @@
  * Rules: ref:dcqcn#7 (annex A17), ref:wire#9. A flow is a connection, or what one sender of datagrams sends.
  */
 import { CNP_BYTES, writeCnp } from '../../packets/cnp.ts';
-import { readMac } from '../../packets/ethernet.ts';
+import { invariant } from '../../packets/errors.ts';
+import { ETHERNET_BYTES, readMac } from '../../packets/ethernet.ts';
 import { type Frame, frameDestination, frameSource, frameSourceIs, Medium } from '../../packets/frame.ts';
 import type { FrameWriter } from '../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../packets/header-template.ts';
@@ -27,7 +28,7 @@ export class MarkedFlow {
   pkey = 0;
   /** The queue pair that sent it. */
   senderQpn = 0;
-  /** When a CNP was last decided on. */
+  /** When the last CNP was written. */
   lastAt = Number.NEGATIVE_INFINITY;
   /** A CNP is to be written. */
   owed = false;
@@ -62,11 +63,10 @@ export class NotificationPoint {
 
   /** A packet of this flow came marked. */
   marked(now: number, flow: MarkedFlow, template: HeaderTemplate, pkey: number, senderQpn: number): void {
-    if (flow.owed || now - flow.lastAt < this.parameters.minTimeBetweenCnpsNs) return;
+    if (!this.#isDue(now, flow)) return;
     flow.template = template;
     flow.pkey = pkey;
     flow.senderQpn = senderQpn;
-    flow.lastAt = now;
     flow.owed = true;
     this.#owed.push(flow);
   }
@@ -74,24 +74,35 @@ export class NotificationPoint {
   /** A datagram to one of our own addresses came marked. */
   markedDatagram(now: number, frame: Frame, senderQpn: number): void {
     const flow = this.#datagramFlow(frame, senderQpn);
-    if (now - flow.lastAt < this.parameters.minTimeBetweenCnpsNs) return;
-    this.marked(now, flow, wayBack(frame), frame.pkey, senderQpn);
+    if (this.#isDue(now, flow)) this.marked(now, flow, wayBack(frame), frame.pkey, senderQpn);
   }
 
   /** Writes what is owed until nothing is or the writer is full; true when something is left. */
-  transmit(writer: FrameWriter): boolean {
+  transmit(now: number, writer: FrameWriter): boolean {
+    const owed = this.#owed;
+    if (owed.length === 0) return false;
     let written = 0;
-    for (; written < this.#owed.length && !writer.full; written++) this.#write(this.#owed[written], writer);
-    if (written > 0) this.#owed.splice(0, written);
-    return this.#owed.length > 0;
+    for (; written < owed.length && !writer.full; written++) this.#write(now, owed[written] as MarkedFlow, writer);
+    owed.splice(0, written);
+    return owed.length > 0;
   }
 
-  #write(flow: MarkedFlow | undefined, writer: FrameWriter): void {
-    if (flow?.template === undefined) return;
-    const bth = writer.begin(flow.template);
-    writeCnp(writer.view, bth, flow.pkey, flow.senderQpn, this.parameters.becn);
-    writer.end(flow.template, bth + CNP_BYTES, this.parameters.cnpDscp << DSCP_SHIFT);
+  /** Whether a mark draws a CNP. The interval begins when one leaves: one that a busy port kept back is not followed by another at once. */
+  #isDue(now: number, flow: MarkedFlow): boolean {
+    return !flow.owed && now - flow.lastAt >= this.parameters.minTimeBetweenCnpsNs;
+  }
+
+  #write(now: number, flow: MarkedFlow, writer: FrameWriter): void {
+    const { template } = flow;
+    invariant(template !== undefined, 'a flow that is owed a CNP has a way back');
+    const { becn, cnpDscp } = this.parameters;
+    const bth = writer.begin(template);
+    const { view } = writer;
+    writeCnp(view, bth, flow.pkey, flow.senderQpn, becn);
+    if (template.ipOffset > ETHERNET_BYTES) setPcp(view, bth - template.length + ETHERNET_BYTES, cnpDscp >> PCP_SHIFT);
+    writer.end(template, bth + CNP_BYTES, cnpDscp << DSCP_SHIFT);
     flow.owed = false;
+    flow.lastAt = now;
     this.#counters.npCnpSent += 1;
   }
 
@@ -126,5 +137,15 @@ function wayBack(frame: Frame): HeaderTemplate {
   });
 }
 
+/** On a VLAN the class of a packet is in its tag, and a CNP must not wait behind the data that it is about. */
+function setPcp(view: DataView, tciAt: number, pcp: number): void {
+  view.setUint8(tciAt, (pcp << TCI_PCP_SHIFT) | (view.getUint8(tciAt) & ~TCI_PCP_MASK));
+}
+
+/** A DSCP's class is its upper three bits. */
+const PCP_SHIFT = 3;
+/** In the first byte of a tag. */
+const TCI_PCP_SHIFT = 5;
+const TCI_PCP_MASK = 0xe0;
 const MAC_BYTES = 6;
 const NO_MAC = new Uint8Array(MAC_BYTES);

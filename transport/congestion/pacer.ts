@@ -11,15 +11,16 @@ export class Pacer {
   readonly controller: RateController;
   /** Something was to leave before its time, and waits for `deadline`. */
   waiting = false;
-  /** Nanoseconds between the last frame and the next at the rate of then; 0 without a limit. */
-  gapNs = 0;
+  /** Bits a second when last asked; Infinity without a limit. */
+  rateBps: number;
   readonly #maxBurstBits: number;
-  /** When the next frame may leave; a fraction, so that rounding does not add up. */
+  /** When the next frame may leave, in nanoseconds; a fraction, so that rounding does not add up. */
   #freeAt = 0;
 
   /** `maxBurstBytes`: how far a sender that was late may catch up. */
   constructor(controller: RateController, maxBurstBytes: number) {
     this.controller = controller;
+    this.rateBps = controller.rateBps(0);
     this.#maxBurstBits = 8 * maxBurstBytes;
   }
 
@@ -30,9 +31,8 @@ export class Pacer {
 
   /** Whether a frame may leave; who is told no waits. */
   allows(now: number): boolean {
-    if (this.#freeAt <= now) return true;
-    this.waiting = true;
-    return false;
+    this.waiting = this.#freeAt > now;
+    return !this.waiting;
   }
 
   /** A frame of `bytes` has left. */
@@ -40,13 +40,13 @@ export class Pacer {
     const { controller } = this;
     controller.sent(now, bytes);
     const rateBps = controller.rateBps(now);
-    if (rateBps === Number.POSITIVE_INFINITY) {
-      this.#freeAt = 0;
-      this.gapNs = 0;
-      return;
+    this.rateBps = rateBps;
+    // Who had no limit is not late when one comes.
+    if (rateBps === Number.POSITIVE_INFINITY) this.#freeAt = now;
+    else {
+      const earliest = now - (1e9 * this.#maxBurstBits) / rateBps;
+      this.#freeAt = Math.max(this.#freeAt, earliest) + (8e9 * bytes) / rateBps;
     }
-    this.gapNs = (8e9 * bytes) / rateBps;
-    this.#freeAt = Math.max(this.#freeAt, now - (1e9 * this.#maxBurstBits) / rateBps) + this.gapNs;
   }
 
   /** Time has come as far as `now`. */

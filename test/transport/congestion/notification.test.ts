@@ -10,7 +10,7 @@ import { QpType } from '../../../transport/qp-type.ts';
 import { WrOpcode } from '../../../transport/work.ts';
 import { ack, cnp, datagram, marked, readOnly, uc, writeOnly } from '../support/packets.ts';
 import { Peer, type PeerOptions, SUBJECT_QKEY } from '../support/peer.ts';
-import { PEER_IP, PEER_QPN, parseBytes, SUBJECT_IP } from '../support/wire.ts';
+import { buildFrame, PEER_IP, PEER_QPN, parseBytes, SUBJECT_IP } from '../support/wire.ts';
 
 const US = 1000;
 const MS = 1_000_000;
@@ -61,14 +61,14 @@ describe('the notification point', () => {
     expect(peer.counters).toMatchObject({ npEcnMarkedRocePackets: 5000, npCnpSent: 625 });
   });
 
-  it('keeps the interval of its parameters, from the moment it decides, whether or not the last CNP has left', () => {
+  it('keeps the interval of its parameters, from the moment a CNP leaves, however long the port kept it back', () => {
     const peer = makePeer({}, { notification: { minTimeBetweenCnpsNs: 4 * US } });
     peer.rx(marked(write(0)));
     peer.advance(10 * US);
     peer.rx(marked(write(1)));
     expect(peer.notifications()).toHaveLength(1);
     peer.rx(marked(write(2)));
-    expect(peer.notifications()).toHaveLength(1);
+    expect(peer.notifications()).toHaveLength(0);
     peer.advance(4 * US - 1);
     peer.rx(marked(write(3)));
     expect(peer.notifications()).toHaveLength(0);
@@ -161,6 +161,31 @@ describe('the notification point', () => {
       expect(peer.notifications().map(headers)).toMatchObject([{ destQpn: 6, icrc: true, trafficClass: 192 }]);
     });
 
+    it('keeps the interval of each sender, and owes it no second one before the first has left', () => {
+      const peer = makePeer({ type: QpType.Ud });
+      peer.rx(from(5), from(5));
+      peer.advance(60 * US);
+      peer.rx(from(5));
+      expect(peer.notifications()).toHaveLength(1);
+      peer.advance(50 * US - 1);
+      peer.rx(from(5));
+      expect(peer.notifications()).toHaveLength(0);
+      peer.advance(1);
+      peer.rx(from(5));
+      expect(peer.notifications()).toHaveLength(1);
+    });
+
+    it('says nothing to who sends to a group, or where marks ride on acknowledges, which datagrams do not have', () => {
+      const peer = makePeer({ type: QpType.Ud });
+      peer.rxBytes(buildFrame(from(5), peer.firstPsn, 0xff_ff_ff));
+      expect(peer.notifications()).toEqual([]);
+      expect(peer.counters.npEcnMarkedRocePackets).toBe(1);
+      const rides = makePeer({ type: QpType.Ud }, { notification: { signal: 'ack' } });
+      rides.rx(from(5));
+      expect(rides.notifications()).toEqual([]);
+      expect(rides.counters.npEcnMarkedRocePackets).toBe(1);
+    });
+
     it('remembers a bounded number of senders', () => {
       const peer = makePeer({ type: QpType.Ud });
       for (let qpn = 2; qpn < 2002; qpn++) peer.rx(from(qpn));
@@ -187,5 +212,27 @@ describe('the notification point', () => {
     peer.rx(marked(write(2)), write(3));
     expect(becns()).toEqual([1]);
     expect(peer.notifications()).toEqual([]);
+  });
+
+  it('does not let the mark of a response ride on the acknowledge of some request', () => {
+    const peer = makePeer({}, { notification: { signal: 'ack' } });
+    const mr = peer.region({ length: 256 });
+    peer.post({ wrId: 1, opcode: WrOpcode.RdmaRead, sges: [{ mr }], remoteAddr: 0n, rkey: 1 });
+    peer.drain();
+    peer.rx(marked(readOnly({ psn: 0, msn: 1, payload: new Uint8Array(256) })), write(0));
+    peer.sent.length = 0;
+    peer.drain();
+    expect(peer.sent.map((bytes) => headers(bytes).becn)).toEqual([0]);
+    expect(peer.counters.npEcnMarkedRocePackets).toBe(1);
+  });
+
+  it('still sends what is owed when the queue pair is reset or destroyed', () => {
+    for (const end of [(peer: Peer) => peer.qp.modify({ state: QpState.Reset }), (peer: Peer) => peer.qp.retire()]) {
+      const peer = makePeer();
+      peer.rx(marked(write(0)));
+      end(peer);
+      expect(peer.notifications().map(headers)).toMatchObject([{ opcode: Op.Cnp, destQpn: PEER_QPN, icrc: true }]);
+      expect(peer.notifications()).toEqual([]);
+    }
   });
 });

@@ -248,7 +248,7 @@ export class Peer {
   /** The congestion notifications that the subject's device owes, as frames. */
   notifications(): Uint8Array[] {
     sharedWriter.reset();
-    this.congestion?.notification?.transmit(sharedWriter);
+    this.congestion?.notification?.transmit(this.now, sharedWriter);
     const { bytes, starts, lengths, count } = sharedWriter;
     return Array.from({ length: count }, (_, i) => bytes.slice(starts[i], (starts[i] ?? 0) + (lengths[i] ?? 0)));
   }
