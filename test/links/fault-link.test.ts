@@ -10,6 +10,7 @@ import { Medium } from '../../packets/frame.ts';
 import { type NetworkOptions, SimulatedNetwork } from '../../src/fabric/network.ts';
 import { openDevice } from '../../src/index.ts';
 import { type FaultOptions, withFaults } from '../../src/links/fault-link.ts';
+import { openLink } from '../../src/links/index.ts';
 import { QemuLink } from '../../src/links/qemu.ts';
 import { batchOf, Collector, frame } from '../fabric/support.ts';
 import { type LinkPair, linkCompliance } from './compliance.ts';
@@ -159,6 +160,14 @@ describe('FaultLink', () => {
     const inner = new SimulatedNetwork({ medium: Medium.Ip }).attach('a', { mtu: 4200 });
     const link = withFaults(inner, {});
     expect([link.name, link.mtu, link.medium, link.sourcePort]).toEqual(['a', 4200, Medium.Ip, undefined]);
+    const socket = openLink('udp6:[::1]');
+    const { addresses, sourcePort, maxUnacked, ecn } = withFaults(socket, {});
+    expect({ addresses, sourcePort, maxUnacked, ecn }).toEqual({
+      addresses: ['::1/128'],
+      sourcePort: 4791,
+      maxUnacked: socket.maxUnacked,
+      ecn: expect.objectContaining({ read: [] }),
+    });
   });
 
   it('names the rule and the field that make no sense, before anything is opened', async () => {

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { Medium } from '../../packets/frame.ts';
-import { LINK_KINDS, type LinkEcn, type LinkKind } from '../../src/links/index.ts';
+import { LINK_KINDS, type LinkEcn, type LinkKind, openLink } from '../../src/links/index.ts';
 import { readInterfaces } from '../../tools/links/interfaces.ts';
 import { describeSurvey } from '../../tools/links/report.ts';
 import { surveyLinks } from '../../tools/links/survey.ts';
@@ -96,6 +96,12 @@ describe('the survey of links', () => {
       '  none',
     ]);
   });
+});
+
+it.each(LINK_KINDS.map(({ name }) => name))('what is said of ECN on %s is what its links say of themselves', (name) => {
+  const kind = LINK_KINDS.find((one) => one.name === name);
+  const target = kind?.usage.startsWith('ADDRESS') === true ? '[::1]' : 'some0';
+  expect(openLink(`${name}:${target}`).ecn).toEqual(kind?.ecn);
 });
 
 it('interfaces are read with what the system says of them, the loopback among them', () => {
