@@ -1,7 +1,7 @@
 /**
  * Goal: every experiment that is built in ends as it says, the one that must fail for the reason it states. Method: each is run
  * as `roce experiment run` does, on guests that are booted once for all experiments with the same hosts.
- * That about errors is run by matrix.test.ts, with two kernels.
+ * That about errors is run by matrix.test.ts, with two kernels; those about congestion by congestion.test.ts, which looks closer.
  */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -32,9 +32,10 @@ const WITH_GUESTS = [
 ];
 const WITH_THE_MATRIX = ['interop-errors'];
 const WITH_BOTH = ['udp6-to-rxe'];
+const ABOUT_CONGESTION = ['congestion-rxe', 'congestion-processes'];
 
 it('no experiment that is built in is left out', () => {
-  const run = [...WITH_THE_MATRIX, ...ANYWHERE, ...WITH_NAMESPACES, ...WITH_GUESTS, ...WITH_BOTH];
+  const run = [...WITH_THE_MATRIX, ...ANYWHERE, ...WITH_NAMESPACES, ...WITH_GUESTS, ...WITH_BOTH, ...ABOUT_CONGESTION];
   expect([...new Set(run)].sort()).toEqual(builtInNames());
 });
 

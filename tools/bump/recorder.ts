@@ -19,13 +19,17 @@ export class BumpRecorder implements BumpObserver {
   /** Frames that were touched or may be by a queue, and have not left yet, by direction and serial. */
   readonly #underWay = new Map<string, UnderWay>();
   readonly #frame = new Frame();
+  readonly #onFrame: (() => void) | undefined;
 
-  constructor(clock: WallClock, capture: BumpCapture | undefined) {
+  /** @param onFrame called for every frame that has come in, before anything else is done with it */
+  constructor(clock: WallClock, capture: BumpCapture | undefined, onFrame?: () => void) {
     this.#clock = clock;
     this.#capture = capture;
+    this.#onFrame = onFrame;
   }
 
   entered(now: number, path: FaultPath, serial: number, bytes: Uint8Array, start: number, end: number): void {
+    this.#onFrame?.();
     const { verdict } = path.engine;
     const touched = verdict.did !== 0;
     const comment = touched ? commentOn(path, verdict.describe()) : '';

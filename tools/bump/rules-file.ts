@@ -18,7 +18,7 @@ import {
   type WireRule,
 } from '../../src/faults/rule.ts';
 
-export type { WireFaults, WireRule } from '../../src/faults/rule.ts';
+export { FAULT_DIRECTIONS, type WireFaults, type WireRule } from '../../src/faults/rule.ts';
 
 const integer = (min: number, max: number) => z.int().min(min).max(max);
 const share = z.number().min(0).max(1);

@@ -26,6 +26,8 @@ export interface RunBumpOptions {
   readonly seed?: number;
   /** pcapng with both sides and a comment on every frame that was touched. */
   readonly capturePath?: string;
+  /** Called for every frame that has come in. */
+  readonly onFrame?: (() => void) | undefined;
   /** JSON, written by `stop`. */
   readonly accountPath?: string;
 }
@@ -42,7 +44,7 @@ export interface RunningBump {
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for rules and faults, ERR_ROCE_LINK_UNAVAILABLE for a link */
 export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
-  const { capturePath, accountPath, ...parts } = options;
+  const { capturePath, accountPath, onFrame, ...parts } = options;
   const { a, b } = parts;
   const clock = new WallClock();
   const startedNs = monotonicNs();
@@ -50,7 +52,7 @@ export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
   const comment = `seed ${parts.seed ?? 1}`;
   const capture =
     capturePath === undefined ? undefined : new BumpCapture(capturePath, [a.name, b.name], clock, comment);
-  const recorder = new BumpRecorder(clock, capture);
+  const recorder = new BumpRecorder(clock, capture, onFrame);
   let bump: Bump;
   try {
     bump = new Bump({ ...parts, observer: recorder });

@@ -60,6 +60,10 @@ class GuestHost implements Host {
     if (code !== 0) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
   }
 
+  rates(): readonly [] {
+    return [];
+  }
+
   counters(): Readonly<Record<string, number>> {
     return {};
   }

@@ -1,6 +1,7 @@
 /**
  * What the runner asks of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind knows of cases.
  */
+import type { RateState } from '../../transport/congestion/index.ts';
 import type { RunResult } from '../lab/guest.ts';
 import type { Port } from './port.ts';
 
@@ -13,10 +14,16 @@ export interface Host {
   start(command: string): HostCommand;
   /** Resolves when somebody on the host takes RDMA or TCP connections on a port. Rejects with ERR_ROCE_TIMEOUT. */
   listening(port: number, timeoutMs: number): Promise<void>;
+  /** How fast its queue pairs may send now; none where nothing reacts to congestion, or it cannot be seen. */
+  rates(): readonly QueuePairRate[];
   /** Counters as they are now, by name; none where a host has none. */
   counters(): Readonly<Record<string, number>>;
   /** Ends the host and all that runs on it. May be called more than once. */
   stop(): Promise<void>;
+}
+
+export interface QueuePairRate extends RateState {
+  readonly qpn: number;
 }
 
 export interface HostCommand {

@@ -5,6 +5,8 @@
 import { basename } from 'node:path';
 import { tsharkAvailable, tsharkRows } from '../tshark.ts';
 import { viewCapture } from './capture-view.ts';
+import { RATES_FILE } from './rate-files.ts';
+import { rateOf } from './rates.ts';
 import { type CaseRecord, type CommandRecord, exitFault } from './run-case.ts';
 import type {
   Count,
@@ -14,6 +16,7 @@ import type {
   FilterExpectation,
   IcrcExpectation,
   PrintsExpectation,
+  RateExpectation,
   SoundExpectation,
 } from './types.ts';
 import type { WireRecord } from './wires.ts';
@@ -72,6 +75,7 @@ function stated(judgement: Judgement, { why, mustFail }: Expectation): Judgement
 
 async function judge(record: CaseRecord, expectation: Expectation): Promise<Judgement> {
   if ('counter' in expectation) return judgeCounter(record, expectation);
+  if ('rate' in expectation) return judgeRate(record, expectation);
   if ('prints' in expectation) return judgePrints(record, expectation);
   const wire = record.wires.find(({ name }) => name === expectation.wire);
   if (wire === undefined) throw new RangeError(`there is no wire ${expectation.wire}`);
@@ -158,6 +162,13 @@ function judgePrints({ commands }: CaseRecord, { run, prints, count = { min: 1 }
 
 function judgeCounter({ counters }: CaseRecord, { host, counter, count }: CounterExpectation): Judgement {
   return counted({ what: `${counter} of ${host} grows` }, counters.get(host)?.[counter] ?? 0, count);
+}
+
+function judgeRate({ rates }: CaseRecord, { host, rate, count }: RateExpectation): Judgement {
+  const subject = { what: `${rate} rate of ${host}, bits a second`, file: RATES_FILE };
+  const found = rateOf(rates, host, rate);
+  if (found !== undefined) return counted(subject, Math.round(found), count);
+  return { ...subject, wanted: countText(count), found: 'no queue pair with a rate', verdict: 'fail' };
 }
 
 function counted(

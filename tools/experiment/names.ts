@@ -130,6 +130,10 @@ class CaseCheck {
       }
     } else if ('run' in expectation) {
       this.#demandRun([...path, 'run'], expectation.run);
+    } else if ('rate' in expectation) {
+      const spec = this.#experiment.hosts[expectation.host];
+      if (spec?.kind !== 'stack' || spec.congestion === undefined)
+        this.#say([...path, 'host'], 'Rates are those of a host of kind "stack" with congestion control');
     } else {
       const { host, counter } = expectation;
       if (this.#experiment.hosts[host]?.kind !== 'stack')

@@ -87,6 +87,10 @@ class NamespaceHost implements Host {
     throw new RoceError('ERR_ROCE_STATE', `a namespace does not tell who listens on port ${port}`);
   }
 
+  rates(): readonly [] {
+    return [];
+  }
+
   counters(): Readonly<Record<string, number>> {
     return {};
   }

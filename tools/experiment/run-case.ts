@@ -9,6 +9,8 @@ import { RoceError } from '../../src/index.ts';
 import type { RunResult } from '../lab/guest.ts';
 import type { HostCommand } from './host.ts';
 import { runName } from './names.ts';
+import { writeRates } from './rate-files.ts';
+import { type RateRecord, RateWatch } from './rates.ts';
 import type { Stage } from './stage.ts';
 import type { CaseSpec, CommandStep, Experiment, Ready } from './types.ts';
 import { openWires, type WireRecord } from './wires.ts';
@@ -20,6 +22,8 @@ export interface CaseRecord {
   readonly wires: readonly WireRecord[];
   /** By how much the counters of each host have grown. */
   readonly counters: ReadonlyMap<string, Readonly<Record<string, number>>>;
+  /** How fast queue pairs were allowed to send. */
+  readonly rates: RateRecord;
   /** Why the case could not be run as it is written; absent when it could. */
   readonly problem?: string;
 }
@@ -45,10 +49,13 @@ export async function runCase(
   mkdirSync(directory, { recursive: true });
   const before = countersOf(stage);
   const started = performance.now();
-  const wires = await openWires(stage, experiment, spec, directory);
+  const watch = new RateWatch(stage.hosts);
+  const wires = await openWires(stage, experiment, spec, directory, watch.look);
+  watch.start(wires.wires);
   const commands = new Commands(stage);
   let problem: string | undefined;
   let records: readonly WireRecord[];
+  let rates: RateRecord;
   try {
     await commands.run(spec);
   } catch (error) {
@@ -58,13 +65,16 @@ export async function runCase(
     await commands.killAll();
     // What is on its way arrives: a last acknowledge, the answer to a disconnect.
     await delay(SETTLE_MS);
+    rates = watch.stop();
     records = await wires.stop();
   }
+  writeRates(directory, `${experiment.title}: ${spec.name}`, rates);
   return {
     seconds: (performance.now() - started) / 1000,
     commands: await commands.records(directory),
     wires: records,
     counters: growth(before, countersOf(stage)),
+    rates,
     ...(problem === undefined ? {} : { problem }),
   };
 }

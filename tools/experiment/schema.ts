@@ -7,7 +7,9 @@ import { compileRules } from '../../src/faults/compile.ts';
 import { IpPrefix, parseMac, RoceError } from '../../src/index.ts';
 import { notifySchema, type WireRule, wireFaultsSchema, wireRuleSchema } from '../bump/rules-file.ts';
 import { KERNELS } from '../lab/recipe.ts';
+import { congestionSchema } from './congestion-schema.ts';
 import { checkNames } from './names.ts';
+import { RATE_STATISTICS } from './rates.ts';
 import type {
   CaseSpec,
   Count,
@@ -106,7 +108,12 @@ const stationShape = {
 
 const hostSchema: z.ZodType<HostSpec> = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('guest'), kernel: z.enum(KERNELS), ...stationShape }),
-  z.strictObject({ kind: z.literal('stack'), trafficClass: z.int().min(0).max(255).exactOptional(), ...stationShape }),
+  z.strictObject({
+    kind: z.literal('stack'),
+    trafficClass: z.int().min(0).max(255).exactOptional(),
+    congestion: congestionSchema.exactOptional(),
+    ...stationShape,
+  }),
   z.strictObject({ kind: z.literal('namespace'), ...stationShape }),
 ]);
 
@@ -176,6 +183,7 @@ const expectationSchema: z.ZodType<Expectation> = byKey<Expectation>({
     count: countSchema.exactOptional(),
     ...statedShape,
   }),
+  rate: z.strictObject({ host: nameSchema, rate: z.enum(RATE_STATISTICS), count: countSchema, ...statedShape }),
   counter: z.strictObject({ host: nameSchema, counter: wordsSchema, count: countSchema, ...statedShape }),
 });
 

@@ -1,7 +1,7 @@
 /** A host that is a device of this project, in this process; `programs/` are its commands. */
 import { type OpenDevice, openDevice, RoceError } from '../../src/index.ts';
 import { QemuLink } from '../../src/links/index.ts';
-import { EXIT_NOT_FOUND, type Host, type HostCommand } from './host.ts';
+import { EXIT_NOT_FOUND, type Host, type HostCommand, type QueuePairRate } from './host.ts';
 import { Port } from './port.ts';
 import { findProgram, type ProgramOutput } from './programs/index.ts';
 import { splitWords } from './programs/words.ts';
@@ -12,8 +12,11 @@ export async function openStack(
   spec: StackSpec & { readonly mac: string; readonly mtu: number },
   path: string,
 ): Promise<Host> {
-  const { addresses, mac, mtu, trafficClass } = spec;
-  const traits = trafficClass === undefined ? {} : { path: { trafficClass } };
+  const { addresses, mac, mtu, trafficClass, congestion } = spec;
+  const traits = {
+    ...(trafficClass === undefined ? {} : { path: { trafficClass } }),
+    ...(congestion === undefined ? {} : { congestion }),
+  };
   const port = await Port.open(new QemuLink({ path, mtu }));
   try {
     const link = `qemu:${path},connect`;
@@ -59,6 +62,12 @@ class StackHost implements Host {
   counters(): Readonly<Record<string, number>> {
     const { counters, portCounters } = this.#open.device;
     return { ...counters, ...portCounters };
+  }
+
+  rates(): QueuePairRate[] {
+    return [...this.#open.device.queuePairs].flatMap(({ qpn, congestion }) =>
+      congestion === undefined ? [] : [{ qpn, ...congestion }],
+    );
   }
 
   async stop(): Promise<void> {

@@ -2,9 +2,12 @@
  * An experiment as its file describes it: hosts, the wires between them, what the hosts run, and what has to be seen.
  * Data only; `schema.ts` checks that a file is one of these, `docs/experiments.md` explains every field to a reader.
  */
+
 import type { NotifyOptions } from '../../src/faults/notifier.ts';
+import type { CongestionOptions } from '../../transport/congestion/index.ts';
 import type { WireFaults, WireRule } from '../bump/rules-file.ts';
 import type { KernelLabel } from '../lab/recipe.ts';
+import type { RateStatistic } from './rates.ts';
 
 export interface Experiment {
   readonly name: string;
@@ -42,6 +45,8 @@ export interface StackSpec extends Station {
   readonly kind: 'stack';
   /** Of its queue pairs' packets: DSCP << 2 | ECN. Default 0; 2 lets the network mark congestion. */
   readonly trafficClass?: number;
+  /** What it does about congestion; default nothing. Its packets are then ECN-capable, with DSCP 26, unless `trafficClass` says otherwise. */
+  readonly congestion?: CongestionOptions;
 }
 
 /** A network namespace with one interface, `eth0`; commands are lines of the shell, `roce` among what they can run. */
@@ -122,7 +127,8 @@ export type Expectation =
   | IcrcExpectation
   | EventExpectation
   | PrintsExpectation
-  | CounterExpectation;
+  | CounterExpectation
+  | RateExpectation;
 
 interface Stated {
   /** What it shows, in a sentence for the reader. */
@@ -169,6 +175,13 @@ export interface PrintsExpectation extends Stated {
   readonly prints: string;
   /** Default: at least one. */
   readonly count?: Count;
+}
+
+/** Bits a second that the queue pairs of a stack's device were allowed in the case, as far as was seen. */
+export interface RateExpectation extends Stated {
+  readonly host: string;
+  readonly rate: RateStatistic;
+  readonly count: Count;
 }
 
 /** By how much a counter of a stack's device has grown in the case. */

@@ -20,16 +20,18 @@ export interface WireRecord {
 }
 
 export interface OpenWires {
+  readonly wires: readonly { readonly name: string; readonly bump: RunningBump }[];
   /** Ends all wires; once all files are written. */
   stop(): Promise<readonly WireRecord[]>;
 }
 
-/** Joins the hosts of a stage. Rejects with RoceError ERR_ROCE_ARGUMENT for a conduct that makes no sense. */
+/** Joins the hosts of a stage; `onFrame` is called for every frame that comes in anywhere. Rejects with RoceError ERR_ROCE_ARGUMENT for a conduct that makes no sense. */
 export async function openWires(
   stage: Stage,
   { wires }: Experiment,
   spec: CaseSpec,
   directory: string,
+  onFrame?: () => void,
 ): Promise<OpenWires> {
   const bumps: { readonly wire: WireSpec; readonly capture: string; readonly bump: RunningBump }[] = [];
   const stop = async (): Promise<WireRecord[]> =>
@@ -45,7 +47,11 @@ export async function openWires(
       const capture = join(directory, `${wire.name}.pcapng`);
       const accountPath = join(directory, `${wire.name}.json`);
       const conduct = conductOf(wire, spec);
-      bumps.push({ wire, capture, bump: await runBump({ a, b, ...conduct, capturePath: capture, accountPath }) });
+      bumps.push({
+        wire,
+        capture,
+        bump: await runBump({ a, b, ...conduct, capturePath: capture, accountPath, onFrame }),
+      });
       // What the wire was told to do, as `roce bump --rules` takes it.
       if (Object.keys(conduct).length > 0)
         writeFileSync(join(directory, `${wire.name}.rules.json`), `${JSON.stringify(conduct, null, 2)}\n`);
@@ -54,5 +60,5 @@ export async function openWires(
     await stop();
     throw error;
   }
-  return { stop };
+  return { wires: bumps.map(({ wire: { name }, bump }) => ({ name, bump })), stop };
 }
