@@ -11,36 +11,60 @@ import {
   integrate,
   phaseMargin,
 } from '../../../src/fluid/index.ts';
-import { PAPER_DEFAULTS } from '../../../transport/congestion/dcqcn-parameters.ts';
+import { MLX_DEFAULTS, PAPER_DEFAULTS } from '../../../transport/congestion/dcqcn-parameters.ts';
 import type { FluidCurve } from '../report/run-plots.ts';
 import type { FluidFigure } from '../scenario/expect.ts';
 import type { Variant } from '../scenario/schema.ts';
 import { allFlows } from '../scenario/traffic.ts';
 
-/** What the model is told of a variant; undefined where it has no say: another reaction than the paper's, or nothing is marked. */
+/** What the model is told of a variant; undefined where it has no say: another reaction than DCQCN, or nothing is marked. */
 export function fluidParameters(name: string, variant: Variant): FluidParameters | undefined {
-  const { fluid, congestion, switches } = variant;
-  const reaction = congestion?.reaction;
-  if (fluid === undefined || switches.ecn === undefined) return undefined;
+  const { fluid, switches } = variant;
+  const clocks = clocksOf(variant);
+  if (fluid === undefined || switches.ecn === undefined || clocks === undefined) return undefined;
   if (fluid.variants !== undefined && !fluid.variants.includes(name)) return undefined;
-  if (reaction?.kind !== 'dcqcn' || reaction.profile !== 'paper' || congestion?.notification === false)
-    return undefined;
-  const paper = { ...PAPER_DEFAULTS, ...reaction.parameters };
   const flows = allFlows(variant).map(({ flow }) => flow);
   const { rateBps, roundTripNs } = wayOf(variant, flows[0]);
   return {
+    ...clocks,
+    ...switches.ecn,
+    byteCounterBytes: clocks.byteCounterBytes === 0 ? Infinity : clocks.byteCounterBytes,
     capacityBps: fluid.capacityBps ?? rateBps,
     packetBits: fluid.packetBits,
     flows: fluid.flows ?? flows.length,
-    byteCounterBytes: paper.byteCounterBytes === 0 ? Infinity : paper.byteCounterBytes,
-    timerNs: paper.rateTimerNs,
-    alphaTimerNs: paper.alphaTimerNs,
-    cnpTimerNs: congestion?.notification?.minTimeBetweenCnpsNs ?? paper.cnpTimerNs,
-    fastRecoveryStages: paper.fastRecoveryStages,
-    g: paper.g,
-    aiRateBps: paper.aiRateBps,
-    ...switches.ecn,
     feedbackDelayNs: fluid.feedbackDelayNs ?? roundTripNs,
+  };
+}
+
+type Clocks = Pick<
+  FluidParameters,
+  'byteCounterBytes' | 'timerNs' | 'alphaTimerNs' | 'cnpTimerNs' | 'fastRecoveryStages' | 'g' | 'aiRateBps'
+>;
+
+/** The knobs of a profile by the model's names. The model knows no hyper increase, and of `mlx` none of what makes it differ. */
+function clocksOf({ congestion }: Variant): Clocks | undefined {
+  const { reaction, notification } = congestion ?? {};
+  if (reaction?.kind !== 'dcqcn' || notification === false || notification === undefined) return undefined;
+  if (reaction.profile === 'paper') {
+    const { byteCounterBytes, rateTimerNs, alphaTimerNs, fastRecoveryStages, g, aiRateBps } = {
+      ...PAPER_DEFAULTS,
+      ...reaction.parameters,
+    };
+    const cnpTimerNs = notification.minTimeBetweenCnpsNs;
+    return { byteCounterBytes, timerNs: rateTimerNs, alphaTimerNs, cnpTimerNs, fastRecoveryStages, g, aiRateBps };
+  }
+  const mlx = { ...MLX_DEFAULTS, ...reaction.parameters };
+  return {
+    byteCounterBytes: mlx.rpgByteResetBytes,
+    timerNs: mlx.rpgTimeResetNs,
+    alphaTimerNs: mlx.dceTcpRttNs,
+    cnpTimerNs: Math.max(
+      mlx.rateReduceMonitorPeriodNs,
+      notification.signal === 'cnp' ? notification.minTimeBetweenCnpsNs : 0,
+    ),
+    fastRecoveryStages: mlx.rpgThreshold,
+    g: 1 - mlx.dceTcpG / 1024,
+    aiRateBps: mlx.rpgAiRateBps,
   };
 }
 

@@ -16,12 +16,18 @@ export interface Issue {
 export function faultOf(file: string, issues: readonly Issue[], value: Json): RoceError {
   const [first] = issues;
   if (first === undefined) return new RoceError('ERR_ROCE_ARGUMENT', `${file}: not a scenario`);
-  const found = valueAt(value, first.path);
-  const shown = first.path.length === 0 || found === undefined ? '' : `, not ${brief(found)}`;
   const where = first.path.length === 0 ? '' : `${pathText(first.path)}: `;
   const more = issues.length === 1 ? '' : ` (and ${issues.length - 1} more)`;
-  const message = first.message.includes(' expected') ? first.message + shown : first.message;
-  return new RoceError('ERR_ROCE_ARGUMENT', `${file}: ${where}${message.replace(/\s+/g, ' ')}${more}`);
+  const message = first.message.replace(/\s+/g, ' ') + foundText(first, value);
+  return new RoceError('ERR_ROCE_ARGUMENT', `${file}: ${where}${message}${more}`);
+}
+
+/** What stands where something else is expected. */
+function foundText({ path, message }: Issue, value: Json): string {
+  if (!/ (?:expected|needed)$/.test(message)) return '';
+  const found = valueAt(value, path);
+  if (found === undefined) return '; it is missing';
+  return typeof found === 'object' && found !== null ? '' : `, not ${brief(found)}`;
 }
 
 /** What zod found, with places as a reader of the file sees them. */
@@ -41,21 +47,15 @@ function flatten(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): Issue[
     );
     if (meant !== undefined && others.length === 0) return meant.flatMap((one) => flatten(one, path));
   }
-  if (issue.code === 'invalid_type' && issue.message.startsWith('Invalid input'))
-    return [
-      {
-        path,
-        message:
-          issue.input === undefined && above.length + issue.path.length > 0
-            ? missing(issue)
-            : issue.message.replace('Invalid input: ', ''),
-      },
-    ];
-  return [{ path, message: issue.message }];
+  return [{ path, message: inOurWords(issue.message) }];
 }
 
-function missing({ expected }: z.core.$ZodIssueInvalidType): string {
-  return `missing: ${expected} is needed`;
+/** What zod says by itself, in the form of what the schema says. */
+function inOurWords(message: string): string {
+  const [, kind] = /^Invalid input: expected (\w+)/.exec(message) ?? [];
+  if (kind !== undefined) return `${WORDS[kind] ?? kind} is expected`;
+  const [, choices] = /^Invalid discriminator value\. Expected (.*)$/.exec(message) ?? [];
+  return choices === undefined ? message : `One of ${choices.replaceAll("'", '').replaceAll(' | ', ', ')} is expected`;
 }
 
 function isWrongKind({ code }: z.core.$ZodIssue): boolean {
@@ -66,3 +66,12 @@ function brief(value: Json): string {
   const text = JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
+
+const WORDS: Readonly<Record<string, string>> = {
+  array: 'A list',
+  boolean: 'true or false',
+  number: 'A number',
+  object: 'An object',
+  string: 'A text',
+  tuple: 'A list of two',
+};

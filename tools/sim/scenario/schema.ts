@@ -54,7 +54,8 @@ const fluidSchema = z
       'tau*: until a sender feels what the queue did; default the round trip of an idle network.',
     ).exactOptional(),
     variants: z.array(z.string().min(1)).exactOptional().meta({
-      description: 'Variants it is computed for; default all whose reaction is the `paper` profile and that mark.',
+      description:
+        'Variants it is computed for; default all with DCQCN and marks. Of the `mlx` profile it knows the clocks, not hyper increase.',
     }),
   })
   .meta({ description: 'The fluid model of DCQCN beside the simulation. Absent: none.' });
