@@ -1,0 +1,4 @@
+/** Stock programs against ours on Linux 6.1; goal and method: matrix-suite.ts. */
+import { describeMatrix } from './matrix-suite.ts';
+
+describeMatrix('6.1');
