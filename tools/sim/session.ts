@@ -58,7 +58,7 @@ function captureRequest(
       `--capture-variant: there is no variant ${captureVariant}; there is ${names.join(', ')}`,
     );
   const variant = captureVariant === undefined ? {} : { variant: captureVariant };
-  return { capture: { path: capture, packets: captureFrames, ...variant } };
+  return { capture: { path: capture, frames: captureFrames, ...variant } };
 }
 
 /** Resolves with the exit code. */

@@ -19,14 +19,15 @@ import {
 } from '../../../src/fabric/topology/index.ts';
 import type { Variant } from '../scenario/schema.ts';
 import { allFlows, type GroupedFlow } from '../scenario/traffic.ts';
+import { HostCapture } from './capture.ts';
 import type { FlowOutcome, Outcome, Series, SeriesKind } from './outcome.ts';
 
 export interface CaptureRequest {
   readonly path: string;
+  /** Frames at most. */
+  readonly frames: number;
   /** The only variant whose frames are wanted; default the first. */
   readonly variant?: string;
-  /** Frames at most. */
-  readonly packets: number;
 }
 
 export interface EngineOptions {
@@ -36,24 +37,28 @@ export interface EngineOptions {
 }
 
 /** Simulates one variant. @throws RoceError for what the simulation refuses, InvariantError for a bug of ours */
-export function simulateVariant(variant: Variant, { tell }: EngineOptions): Outcome {
+export function simulateVariant(variant: Variant, { tell, capture }: EngineOptions): Outcome {
+  const topology = buildTopology(variant.topology);
   const flows = allFlows(variant);
-  const result = simulate({ ...simulationOptions(variant, flows), onProgress: tell });
-  return outcomeOf(result, flows);
+  const tap = capture && new HostCapture(capture.path, capture.frames, topology);
+  try {
+    const result = simulate({
+      ...simulationOptions(variant, topology, flows),
+      onProgress: tell,
+      ...(tap === undefined ? {} : { tap }),
+    });
+    return outcomeOf(result, flows, topology, variant.window !== undefined);
+  } finally {
+    tap?.close();
+  }
 }
 
-function simulationOptions(variant: Variant, flows: readonly GroupedFlow[]): SimulationOptions {
+function simulationOptions(variant: Variant, topology: Topology, flows: readonly GroupedFlow[]): SimulationOptions {
   const { seed, clockwise, switches, host, congestion, mtu, loss, stopNs, window, probe } = variant;
-  const topology = buildTopology(variant.topology);
   return {
-    seed,
-    topology,
-    clockwise,
+    ...{ seed, topology, clockwise, host, mtu, loss },
     switches: switchOptions(switches),
-    host,
     flows: flows.map(({ flow }) => flow),
-    mtu,
-    loss,
     ...(congestion === undefined ? {} : { congestion }),
     ...(stopNs === undefined ? {} : { stopNs }),
     ...(window === undefined ? {} : { window }),
@@ -85,12 +90,21 @@ function receiverQueues(topology: Topology, flows: readonly GroupedFlow[]): stri
     .map(({ node, port }) => portName(topology, node, port));
 }
 
-function outcomeOf(result: SimulationResult, flows: readonly GroupedFlow[]): Outcome {
-  const { hosts, network, deadlocks, dataPackets } = result;
+function outcomeOf(
+  result: SimulationResult,
+  flows: readonly GroupedFlow[],
+  topology: Topology,
+  windowed: boolean,
+): Outcome {
+  const { hosts, network, ports, deadlocks, dataPackets } = result;
+  const stopped = ports.filter(({ pausedNs, creditStalls }) => pausedNs > 0 || creditStalls > 0);
+  const hostPorts = new Set(
+    topology.nodeNames.slice(0, topology.hostCount).map((_, host) => portName(topology, host, 0)),
+  );
   return {
     endNs: result.endNs,
     events: result.steps,
-    flows: result.flows.map((flow, index) => flowOutcome(flow, flows[index]?.group ?? '')),
+    flows: result.flows.map((flow, index) => flowOutcome(flow, flows[index]?.group ?? '', windowed)),
     series: result.series.map(seriesOf),
     queues: result.queueStats.map(({ name, deviation, mean, p5, p50, p95, max }) => ({
       port: name,
@@ -103,6 +117,9 @@ function outcomeOf(result: SimulationResult, flows: readonly GroupedFlow[]): Out
       marked: network.marked,
       pauses: network.pausesSent,
       pausedNs: network.pausedNs,
+      stalls: ports.reduce((sum, port) => sum + port.pausesReceived + port.creditStalls, 0),
+      stalledPorts: stopped.length,
+      stalledHosts: stopped.filter(({ name }) => hostPorts.has(name)).length,
       cnps: hosts.npCnpSent,
       retransmitted: hosts.retransmittedPkts,
       timeouts: hosts.localAckTimeoutErr,
@@ -112,13 +129,13 @@ function outcomeOf(result: SimulationResult, flows: readonly GroupedFlow[]): Out
   };
 }
 
-function flowOutcome(flow: SimulationResult['flows'][number], group: string): FlowOutcome {
+function flowOutcome(flow: SimulationResult['flows'][number], group: string, windowed: boolean): FlowOutcome {
   const { src, dst, bytes, startNs, fctNs, slowdown, deliveredBytes, goodputBps, windowBps, status } = flow;
   return {
-    ...{ group, src, dst, bytes, startNs },
+    ...{ group, src, dst, bytes, startNs, deliveredBytes, goodputBps, status },
     ...(fctNs === undefined ? {} : { fctNs }),
     ...(slowdown === undefined ? {} : { slowdown }),
-    ...{ deliveredBytes, goodputBps, windowBps, status },
+    ...(windowed ? { windowBps } : {}),
   };
 }
 

@@ -82,10 +82,9 @@ function values(outcome: Outcome, of: Quantity, selection: Selection): number[] 
   switch (of) {
     case 'fctNs':
     case 'slowdown':
-      return selectFlows(outcome, selection).flatMap((flow) => flow[of] ?? []);
     case 'goodputBps':
     case 'windowBps':
-      return selectFlows(outcome, selection).map((flow) => flow[of]);
+      return selectFlows(outcome, selection).flatMap((flow) => flow[of] ?? []);
     case 'queueBytes':
       return samples(outcome, of, selection).flatMap((series) => within(series, selection));
     case 'rateBps':
@@ -259,8 +258,9 @@ const SUMMARY = [
   'cnps',
   'pauses',
   'pausedNs',
-  'pausedPorts',
-  'pausedHosts',
+  'stalls',
+  'stalledPorts',
+  'stalledHosts',
   'deadlocks',
   'retransmitted',
   'timeouts',

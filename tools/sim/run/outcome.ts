@@ -28,8 +28,8 @@ export interface FlowOutcome {
   readonly slowdown?: number;
   readonly deliveredBytes: number;
   readonly goodputBps: number;
-  /** Within the window of the scenario. */
-  readonly windowBps: number;
+  /** Within the window of the scenario, where it has one. */
+  readonly windowBps?: number;
   /** 'done', 'running', 'stopped', 'waiting', or why it failed. */
   readonly status: string;
 }

@@ -22,9 +22,10 @@ export const SCALARS = {
   marked: ['', 'Frames that switches marked CE.'],
   cnps: ['', 'Congestion notifications that receivers sent.'],
   pauses: ['', 'PFC pause frames sent.'],
-  pausedNs: ['ns', 'Time that ports stood still for a pause or want of credits, all ports together.'],
-  pausedPorts: ['', 'Ports that stood still at least once.'],
-  pausedHosts: ['', 'Hosts whose port stood still at least once: how far pauses have spread.'],
+  pausedNs: ['ns', 'Time that priorities of ports stood still for a pause, all ports together.'],
+  stalls: ['', 'Times that a port had to stop: pauses received, and waits for credits.'],
+  stalledPorts: ['', 'Ports that had to stop at least once.'],
+  stalledHosts: ['', 'Hosts whose port had to stop at least once: how far congestion has spread.'],
   deadlocks: ['', 'Circles of ports that waited for each other.'],
   dataPackets: ['', 'Packets with payload that were delivered, each once.'],
 } as const;
