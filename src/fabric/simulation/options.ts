@@ -47,7 +47,7 @@ export interface HostOptions {
   readonly ackEveryPackets?: number;
   /** Packets that may be sent and not acknowledged; default 65,536, which is no window. */
   readonly maxUnacked?: number;
-  /** Bytes of a work request; default 1 MiB, and 64 KiB for flows without an end, whose progress is counted in them. */
+  /** Bytes of a work request, 64 MiB at most; default 1 MiB, and 64 KiB for flows without an end, whose progress is counted in them. */
   readonly messageBytes?: number;
   /** Bytes of a flow that are posted ahead of the acknowledges; default 16 MiB. */
   readonly aheadBytes?: number;
@@ -201,8 +201,9 @@ export type Host = Required<Omit<HostOptions, 'messageBytes'>> & Pick<HostOption
 /** @throws RoceError ERR_ROCE_ARGUMENT naming what is out of range */
 export function hostOptions(asked: HostOptions = {}): Host {
   const host: Host = { ...HOST_DEFAULTS, ...asked };
-  for (const name of ['ackEveryPackets', 'maxUnacked', 'messageBytes', 'aheadBytes', 'nicQueueFrames'] as const)
-    demandWhole(`host.${name}`, host[name] ?? 1, 1, MAX_BYTES);
+  demandWhole('host.messageBytes', host.messageBytes ?? 1, 1, MAX_MESSAGE_BYTES);
+  for (const name of ['ackEveryPackets', 'maxUnacked', 'aheadBytes', 'nicQueueFrames'] as const)
+    demandWhole(`host.${name}`, host[name], 1, MAX_BYTES);
   demandWhole('host.ackTimeout', host.ackTimeout, 1, 31);
   demandWhole('host.retryCount', host.retryCount, 0, 7);
   return host;
@@ -274,3 +275,5 @@ const MIN_POINTS = 16;
 const MAX_POINTS = 1 << 22;
 const MAX_NS = 1e15;
 const MAX_BYTES = 2 ** 31 - 1;
+/** The memories of hosts are as long as a work request. */
+const MAX_MESSAGE_BYTES = 1 << 26;

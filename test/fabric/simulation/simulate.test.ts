@@ -269,6 +269,7 @@ describe('options that make no sense', () => {
     ['host.ackTimeout is 0', { host: { ackTimeout: 0 } }],
     ['host.retryCount is 8', { host: { retryCount: 8 } }],
     ['host.maxUnacked is 0', { host: { maxUnacked: 0 } }],
+    ['host.messageBytes is 67108865', { host: { messageBytes: 2 ** 26 + 1 } }],
     ['window.toNs is 5: it is a whole number from 11', { window: { fromNs: 10, toNs: 5 } }],
     ['probe.intervalNs is 0', { probe: { intervalNs: 0 } }],
     ['probe.maxPoints is 1', { probe: { intervalNs: 1, maxPoints: 1 } }],
