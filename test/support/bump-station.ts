@@ -15,9 +15,11 @@ import {
   WcStatus,
   WrOpcode,
 } from '../../src/index.ts';
+import type { Link } from '../../src/links/link.ts';
 import { QemuLink } from '../../src/links/qemu.ts';
 import type { BumpAccount } from '../../tools/bump/account.ts';
 import { type RunningBump, runBump } from '../../tools/bump/run.ts';
+import type { CongestionOptions } from '../../transport/congestion/index.ts';
 import { type BumpPacket, bumpPackets } from './bump-packets.ts';
 
 const PORT = 7471;
@@ -36,6 +38,10 @@ export interface StationOptions {
   /** Code of the ACK timeout; default 34 ms, for tests that lose packets. */
   readonly ackTimeout?: number;
   readonly trafficClass?: number;
+  /** Of both devices. */
+  readonly congestion?: CongestionOptions;
+  /** Comes between the wire and its end b. */
+  readonly around?: (link: Link) => Link;
 }
 
 export interface Station {
@@ -51,18 +57,19 @@ export interface Station {
 export async function openStation(
   directory: string,
   rules: readonly WireRule[],
-  { faults = {}, notify = false }: StationOptions = {},
+  { faults = {}, notify = false, congestion, around = (link) => link }: StationOptions = {},
 ): Promise<Station> {
   const name = `${sockets++}`;
   const paths = [join(directory, `${name}a`), join(directory, `${name}b`)] as const;
   const capture = join(directory, `${name}.pcapng`);
   const accountPath = join(directory, `${name}.json`);
   const [a, b] = [new QemuLink({ path: paths[0] }), new QemuLink({ path: paths[1] })];
-  const running = await runBump({ a, b, rules, faults, notify, seed: 7, capturePath: capture, accountPath });
+  const running = await runBump({ a, b: around(b), rules, faults, notify, seed: 7, capturePath: capture, accountPath });
   const open = (id: 1 | 2): Promise<OpenDevice> =>
     openDevice({
       link: `qemu:${paths[id === 1 ? 0 : 1]},connect`,
       addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`],
+      ...(congestion === undefined ? {} : { congestion }),
     });
   const opened = [await open(1), await open(2)] as const;
   const close = async (): Promise<BumpAccount> => {
@@ -82,7 +89,7 @@ export interface Connected {
 
 export async function connect(
   { a, b }: Station,
-  { ipVersion = 4, trafficClass = 0, ackTimeout = SHORT_TIMEOUT }: StationOptions,
+  { ipVersion = 4, trafficClass, ackTimeout = SHORT_TIMEOUT }: StationOptions,
 ): Promise<Connected> {
   const side = (device: Device) => {
     const pd = device.allocPd();
@@ -97,7 +104,7 @@ export async function connect(
     return value.accept({ qp: right.qp });
   });
   const address = ipVersion === 4 ? '10.0.0.2' : 'fd00::2';
-  const tunables = { ackTimeout, trafficClass };
+  const tunables = { ackTimeout, ...(trafficClass === undefined ? {} : { trafficClass }) };
   const [active] = await Promise.all([a.cm.connect({ address, port: PORT, qp: left.qp, ...tunables }), accepting]);
   listener.close();
   return { qp: left.qp, cq: left.cq, local: left.mr, remote: right.mr, active };
