@@ -146,7 +146,7 @@ describeWithTshark('a bump between two devices', () => {
 
   it('loses, duplicates and damages by chance, and the same bytes arrive all the same', async () => {
     const faults = { aToB: { loss: 0.1, duplicate: 0.1, reorder: 0.1, reorderDelayNs: 2e6 }, bToA: { loss: 0.1 } };
-    const { account } = await run('write', [], { faults });
+    const { account } = await run('write', [], { faults, ackTimeout: 13 });
     const { frames, dropped } = account.directions['a-to-b'];
     expect(account.events.length).toBeGreaterThan(0);
     expect(frames).toBeGreaterThan(dropped);
