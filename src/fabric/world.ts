@@ -199,19 +199,19 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     this.steps++;
     this.#transmitAll();
     const { network } = this;
+    // Before what may be the next deadline nobody has to ask whether it is.
+    const earliest = Math.min(this.#deadlines.peekTime(), limit);
+    if (network.advance !== undefined && network.nextEventTime() <= earliest && network.advance(earliest)) {
+      if (this.#deadlines.peekTime() <= network.now) this.#fireDeadlines(network.now);
+      return true;
+    }
     const deadline = this.#nextDeadline();
     const next = Math.min(network.nextEventTime(), deadline);
     if (next === Infinity) return false;
     if (network.advance === undefined) network.deliverDue(Math.max(next, network.now));
-    else if (!network.advance(Math.min(deadline, limit))) this.#skipTo(Math.min(deadline, limit), deadline);
+    else network.deliverDue(Math.max(Math.min(next, limit), network.now));
     this.#fireDeadlines(network.now);
     return true;
-  }
-
-  /** The network has nothing to do until `time`; when there is something later, time goes on. */
-  #skipTo(time: number, deadline: number): void {
-    const { network } = this;
-    if (Math.min(network.nextEventTime(), deadline) < Infinity) network.deliverDue(Math.max(time, network.now));
   }
 
   #isSilent(): boolean {

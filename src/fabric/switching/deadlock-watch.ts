@@ -1,14 +1,16 @@
 /**
  * Finds deadlocks: queues that wait for each other in a circle, so that none of them will ever move.
- * Owns when to look and what was found. Looks only at queues that were blocked for long without a break, so it costs nothing otherwise.
+ * Owns when to look and what was found. Looks only at queues that were blocked for long without a break, so it costs nothing otherwise, and
+ * keeps nobody waiting: its times count only while something is blocked.
  *
  * A queue that is blocked waits for those queues of the next switch that hold frames it has sent there, and that are blocked themselves: only when
  * these leave is the memory (or are the credits) free that it waits for.
  */
 import { findPauseCycle, type PauseWait } from '../buffer/index.ts';
+import { EventQueue } from '../event-queue.ts';
 import type { EgressPort } from './egress-port.ts';
 import { PRIORITIES } from './options.ts';
-import { EventKind, type Transmitter } from './transmitter.ts';
+import type { Transmitter } from './transmitter.ts';
 
 /** Queues that wait for each other. */
 export interface Deadlock {
@@ -28,6 +30,8 @@ export class DeadlockWatch {
   /** By node: its ports. */
   readonly #portsOf: (EgressPort[] | undefined)[] = [];
   readonly #known = new Set<string>();
+  /** When to look at which port. */
+  readonly #checks = new EventQueue();
 
   constructor(transmitter: Transmitter, ports: readonly EgressPort[], afterNs: number) {
     this.#transmitter = transmitter;
@@ -42,31 +46,53 @@ export class DeadlockWatch {
 
   /** A priority of `port` has just been blocked. */
   blocked(port: EgressPort): void {
-    if (port.watched) return;
-    port.watched = true;
-    this.#schedule(port, this.#transmitter.now);
+    if (!port.watched) this.#schedule(port, this.#transmitter.now);
   }
 
-  /** For the event. */
-  check(port: EgressPort): void {
+  /** When there is something to look at, or may be. */
+  get dueAt(): number {
+    return this.#checks.peekTime();
+  }
+
+  /** When there is something to look at: for who has nothing else to wait for. */
+  nextTime(): number {
+    const checks = this.#checks;
+    while (checks.size > 0) {
+      const port = this.#ports[checks.peek()];
+      if (port === undefined || port.blocked !== 0) return checks.peekTime();
+      port.watched = false;
+      checks.pop();
+    }
+    return Infinity;
+  }
+
+  /** Looks at what is due now. */
+  run(): void {
     const { now } = this.#transmitter;
+    while (this.#checks.peekTime() <= now) {
+      const port = this.#ports[this.#checks.pop()];
+      if (port !== undefined) this.#check(port, now);
+    }
+  }
+
+  #check(port: EgressPort, now: number): void {
+    port.watched = false;
     let oldest = Infinity;
     for (let priority = 0; priority < PRIORITIES; priority++)
       if (port.isBlocked(priority)) oldest = Math.min(oldest, port.blockedSince[priority] as number);
-    if (oldest === Infinity) {
-      port.watched = false;
-      return;
+    if (oldest === Infinity) return;
+    if (oldest + this.#afterNs <= now) {
+      this.#search();
+      // Nothing will ever happen again: one look is enough.
+      if (this.#transmitter.events.size === 0) return;
+      oldest = now;
     }
-    if (oldest + this.#afterNs > now) {
-      this.#schedule(port, oldest);
-      return;
-    }
-    this.#search();
-    this.#schedule(port, now);
+    this.#schedule(port, oldest);
   }
 
   #schedule(port: EgressPort, since: number): void {
-    this.#transmitter.schedule(Math.ceil(since + this.#afterNs), EventKind.DeadlockCheck, port.index);
+    port.watched = true;
+    this.#checks.push(Math.ceil(since + this.#afterNs), port.index);
   }
 
   #search(): void {

@@ -64,8 +64,11 @@ export class SwitchedNetwork implements HostNetwork {
   readonly #attached = new Map<string, HostPort>();
   readonly #names = new Map<string, HostPort>();
   readonly #batch = new SlotBatch();
+  /** Hosts that something has come for in this instant, and those whose NIC takes frames again. Counted beside: cutting an array costs. */
   readonly #staged: HostPort[] = [];
+  #stagedCount = 0;
   readonly #writable: HostPort[] = [];
+  #writableCount = 0;
   #running = false;
 
   /** A network whose hosts nobody has attached yet. @throws RoceError ERR_ROCE_ARGUMENT naming what makes no sense */
@@ -145,7 +148,8 @@ export class SwitchedNetwork implements HostNetwork {
 
   /** When something happens next; Infinity when nothing does. */
   nextEventTime(): number {
-    return this.#transmitter.events.peekTime();
+    const { nextTime } = this.#transmitter.events;
+    return nextTime < Infinity ? nextTime : this.#parts.watch.nextTime();
   }
 
   /** Moves the clock to `now` and lets everything happen that is due by then. */
@@ -153,8 +157,8 @@ export class SwitchedNetwork implements HostNetwork {
     invariant(now >= this.now, 'virtual time never goes back');
     this.#enter();
     try {
-      const { events } = this.#transmitter;
-      while (events.size > 0 && events.peekTime() <= now) this.#instant(events.peekTime());
+      for (let next = this.nextEventTime(); next <= now && next < Infinity; next = this.nextEventTime())
+        this.#instant(next);
       this.#transmitter.now = now;
     } finally {
       this.#running = false;
@@ -165,12 +169,12 @@ export class SwitchedNetwork implements HostNetwork {
   advance(limit: number): boolean {
     this.#enter();
     try {
-      const { events } = this.#transmitter;
       const pauseAt = this.events + EVENTS_AT_A_TIME;
-      while (events.size > 0 && events.peekTime() <= limit) {
-        if (this.#instant(events.peekTime()) || this.events >= pauseAt) return true;
+      for (;;) {
+        const next = this.nextEventTime();
+        if (next === Infinity || next > limit) return false;
+        if (this.#instant(next) || this.events >= pauseAt) return true;
       }
-      return false;
     } finally {
       this.#running = false;
     }
@@ -220,7 +224,7 @@ export class SwitchedNetwork implements HostNetwork {
     store.next[slot] = -1;
     if (host.arrivedTail < 0) {
       host.arrivedHead = slot;
-      this.#staged.push(host);
+      this.#staged[this.#stagedCount++] = host;
     } else store.next[host.arrivedTail] = slot;
     host.arrivedTail = slot;
   }
@@ -231,7 +235,7 @@ export class SwitchedNetwork implements HostNetwork {
    * @internal
    */
   takesAgain(host: HostPort): void {
-    this.#writable.push(host);
+    this.#writable[this.#writableCount++] = host;
   }
 
   #enter(): void {
@@ -244,17 +248,18 @@ export class SwitchedNetwork implements HostNetwork {
     const transmitter = this.#transmitter;
     const { events } = transmitter;
     transmitter.now = time;
-    while (events.peekTime() <= time) {
+    if (this.#parts.watch.dueAt <= time) this.#parts.watch.run();
+    while (events.nextTime === time) {
       this.events++;
       this.#handle(events.pop());
     }
-    if (this.#staged.length === 0 && this.#writable.length === 0) return false;
+    if (this.#stagedCount === 0 && this.#writableCount === 0) return false;
     this.#flush();
     return true;
   }
 
   #handle(payload: number): void {
-    const { ports, switches, pauses, credits, watch } = this.#parts;
+    const { ports, switches, pauses, credits } = this.#parts;
     const index = payload >>> KIND_BITS;
     const kind = payload & KIND_MASK;
     if (kind === EventKind.Credits) {
@@ -270,16 +275,15 @@ export class SwitchedNetwork implements HostNetwork {
     if (kind === EventKind.WireFree) this.#transmitter.wireFree(port);
     else if (kind === EventKind.Arrival) this.#transmitter.arrival(port);
     else if (kind === EventKind.Refresh) pauses.refresh(port);
-    else if (kind === EventKind.PauseEnd) pauses.ended(port);
-    else watch.check(port);
+    else pauses.ended(port);
   }
 
   #flush(): void {
     // By index and to the end: a sink that sends adds events, never a host that is staged.
-    for (let index = 0; index < this.#staged.length; index++) this.#deliver(this.#staged[index] as HostPort);
-    this.#staged.length = 0;
-    for (let index = 0; index < this.#writable.length; index++) this.#writable[index]?.sink?.writable();
-    this.#writable.length = 0;
+    for (let index = 0; index < this.#stagedCount; index++) this.#deliver(this.#staged[index] as HostPort);
+    this.#stagedCount = 0;
+    for (let index = 0; index < this.#writableCount; index++) this.#writable[index]?.sink?.writable();
+    this.#writableCount = 0;
   }
 
   #deliver(host: HostPort): void {

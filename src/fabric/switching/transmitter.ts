@@ -5,10 +5,10 @@
  * Times of the wire are fractions and only events are rounded, up to the next nanosecond: a port that always has something to send keeps its
  * rate exactly. What arrives in the same nanosecond in which a wire becomes free may leave a fraction before it has come: below 1 ns.
  */
-import { EventQueue } from '../event-queue.ts';
 import { Fate } from '../faults.ts';
 import type { Prng } from '../prng.ts';
 import type { EgressPort } from './egress-port.ts';
+import { EventWheel } from './event-wheel.ts';
 import type { FrameStore } from './frame-store.ts';
 import { CONTROL, type Settings } from './options.ts';
 
@@ -47,8 +47,6 @@ export const EventKind = {
   Refresh: 4,
   /** A pause of a port may have ended. */
   PauseEnd: 5,
-  /** A port has been blocked for long. */
-  DeadlockCheck: 6,
 } as const;
 export type EventKind = (typeof EventKind)[keyof typeof EventKind];
 
@@ -62,7 +60,7 @@ export class Transmitter {
   now = 0;
   tap: FabricTap | undefined = undefined;
   readonly store: FrameStore;
-  readonly events = new EventQueue();
+  readonly events = new EventWheel();
   /** Told when a queue begins to wait for a pause or for credits. */
   onBlocked: (port: EgressPort) => void = () => {};
   /** Told when a link has lost a frame, which still is in its slot. */
@@ -80,7 +78,7 @@ export class Transmitter {
 
   /** An event for `deliver` of the network. */
   schedule(at: number, kind: EventKind, index: number): void {
-    this.events.push(at, (index << KIND_BITS) | kind);
+    this.events.push(Math.ceil(at), (index << KIND_BITS) | kind);
   }
 
   /** Puts a frame into the queue of its priority; it leaves at once if nothing is in its way. */
@@ -155,7 +153,7 @@ export class Transmitter {
 
   #serveWhenFree(port: EgressPort): void {
     port.serving = true;
-    this.schedule(Math.ceil(port.freeAt), EventKind.WireFree, port.index);
+    this.schedule(port.freeAt, EventKind.WireFree, port.index);
   }
 
   /** The highest priority that has a frame and may send it; with credits, takes them. -1 for none. */
