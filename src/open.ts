@@ -12,7 +12,7 @@ import { Device } from './device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './device-options.ts';
 import { Driver } from './driver.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';
-import { CaptureLink, type CaptureSink, type Link, openLink } from './links/index.ts';
+import { CaptureLink, type CaptureSink, type Link, openLink, readsEcn, setsEcn } from './links/index.ts';
 import { type OpenWorkerDeviceOptions, openWorkerDevice } from './worker/open-worker.ts';
 
 /** A device on a real wire. */
@@ -44,7 +44,7 @@ export interface OpenDeviceOptions {
   readonly peer?: string;
   /**
    * Congestion control: how queue pairs react to notifications, and what is sent when packets arrive marked. Needs a link that carries
-   * the traffic class (`Link.ecn`). Default: none.
+   * the traffic class (`Link.ecn`): what it does not carry and is asked for is refused. Default: none.
    */
   readonly congestion?: CongestionOptions;
   /** How much it may hold; default `DEFAULT_LIMITS`. */
@@ -69,7 +69,8 @@ export interface OpenDevice extends OpenRdmaDevice {
  * Opens a device; when it resolves, frames can be sent. With `thread: 'worker'` the whole stack runs in a worker thread that
  * owns the link.
  *
- * @throws RoceError ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT for bad options (rules of faults by name), ERR_ROCE_LINK_UNAVAILABLE for a wire that is not to be had
+ * @throws RoceError ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT for bad options (rules of faults by name), ERR_ROCE_LINK_UNAVAILABLE for a wire that is
+ * not to be had, ERR_ROCE_UNSUPPORTED for congestion control on one that does not carry what it takes
  */
 export function openDevice(options: OpenDeviceOptions): Promise<OpenDevice>;
 export function openDevice(options: OpenWorkerDeviceOptions): Promise<OpenRdmaDevice>;
@@ -103,6 +104,14 @@ async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
     ...(options.congestion === undefined ? {} : { congestion: options.congestion }),
   });
   await driver.start(device);
+  try {
+    // What a link carries is known when it has started.
+    checkCongestion(link, options.congestion, addresses);
+  } catch (error) {
+    device.close();
+    await driver.close();
+    throw error;
+  }
   // Whoever waits for something on a wire that is gone would wait for ever.
   void driver.closed.then((error) => (error === undefined ? device.close() : device.lostWire()));
   return {
@@ -114,6 +123,18 @@ async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
       await driver.close();
     },
   };
+}
+
+/** Congestion control on a wire that could never show any would be silent for ever: better to say so. */
+function checkCongestion(link: Link, congestion: CongestionOptions | undefined, addresses: readonly IpPrefix[]): void {
+  if (congestion === undefined) return;
+  const versions = addresses.map(({ address }) => address.version);
+  const { reaction = { kind: 'none' }, notification } = congestion;
+  const reason = link.ecn?.reason === undefined ? '' : `: ${link.ecn.reason}`;
+  if (reaction.kind === 'dcqcn' && !versions.some((version) => setsEcn(link, version)))
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', `packets of ${link.name} are never marked, and draw no CNP${reason}`);
+  if (typeof notification === 'object' && !versions.some((version) => readsEcn(link, version)))
+    throw new RoceError('ERR_ROCE_UNSUPPORTED', `${link.name} does not show which packets came marked${reason}`);
 }
 
 /** What is given, where the link allows it: one that shares the kernel's addresses carries no others. */

@@ -26,3 +26,24 @@ describe('the addresses of a device', () => {
     });
   });
 });
+
+describe('congestion control of a device', () => {
+  const PORT = 4793;
+  it('is refused where the link cannot show what came marked, and the link is closed again', async () => {
+    const link = `udp6:[::1],port=${PORT}`;
+    await expect(openDevice({ link, congestion: { notification: { becn: 0 } } })).rejects.toMatchObject({
+      code: 'ERR_ROCE_UNSUPPORTED',
+      message: expect.stringMatching(/^udp6:.* does not show which packets came marked: .*udp-offload/),
+    });
+    await (await openDevice({ link })).close();
+  });
+
+  it('is taken where nothing of it depends on the link', async () => {
+    const open = await openDevice({
+      link: `udp6:[::1],port=${PORT}`,
+      congestion: { reaction: { kind: 'fixed-rate', rateBps: 1e9 } },
+    });
+    expect(open.device.pathTraits).toEqual({ trafficClass: 106 });
+    await open.close();
+  });
+});
