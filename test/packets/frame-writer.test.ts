@@ -57,6 +57,16 @@ const PATHS: ReadonlyArray<readonly [string, PathSpec]> = [
   ['IPv6 on the IP medium', { ...V6, medium: Medium.Ip }],
 ];
 
+/** Headers from an address such that the IPv4 sum of the template is below the largest traffic class. */
+function withSmallSum(spec: PathSpec): HeaderTemplate {
+  const template = new HeaderTemplate(spec);
+  if (spec.source.version === 6) return template;
+  const { ipv4Sum } = template;
+  // The last word of the source is 1 now: it is made what is missing to FFFF, and 1 more.
+  const low = (1 + 0xff_ff - ipv4Sum + 1) % 0xff_ff;
+  return new HeaderTemplate({ ...spec, source: IpAddress.parse(`10.77.${low >> 8}.${low & 255}`) });
+}
+
 function dirtyWriter(capacity: number, slotBytes: number): FrameWriter {
   const writer = new FrameWriter(capacity, slotBytes);
   writer.bytes.fill(0xa5);
@@ -180,6 +190,29 @@ describe('FrameWriter', () => {
     expect(icrcMatches(without.frame) && icrcMatches(withBecn.frame)).toBe(true);
     const icrc = ({ frame }: { frame: Frame }) => frame.view.getUint32(frame.icrcOffset);
     expect(icrc(without)).toBe(icrc(withBecn));
+  });
+
+  it.each(PATHS)('gives a single frame another traffic class than that of its path: %s', (_, spec) => {
+    const classes = fc.oneof(fc.constantFrom(0, 3, 255), fc.nat(255));
+    const writer = new FrameWriter(2, 256);
+    fc.assert(
+      fc.property(classes, classes, fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 0xff_ff })), (path, own, id) => {
+        // Of the addresses, one with which the sum of the header's constants is almost nothing: the class is taken away from that.
+        const template = withSmallSum({ ...spec, trafficClass: path });
+        writer.reset();
+        writer.nextIpId = id;
+        const bth = writer.begin(template);
+        writeCnp(writer.view, bth, 0xff_ff, 0xd2, 1);
+        writer.end(template, bth + CNP_BYTES, own);
+        writeSend(writer, template, Uint8Array.of(1));
+        const [first, second] = [parseSlot(writer, 0, spec.medium), parseSlot(writer, 1, spec.medium)];
+        expect([first.status, second.status]).toEqual([FrameStatus.Ok, FrameStatus.Ok]);
+        expect([first.frame.trafficClass, second.frame.trafficClass]).toEqual([own, path]);
+        expect(icrcMatches(first.frame) && icrcMatches(second.frame)).toBe(true);
+        if (spec.source.version === 6)
+          expect(first.frame.view.getUint32(first.frame.ipOffset) & 0xf_ff_ff).toBe(spec.flowLabel);
+      }),
+    );
   });
 
   it('keeps FECN and the other bits of BTH byte 4 as the caller wrote them', () => {
