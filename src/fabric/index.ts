@@ -19,6 +19,7 @@ export { type NetworkOptions, type NetworkTap, type PortOptions, SimulatedNetwor
 export { type PortCounters, SimulatedPort } from './port.ts';
 export { Prng } from './prng.ts';
 export * from './simulation/index.ts';
+export * from './switching/index.ts';
 export * from './topology/index.ts';
 export * from './traffic/index.ts';
 export type { Wire } from './wire.ts';

@@ -10,6 +10,7 @@ export type {
   SeriesKind,
   SimulationOptions,
   SimulationResult,
+  WindowOptions,
 } from './options.ts';
 export { simulate } from './simulate.ts';
 export { jainIndex, mean, quantile } from './statistics.ts';

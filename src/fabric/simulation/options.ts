@@ -34,11 +34,19 @@ export interface SimulationOptions {
   /** What is recorded on the way. Default: nothing. */
   readonly probe?: ProbeOptions;
   /** The time over which queues and goodputs are measured. Default: all of it. */
-  readonly window?: { readonly fromNs: number; readonly toNs?: number };
+  readonly window?: WindowOptions;
   /** Sees every frame at each link, for captures. */
   readonly tap?: FabricTap;
   /** Called now and then with the part that is done, 0..1. */
   readonly onProgress?: (fraction: number) => void;
+}
+
+/** A time to measure over. */
+export interface WindowOptions {
+  /** Begin, nanoseconds. */
+  readonly fromNs: number;
+  /** End, nanoseconds; default that of the simulation. */
+  readonly toNs?: number;
 }
 
 /** How the hosts of a simulation send. */

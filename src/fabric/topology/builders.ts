@@ -5,15 +5,21 @@
  */
 import { checkLink, checkTopology, demand, type LinkSpec, type Topology, type TopologyEdge } from './topology.ts';
 
+/** Says which builder the other fields are for. */
+export interface OfKind<K extends string> {
+  /** Name of the builder. */
+  readonly kind: K;
+}
+
 /** A topology of plain data, by kind. */
 export type TopologySpec =
-  | ({ readonly kind: 'dumbbell' } & DumbbellOptions)
-  | ({ readonly kind: 'star' } & StarOptions)
-  | ({ readonly kind: 'leaf-spine' } & LeafSpineOptions)
-  | ({ readonly kind: 'fat-tree' } & FatTreeOptions)
-  | ({ readonly kind: 'parking-lot' } & ParkingLotOptions)
-  | ({ readonly kind: 'ring' } & RingOptions)
-  | ({ readonly kind: 'custom' } & CustomOptions);
+  | (OfKind<'dumbbell'> & DumbbellOptions)
+  | (OfKind<'star'> & StarOptions)
+  | (OfKind<'leaf-spine'> & LeafSpineOptions)
+  | (OfKind<'fat-tree'> & FatTreeOptions)
+  | (OfKind<'parking-lot'> & ParkingLotOptions)
+  | (OfKind<'ring'> & RingOptions)
+  | (OfKind<'custom'> & CustomOptions);
 
 /** The topology that the data describes. @throws RoceError ERR_ROCE_ARGUMENT naming the field that makes it impossible */
 export function buildTopology(spec: TopologySpec): Topology {

@@ -11,6 +11,7 @@ export {
   fatTree,
   type LeafSpineOptions,
   leafSpine,
+  type OfKind,
   type ParkingLotOptions,
   parkingLot,
   type RingOptions,
@@ -20,5 +21,5 @@ export {
   type TopologySpec,
 } from './builders.ts';
 export { ecmpChoice, ecmpHash } from './ecmp.ts';
-export { clockwiseRoutes, PathFinder, pathBetween, Routes, shortestPaths } from './routes.ts';
+export { clockwiseRoutes, PathFinder, type PortPlace, pathBetween, Routes, shortestPaths } from './routes.ts';
 export { checkTopology, type LinkSpec, portCounts, portName, type Topology, type TopologyEdge } from './topology.ts';

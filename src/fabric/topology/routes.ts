@@ -129,6 +129,14 @@ export function pathBetween(topology: Topology, routes: Routes, from: number, to
   return new PathFinder(topology, routes).path(from, to);
 }
 
+/** One end of a link. */
+export interface PortPlace {
+  /** Node of the topology. */
+  readonly node: number;
+  /** Port of the node. */
+  readonly port: number;
+}
+
 /** `pathBetween` for many pairs: the links are looked up once. */
 export class PathFinder {
   readonly #topology: Topology;
@@ -136,6 +144,7 @@ export class PathFinder {
   /** By node and port. */
   readonly #edgeAt: (TopologyEdge | undefined)[][];
 
+  /** For a topology and routes of it. */
   constructor(topology: Topology, routes: Routes) {
     this.#topology = topology;
     this.#routes = routes;
@@ -163,7 +172,7 @@ export class PathFinder {
   }
 
   /** The port of the last switch on the way to a host, or of the host at the other end where there is no switch. */
-  lastHop(host: number): { readonly node: number; readonly port: number } {
+  lastHop(host: number): PortPlace {
     const edge = this.#edgeAt[host]?.[0];
     invariant(edge !== undefined, 'a host has a link');
     return edge.a === host ? { node: edge.b, port: edge.bPort } : { node: edge.a, port: edge.aPort };

@@ -32,13 +32,19 @@ export interface FlowTraits {
 /** How large flows are: bytes (Infinity or 'endless' for flows that do not end), a name, or a table. */
 export type Sizes = number | string | SizeDistribution;
 
+/** Says which pattern the other fields are for. */
+export interface OfPattern<P extends string> {
+  /** Name of the pattern. */
+  readonly pattern: P;
+}
+
 /** Traffic of plain data, by pattern. */
 export type TrafficSpec =
-  | ({ readonly pattern: 'incast' } & IncastOptions)
-  | ({ readonly pattern: 'pairs' } & PairsOptions)
-  | ({ readonly pattern: 'permutation' } & PermutationOptions)
-  | ({ readonly pattern: 'all-to-all' } & AllToAllOptions)
-  | ({ readonly pattern: 'poisson' } & PoissonOptions);
+  | (OfPattern<'incast'> & IncastOptions)
+  | (OfPattern<'pairs'> & PairsOptions)
+  | (OfPattern<'permutation'> & PermutationOptions)
+  | (OfPattern<'all-to-all'> & AllToAllOptions)
+  | (OfPattern<'poisson'> & PoissonOptions);
 
 /** The flows that the data describes. @throws RoceError ERR_ROCE_ARGUMENT naming what makes no sense */
 export function makeTraffic(spec: TrafficSpec, random: Prng): Flow[] {
@@ -145,10 +151,18 @@ export function allToAll(options: AllToAllOptions, random: Prng): Flow[] {
   return flowsOf(all, options, random);
 }
 
+/** Hosts that send and hosts that receive; some may do both. */
+export interface TwoSides {
+  /** Who sends. */
+  readonly senders: readonly number[];
+  /** Who receives. */
+  readonly receivers: readonly number[];
+}
+
 /** Flows that arrive at random moments. */
 export interface PoissonOptions extends Pick<FlowTraits, 'startNs' | 'operation' | 'priority'> {
   /** Hosts 0 .. hosts - 1, or who sends and who receives. */
-  readonly hosts: number | { readonly senders: readonly number[]; readonly receivers: readonly number[] };
+  readonly hosts: number | TwoSides;
   /** Share of `rateBps` that payload makes up at every sender in the long run, over 0. */
   readonly load: number;
   /** Of the link of a sender; bits a second. */

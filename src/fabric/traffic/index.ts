@@ -19,6 +19,7 @@ export {
   type IncastOptions,
   incast,
   makeTraffic,
+  type OfPattern,
   type PairsOptions,
   type PermutationOptions,
   type PoissonOptions,
@@ -27,4 +28,5 @@ export {
   poisson,
   type Sizes,
   type TrafficSpec,
+  type TwoSides,
 } from './generators.ts';
