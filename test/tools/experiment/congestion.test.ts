@@ -5,6 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { Frame, Medium, OpFlag, parseFrame } from '../../../packets/index.ts';
+import { CaptureReader, Direction } from '../../../pcap/index.ts';
 import { type RateRecord, RateWatch, rateOf } from '../../../tools/experiment/rates.ts';
 import { failuresOf } from '../../../tools/experiment/run.ts';
 import type { CaseSpec, Expectation } from '../../../tools/experiment/types.ts';
@@ -43,6 +45,30 @@ const MARKED: CaseSpec = {
   ],
 };
 
+const RATE = 20e6;
+const BURST_BYTES = 65_536;
+const LONGEST_FRAME = 1514;
+
+/** Bytes of WRITEs and READ responses as they came in on the wire, and the time from its very first frame to the last of them. */
+function dataOf(path: string): { bytes: number; seconds: number } {
+  const reader = new CaptureReader();
+  reader.push(readFileSync(path));
+  const frame = new Frame();
+  let [first, last, data] = [Number.NaN, 0, 0];
+  for (let packet = reader.next(); packet !== undefined; packet = reader.next()) {
+    const { bytes, seconds, nanoseconds, direction } = packet;
+    const time = seconds + nanoseconds / 1e9;
+    if (Number.isNaN(first)) first = time;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const status = parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, frame);
+    if (status !== 0 || direction !== Direction.Inbound || (frame.flags & (OpFlag.Write | OpFlag.ReadResponse)) === 0)
+      continue;
+    data += bytes.length;
+    last = time;
+  }
+  return { bytes: data, seconds: last - first };
+}
+
 const marked = (...expectations: readonly Expectation[]) =>
   experimentOf({ hosts: { alice: ALICE, bob: BOB }, cases: [{ ...MARKED, expect: expectations }] });
 
@@ -67,6 +93,25 @@ describe('a host that reacts to congestion', () => {
     expect(first).toMatch(/^[\d.]+,alice,\d+,160000000,160000000,1$/);
     expect(left('rates.html')).toContain('queue pair 0x');
     expect(JSON.parse(left('wire.rules.json'))).toEqual(MARKED.wires?.['wire']);
+  });
+
+  it.each(['ib_write_bw', 'ib_read_bw'])('keeps to its rate on a real wire: %s', async (program) => {
+    const fixed = { congestion: { reaction: { kind: 'fixed-rate', rateBps: RATE }, maxBurstBytes: BURST_BYTES } };
+    const spec: CaseSpec = {
+      name: 'fixed',
+      run: [
+        { host: 'bob', command: program, background: true, ready: { listen: 18515 } },
+        { host: 'alice', command: `${program} -s 32768 -n 20 10.0.0.2` },
+      ],
+      expect: [{ host: program === 'ib_read_bw' ? 'bob' : 'alice', rate: 'highest', count: RATE }],
+    };
+    const hosts = { alice: { ...BOB, addresses: ALICE.addresses, ...fixed }, bob: { ...BOB, ...fixed } };
+    const { result, directory } = await run(experimentOf({ hosts, cases: [spec] }));
+    expect(result.cases.flatMap(failuresOf)).toEqual([]);
+    const { bytes, seconds } = dataOf(join(directory, 'fixed', 'wire.pcapng'));
+    expect(bytes).toBeGreaterThan(20 * 32_768);
+    // A slow machine takes longer; none may be faster.
+    expect(8 * (bytes - BURST_BYTES - LONGEST_FRAME)).toBeLessThanOrEqual(RATE * seconds);
   });
 
   it('is told that a rate is not as expected', async () => {
