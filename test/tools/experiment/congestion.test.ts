@@ -45,26 +45,26 @@ const MARKED: CaseSpec = {
   ],
 };
 
-const RATE = 20e6;
+const RATE = 4e6;
 const BURST_BYTES = 65_536;
-const LONGEST_FRAME = 1514;
+/** By as much may a packet be seen later than it left, in seconds. */
+const LATENESS = 0.1;
 
-/** Bytes of WRITEs and READ responses as they came in on the wire, and the time from its very first frame to the last of them. */
+/** Bytes of WRITEs and READ responses as they came in on the wire, and the time from the first of them to the last. */
 function dataOf(path: string): { bytes: number; seconds: number } {
   const reader = new CaptureReader();
   reader.push(readFileSync(path));
   const frame = new Frame();
-  let [first, last, data] = [Number.NaN, 0, 0];
+  let [first, last, data] = [0, 0, 0];
   for (let packet = reader.next(); packet !== undefined; packet = reader.next()) {
     const { bytes, seconds, nanoseconds, direction } = packet;
-    const time = seconds + nanoseconds / 1e9;
-    if (Number.isNaN(first)) first = time;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const status = parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, frame);
     if (status !== 0 || direction !== Direction.Inbound || (frame.flags & (OpFlag.Write | OpFlag.ReadResponse)) === 0)
       continue;
+    last = seconds + nanoseconds / 1e9;
+    if (data === 0) first = last;
     data += bytes.length;
-    last = time;
   }
   return { bytes: data, seconds: last - first };
 }
@@ -101,7 +101,7 @@ describe('a host that reacts to congestion', () => {
       name: 'fixed',
       run: [
         { host: 'bob', command: program, background: true, ready: { listen: 18515 } },
-        { host: 'alice', command: `${program} -s 32768 -n 20 10.0.0.2` },
+        { host: 'alice', command: `${program} -s 32768 -n 10 10.0.0.2` },
       ],
       expect: [{ host: program === 'ib_read_bw' ? 'bob' : 'alice', rate: 'highest', count: RATE }],
     };
@@ -109,9 +109,9 @@ describe('a host that reacts to congestion', () => {
     const { result, directory } = await run(experimentOf({ hosts, cases: [spec] }));
     expect(result.cases.flatMap(failuresOf)).toEqual([]);
     const { bytes, seconds } = dataOf(join(directory, 'fixed', 'wire.pcapng'));
-    expect(bytes).toBeGreaterThan(20 * 32_768);
+    expect(bytes).toBeGreaterThan(10 * 32_768);
     // A slow machine takes longer; none may be faster.
-    expect(8 * (bytes - BURST_BYTES - LONGEST_FRAME)).toBeLessThanOrEqual(RATE * seconds);
+    expect(8 * (bytes - BURST_BYTES)).toBeLessThanOrEqual(RATE * (seconds + LATENESS));
   });
 
   it('is told that a rate is not as expected', async () => {
