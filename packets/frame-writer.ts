@@ -156,9 +156,10 @@ export class FrameWriter implements FrameBatch {
     if (template.ipVersion === 4) {
       view.setUint8(ip + IPV4_TOS_AT, trafficClass);
       view.setUint8(ip + IPV4_TTL_AT, template.hopLimit);
-      // The traffic class is the low byte of a word of the sum, in which FFFF is nothing: no sum is below 0.
-      const change = (trafficClass - template.trafficClass + 0xff_ff) % 0xff_ff;
-      view.setUint16(ip + IPV4_CHECKSUM_AT, template.ipv4Checksum(totalLength + change, identification));
+      // The traffic class is the low byte of a word of the sum, to which FFFF is nothing: what is added is never below 0.
+      const change = trafficClass - template.trafficClass;
+      const added = change < 0 ? change + 0xff_ff : change;
+      view.setUint16(ip + IPV4_CHECKSUM_AT, template.ipv4Checksum(totalLength + added, identification));
     } else {
       view.setUint32(ip, template.ipv6FirstWord + (trafficClass - template.trafficClass) * IPV6_TRAFFIC_CLASS_UNIT);
       view.setUint8(ip + IPV6_HOP_LIMIT_AT, template.hopLimit);

@@ -90,6 +90,7 @@ const scenario = (
     connections: fc.array(connections, { minLength: 1, maxLength: 4 }),
     faults: faults instanceof fc.Arbitrary ? faults : fc.constant(faults),
     timeout: fc.integer({ min: 12, max: 15 }),
+    batchFrames: fc.constantFrom(1, 2, 64),
     congestion,
   });
 

@@ -54,4 +54,11 @@ describe.each(PLACEMENTS)('a device in the thread of the %s', (placement) => {
     ours.qp.destroy();
     expect(ours.qp.congestion).toBeUndefined();
   });
+
+  it('says nothing of a queue pair that went with its device', async () => {
+    const { ours } = await connectSides(cable);
+    expect(ours.qp.congestion).toBeDefined();
+    await cable.close();
+    expect(ours.qp.congestion).toBeUndefined();
+  });
 });

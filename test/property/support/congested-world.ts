@@ -50,6 +50,8 @@ export interface Scenario {
   readonly connections: readonly Connection[];
   readonly faults: FaultSpec;
   readonly timeout: number;
+  /** Frames a device may write at a time. */
+  readonly batchFrames: number;
   readonly congestion: CongestionOptions | undefined;
 }
 
@@ -140,9 +142,9 @@ export class CongestedWorld {
   readonly #wc = new WorkCompletion();
 
   constructor(scenario: Scenario) {
-    const { seed, faults, devices, mtu } = scenario;
+    const { seed, faults, devices, mtu, batchFrames } = scenario;
     this.#scenario = scenario;
-    this.world = new World({ seed, medium: Medium.Ethernet, faults });
+    this.world = new World({ seed, medium: Medium.Ethernet, faults, batchFrames });
     this.devices = Array.from({ length: devices }, (_, i) => this.#device(i, mtu));
     this.world.network.tap = {
       frame: (now, port, direction, bytes, start, end) => {

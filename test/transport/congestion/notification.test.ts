@@ -186,6 +186,17 @@ describe('the notification point', () => {
       expect(rides.counters.npEcnMarkedRocePackets).toBe(1);
     });
 
+    it('remembers 64 senders at a time', () => {
+      const peer = makePeer({ type: QpType.Ud });
+      const all = (count: number) => {
+        for (let qpn = 2; qpn < 2 + count; qpn++) peer.rx(from(qpn));
+        return peer.notifications().length;
+      };
+      expect([all(64), all(64)]).toEqual([64, 0]);
+      peer.rx(from(99), from(3), from(2));
+      expect(peer.notifications().map(headers)).toMatchObject([{ destQpn: 99 }, { destQpn: 2 }]);
+    });
+
     it('remembers a bounded number of senders', () => {
       const peer = makePeer({ type: QpType.Ud });
       for (let qpn = 2; qpn < 2002; qpn++) peer.rx(from(qpn));
