@@ -121,7 +121,6 @@ export {
 export { World, type WorldOptions } from './fabric/world.ts';
 export type { CompiledRule } from './faults/compile.ts';
 export type { Conversation, ConversationEnd } from './faults/conversations.ts';
-export type { NotifierCounters } from './faults/notifier.ts';
 export type { NotifierCounters, NotifyOptions } from './faults/notifier.ts';
 export type { PathCounters, PathObserver } from './faults/path.ts';
 export type { FaultAction, FaultDirection, WireCondition, WireFaults, WireRule } from './faults/rule.ts';
