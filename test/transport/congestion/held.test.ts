@@ -48,7 +48,11 @@ class Dial implements RateController {
   rateBps(): number {
     return this.allowed;
   }
-  sent(): void {}
+  /** What it was told, each time: when, and how many bytes. */
+  readonly told: (readonly [number, number])[] = [];
+  sent(now: number, bytes: number): void {
+    this.told.push([now, bytes]);
+  }
   notified(): void {}
 }
 
@@ -64,6 +68,18 @@ describe('a pacer', () => {
     expect(pacer.waiting).toBe(true);
     pacer.handleTimeout(11_034);
     expect([pacer.waiting, pacer.deadline, pacer.allows(11_034)]).toEqual([false, Infinity, true]);
+  });
+
+  it('tells its controller of every frame before it asks for the rate, limited or not', () => {
+    const dial = new Dial();
+    const pacer = new Pacer(dial, 0);
+    pacer.sent(5, 300);
+    dial.allowed = Infinity;
+    pacer.sent(7, 60);
+    expect(dial.told).toEqual([
+      [5, 300],
+      [7, 60],
+    ]);
   });
 
   it('waits no more once it was allowed, though nobody told it that its time had come', () => {

@@ -5,6 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../../packets/errors.ts';
+import { FrameStatus } from '../../../packets/frame.ts';
 import { Op } from '../../../packets/opcode.ts';
 import { AddressHandle } from '../../../transport/address-handle.ts';
 import { CONGESTION_TRAFFIC_CLASS, Congestion, type CongestionOptions } from '../../../transport/congestion/index.ts';
@@ -14,7 +15,7 @@ import { QpType } from '../../../transport/qp-type.ts';
 import { WrOpcode } from '../../../transport/work.ts';
 import { ack, cnp, fetchAdd, readRequest, writeOnly } from '../support/packets.ts';
 import { Peer, type PeerOptions, SUBJECT_QKEY } from '../support/peer.ts';
-import { buildFrame, PEER_QPN, parseBytes } from '../support/wire.ts';
+import { buildFrame, forge, PEER_QPN, parseBytes } from '../support/wire.ts';
 
 const US = 1000;
 const MS = 1_000_000;
@@ -175,6 +176,33 @@ describe('a congestion notification', () => {
     peer.rx(cnp(lie));
     expect(peer.qp.pacer?.controller.rateBps(peer.now)).toBe(Infinity);
     expect(peer.counters).toMatchObject({ rpCnpHandled: 0, rpCnpIgnored: 1 });
+  });
+
+  it.each([
+    ['without BECN', buildFrame(cnp({ becn: 0 }), 0)],
+    ['with FECN', forge(buildFrame(cnp(), 0), (view, bth) => view.setUint8(bth + 4, 0xc0))],
+    ['that is itself marked', buildFrame(cnp({ trafficClass: (48 << 2) | 3 }), 0)],
+    ['with a PSN, AckReq and a solicited event', buildFrame(cnp({ psn: 7, ackReq: true, solicited: true }), 0)],
+    [
+      'with something reserved in it',
+      forge(buildFrame(cnp(), 0), (view, bth) => view.setUint32(bth + 20, 0xffff_ffff)),
+    ],
+    ['that is longer than it has to be', buildFrame(cnp({ payload: Uint8Array.of(1, 2, 3) }), 0)],
+  ])('%s is one all the same, and draws no answer', (_what, bytes) => {
+    const peer = makePeer(PAPER);
+    peer.rxBytes(bytes);
+    expect(peer.qp.pacer?.controller.rateBps(peer.now)).toBe(240e6);
+    expect(peer.counters).toMatchObject({ rpCnpHandled: 1, npEcnMarkedRocePackets: 0 });
+    expect(peer.notifications()).toEqual([]);
+    peer.silence();
+  });
+
+  it('that ends before its reserved bytes do is none', () => {
+    const peer = makePeer(PAPER);
+    const bytes = buildFrame(ack({ psn: 0, msn: 0 }), 0);
+    peer.rxBytes(forge(bytes, (view, bth) => view.setUint8(bth, Op.Cnp)));
+    expect(peer.stopped).toEqual([`status ${FrameStatus.BadHeaderLength}`]);
+    expect(peer.counters).toMatchObject({ rpCnpHandled: 0, rpCnpIgnored: 0 });
   });
 
   it('is ignored by who reacts to none, and by who has no connection', () => {
