@@ -20,10 +20,10 @@ export interface SimFlags extends OutputFlags {
   readonly sweep: readonly Sweep[];
   readonly seeds?: readonly number[];
   readonly shard?: Shard;
+  readonly variant: readonly string[];
   readonly jobs?: number;
   readonly capture?: string;
   readonly captureFrames: number;
-  readonly captureVariant?: string;
   readonly list?: boolean;
 }
 
@@ -46,14 +46,21 @@ export function addRunOptions(command: Command): Command {
     )
     .option('--seeds <first..last>', 'a run for each seed, and for each combination of the sweeps', parser(parseSeeds))
     .option('--shard <i/n>', 'of all runs, every n-th from the i-th on; i from 0', parser(parseShard))
+    .addOption(
+      new Option('--variant <name>', 'only this variant of a scenario that compares some; may be repeated')
+        .argParser(collect((text) => text))
+        .default([], 'all'),
+    )
     .option('--jobs <number>', 'runs side by side (default: one for each processor)', integer(1, 1024))
-    .option('--capture <file>', 'write frames of one run to a pcapng file, as all hosts send and receive them')
+    .option(
+      '--capture <file>',
+      'write frames of one run to a pcapng file, as all hosts send and receive them; of the first variant',
+    )
     .addOption(
       new Option('--capture-frames <number>', 'frames that are written at most')
         .argParser(integer(1, 100_000_000))
         .default(100_000),
     )
-    .option('--capture-variant <name>', 'the variant whose frames are written (default: the first)')
     .option('--list', 'list the scenarios that are built in');
 }
 
@@ -77,11 +84,12 @@ function collect<T>(parse: (text: string) => T): (text: string, previous: readon
 }
 
 /** The command that gives these runs again. */
-export function commandLine(scenario: string, { seed, seeds, set, sweep }: SimFlags): string {
+export function commandLine(scenario: string, { seed, seeds, set, sweep, variant }: SimFlags): string {
   const words = ['roce', 'sim', scenario];
   if (seed !== undefined) words.push('--seed', String(seed));
   for (const { path, value } of set) words.push('--set', `${pathText(path)}=${JSON.stringify(value)}`);
   for (const { path, values } of sweep) words.push('--sweep', `${pathText(path)}=${JSON.stringify(values)}`);
+  for (const name of variant) words.push('--variant', name);
   if (seeds !== undefined) words.push('--seeds', seedsText(seeds));
   return words.map(quoted).join(' ');
 }

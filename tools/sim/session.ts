@@ -30,35 +30,25 @@ export interface Prepared {
 /** @throws RoceError ERR_ROCE_ARGUMENT for a scenario, or a value set or swept, that makes no sense */
 export function prepare(name: string, flags: SimFlags): Prepared {
   const file = readScenario(name);
+  const only = flags.variant;
   const seeds = flags.seeds ?? (flags.seed === undefined ? [] : [flags.seed]);
   const plan = planRuns(flags.set, flags.sweep, seeds);
   const runs = flags.shard === undefined ? plan : inShard(plan, flags.shard);
   const points = new Map(runs.map((run) => [run.settings, run]));
-  const scenarios = [...points.values()].map(({ settings, seed }) => loadScenario(file, settings, seed));
+  const scenarios = [...points.values()].map(({ settings, seed }) => loadScenario(file, settings, seed, only));
   // A shard may be empty where there are more of them than runs; the file is checked all the same.
-  const loaded = scenarios[0] ?? loadScenario(file, flags.set, flags.seed);
-  const capture = captureRequest(flags, plan.length, loaded);
+  const loaded = scenarios[0] ?? loadScenario(file, flags.set, flags.seed, only);
+  const capture = captureRequest(flags, plan.length);
   const version = packageVersion();
   const details = plan.length === 1 && needsDetails(flags);
-  const jobs = runs.map((run) => ({ file, run, runs: plan.length, version, details, ...capture }));
+  const jobs = runs.map((run) => ({ file, run, runs: plan.length, version, only, details, ...capture }));
   return { scenario: name, loaded, jobs };
 }
 
-function captureRequest(
-  { capture, captureFrames, captureVariant }: SimFlags,
-  runs: number,
-  { variants }: LoadedScenario,
-) {
+function captureRequest({ capture, captureFrames }: SimFlags, runs: number) {
   if (capture === undefined) return {};
   if (runs > 1) throw new RoceError('ERR_ROCE_ARGUMENT', `--capture is for one run, and these are ${runs}`);
-  const names = variants.map(({ name }) => name);
-  if (captureVariant !== undefined && !names.includes(captureVariant))
-    throw new RoceError(
-      'ERR_ROCE_ARGUMENT',
-      `--capture-variant: there is no variant ${captureVariant}; there is ${names.join(', ')}`,
-    );
-  const variant = captureVariant === undefined ? {} : { variant: captureVariant };
-  return { capture: { path: capture, frames: captureFrames, ...variant } };
+  return { capture: { path: capture, frames: captureFrames } };
 }
 
 /** Resolves with the exit code. */

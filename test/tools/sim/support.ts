@@ -43,7 +43,14 @@ export function scenarioFile(json: Json, name = 'scenario.json'): string {
 /** The only run of a scenario, as a thread is told of it. */
 export function jobOf(json: Json, { details = false, settings = [] as readonly Setting[] } = {}): Job {
   const [run] = planRuns(settings, [], []);
-  return { file: { path: 'scenario.json', json }, run: run as PlannedRun, runs: 1, version: '0.0.0', details };
+  return {
+    file: { path: 'scenario.json', json },
+    run: run as PlannedRun,
+    runs: 1,
+    version: '0.0.0',
+    only: [],
+    details,
+  };
 }
 
 export function flow(changes: Partial<FlowOutcome> = {}): FlowOutcome {

@@ -1,7 +1,8 @@
 /** Tables for other programs (RFC 4180): runs, flows, series. Owns the columns. Numbers are in the units of the figures' names, unrounded. */
 import type { VariantOutcome } from '../report/run-plots.ts';
 import type { RunRecord } from '../run/record.ts';
-import { figureNames, parameterNames, shown } from './text.ts';
+import type { Json } from '../scenario/json.ts';
+import { figureNames, parameterNames } from './text.ts';
 
 /** A line for each variant of each run. */
 export function runsCsv(records: readonly RunRecord[]): string {
@@ -9,7 +10,7 @@ export function runsCsv(records: readonly RunRecord[]): string {
   const figures = figureNames(records);
   const rows = records.flatMap((record) => {
     const { index, scenario, version, seed, variants, verdicts, error = '' } = record;
-    const lead = [index, scenario, version, seed, ...parameters.map((name) => shown(record.parameters[name]))];
+    const lead = [index, scenario, version, seed, ...parameters.map((name) => jsonCell(record.parameters[name]))];
     const of = variants.length === 0 ? [{ name: '', figures: {} as Readonly<Record<string, number>> }] : variants;
     return of.map(({ name, figures: all }) => {
       const own = verdicts.filter(({ variant }) => variant === name);
@@ -68,6 +69,11 @@ export function seriesCsv(variants: readonly VariantOutcome[]): string {
 
 function table(headings: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   return [headings, ...rows].map((row) => `${row.map(cell).join(',')}\n`).join('');
+}
+
+/** A text as it is, everything else as JSON. */
+function jsonCell(value: Json | undefined): string {
+  return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
 }
 
 function cell(value: string | number): string {

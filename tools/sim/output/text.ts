@@ -87,7 +87,8 @@ export function parameterNames(records: readonly RunRecord[]): string[] {
 
 /** A parameter as it was typed. */
 export function shown(value: unknown): string {
-  return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+  const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value);
+  return text.length > 40 ? `${text.slice(0, 37)}...` : text;
 }
 
 function parameterText({ parameters }: RunRecord): string {

@@ -104,9 +104,11 @@ function codeHtml({ heading, text, folded }: Section & { kind: 'code' }): string
 
 function tableHtml({ headings, numbers, rows }: Table): string {
   const side = (column: number): string => (numbers[column] === true ? ' class="number"' : '');
+  const sideOf = (cell: Cell, column: number): string =>
+    typeof cell === 'string' && cell.length > LONG ? ' class="long"' : side(column);
   const head = headings.map((text, column) => `<th scope="col"${side(column)}>${escapeHtml(text)}</th>`).join('');
   const body = rows.map(
-    (row) => `<tr>${row.map((cell, column) => `<td${side(column)}>${cellHtml(cell)}</td>`).join('')}</tr>`,
+    (row) => `<tr>${row.map((cell, column) => `<td${sideOf(cell, column)}>${cellHtml(cell)}</td>`).join('')}</tr>`,
   );
   return `<div class="wide"><table>\n<thead><tr>${head}</tr></thead>\n<tbody>\n${body.join('\n')}\n</tbody>\n</table></div>`;
 }
@@ -135,3 +137,6 @@ function own(name: string): string {
 function hashOf(text: string): string {
   return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 }
+
+/** Texts that may go over several lines. */
+const LONG = 40;

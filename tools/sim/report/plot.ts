@@ -18,7 +18,7 @@ export interface Plot {
 
 export interface Line {
   readonly label: string;
-  /** Places in the page's palette, so that what belongs together looks alike. */
+  /** A place in the page's palette, so that what belongs together looks alike; or `INK`. */
   readonly colour: number;
   readonly dash: number;
   /** Points are shown, not only what joins them. */
@@ -60,4 +60,6 @@ export function rounded(values: readonly number[]): number[] {
   return values.map((value) => (Number.isFinite(value) ? Number(value.toPrecision(6)) : 0));
 }
 
+/** The colour of text. */
+export const INK = -1;
 const MAX_POINTS = 1600;

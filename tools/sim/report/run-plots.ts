@@ -5,7 +5,7 @@
 
 import { slowdownBySize, sorted } from '../run/measure.ts';
 import type { Outcome, Series, SeriesKind } from '../run/outcome.ts';
-import { decimate, type Line, type Plot, rounded, timeUnit } from './plot.ts';
+import { decimate, INK, type Line, type Plot, rounded, timeUnit } from './plot.ts';
 
 /** One variant and what it gave. */
 export interface VariantOutcome {
@@ -17,8 +17,8 @@ export interface VariantOutcome {
 export interface FluidCurve {
   readonly variant: string;
   readonly kind: Extract<SeriesKind, 'queueBytes' | 'rateBps' | 'targetRateBps' | 'alpha'>;
-  /** Whose it is, where there are several. */
-  readonly label?: string;
+  /** Of which flow it is, where they differ. */
+  readonly flow?: number;
   readonly timesNs: readonly number[];
   readonly values: readonly number[];
 }
@@ -47,12 +47,13 @@ function timePlot(
     const alone = variants.length === 1;
     const drawn = series.length * variants.length <= MAX_LINES ? series.map(named(outcome)) : crowd(series, kind.parts);
     drawn.forEach(({ label, times, values }, at) => {
-      const text = [alone ? '' : name, label].filter((part) => part !== '').join(' · ');
+      const text = [alone ? '' : name, label].filter((part) => part !== '').join(' · ') || name;
       add(text, alone ? at : place, alone ? 0 : at, times, values);
     });
     for (const curve of fluid.filter((one) => one.variant === name && one.kind === kind.kind)) {
-      const label = [alone ? '' : name, 'fluid model', curve.label ?? ''].filter((part) => part !== '').join(' · ');
-      add(label, place + (alone ? drawn.length : variants.length), 1, curve.timesNs, curve.values);
+      const own = curve.flow === undefined ? '' : `flow ${curve.flow}`;
+      const label = [alone ? '' : name, 'fluid model', own].filter((part) => part !== '').join(' · ');
+      add(label, alone ? INK : place, 1, curve.timesNs, curve.values);
     }
   });
   const { title, about, y, stepped } = kind;
@@ -68,7 +69,8 @@ interface DrawnSeries {
 function named({ flows }: Outcome): (series: Series) => DrawnSeries {
   return ({ of, times, values }) => {
     const flow = typeof of === 'number' ? flows[of] : undefined;
-    const label = flow === undefined ? String(of) : `${flow.src}→${flow.dst} #${of}`;
+    const own = of === 'all' ? '' : String(of);
+    const label = flow === undefined ? own : `${flow.src}→${flow.dst} #${of}`;
     return { label, times, values };
   };
 }

@@ -26,8 +26,6 @@ export interface CaptureRequest {
   readonly path: string;
   /** Frames at most. */
   readonly frames: number;
-  /** The only variant whose frames are wanted; default the first. */
-  readonly variant?: string;
 }
 
 export interface EngineOptions {

@@ -19,6 +19,8 @@ export interface Job {
   /** Runs of the whole plan, of all shards. */
   readonly runs: number;
   readonly version: string;
+  /** Of these variants; none: of all. */
+  readonly only: readonly string[];
   /** Flows, series and curves are wanted with the record. */
   readonly details: boolean;
   readonly capture?: CaptureRequest;
@@ -36,7 +38,7 @@ export interface JobResult {
 
 /** `tell` hears how far the run is: 0..1, in steps of any size. */
 export function execute(job: Job, tell: (share: number) => void): JobResult {
-  const loaded = loadScenario(job.file, job.run.settings, job.run.seed);
+  const loaded = loadScenario(job.file, job.run.settings, job.run.seed, job.only);
   const head = headOf(job, loaded);
   try {
     const outcomes = simulateAll(job, loaded, tell);
@@ -72,7 +74,7 @@ function headOf({ file, run, runs, version }: Job, { scenario }: LoadedScenario)
 }
 
 function simulateAll({ capture }: Job, { variants }: LoadedScenario, tell: (share: number) => void) {
-  const captured = capture?.variant ?? variants[0]?.name;
+  const captured = variants[0]?.name;
   return variants.map(({ name, variant }, index) => {
     const outcome = simulateVariant(variant, {
       tell: (share) => tell((index + share) / variants.length),

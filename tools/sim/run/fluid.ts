@@ -92,18 +92,22 @@ export function fluidCurves(name: string, variant: Variant, endNs: number): Flui
     maxRateBps: parameters.capacityBps,
     ...(together ? {} : { perFlow: starts.map((startNs) => ({ startNs })) }),
   });
-  const curve = (kind: FluidCurve['kind'], values: readonly number[], label?: string): FluidCurve => ({
-    variant: name,
-    kind,
-    timesNs: trace.times,
-    values,
-    ...(label === undefined ? {} : { label }),
+  const of = trace.times.length;
+  const curve = (kind: FluidCurve['kind'], values: readonly number[], from = 0, flow = {}): FluidCurve => ({
+    ...{ variant: name, kind, timesNs: trace.times.slice(from, of), values: values.slice(from, of) },
+    ...flow,
   });
   return [
     curve('queueBytes', trace.queueBytes),
-    ...trace.flows.slice(0, MAX_FLOW_CURVES).flatMap(({ rateBps, alpha }, flow) => {
-      const label = trace.flows.length === 1 ? undefined : `flow ${flow}`;
-      return [curve('rateBps', rateBps, label), curve('alpha', alpha, label)];
+    ...trace.flows.slice(0, MAX_FLOW_CURVES).flatMap(({ rateBps, targetBps, alpha }, flow) => {
+      // Before its start a flow has no rate: its curve begins there.
+      const from = trace.times.findIndex((time) => together || time >= (starts[flow] ?? 0));
+      const own = trace.flows.length === 1 ? {} : { flow };
+      return [
+        curve('rateBps', rateBps, from, own),
+        curve('targetRateBps', targetBps, from, own),
+        curve('alpha', alpha, from, own),
+      ];
     }),
   ];
 }

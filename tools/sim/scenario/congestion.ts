@@ -47,7 +47,9 @@ const reactionSchema = z
             aiRateBps: 'R_AI: growth of the target in additive increase.',
             haiRateBps: 'R_HAI: growth of the target in hyper increase.',
             minRateBps: 'A flow is never slower than this.',
-          }).exactOptional(),
+          })
+            .exactOptional()
+            .meta({ description: 'Parameters that are not to have their defaults.' }),
         })
         .meta({ description: 'DCQCN as its authors analysed it.' }),
       z
@@ -73,7 +75,9 @@ const reactionSchema = z
             dceTcpRttNs: 'DCE_TCP_RTT: alpha is updated once in this time.',
             rateReduceMonitorPeriodNs: 'RATE_REDUCE_MONITOR_PERIOD: at most one cut in this time.',
             initialAlphaValue: 'INITIAL_ALPHA_VALUE: alpha after the first notification, in 1/1024.',
-          }).exactOptional(),
+          })
+            .exactOptional()
+            .meta({ description: 'Knobs that are not to have their defaults.' }),
         })
         .meta({ description: "DCQCN with the knobs of NVIDIA's adapters." }),
     ]),

@@ -60,6 +60,7 @@ export function loadScenario(
   { path, json }: ScenarioFile,
   settings: readonly Setting[] = [],
   seed?: number,
+  only: readonly string[] = [],
 ): LoadedScenario {
   const set = settings.reduce((value, setting) => withValueAt(value, setting.path, setting.value), json);
   const whole = seed === undefined ? set : withValueAt(set, ['seed'], seed);
@@ -70,7 +71,21 @@ export function loadScenario(
   const variants = variantsOf(path, whole, scenario);
   const issues = checkNames(scenario, variants);
   if (issues.length > 0) throw faultOf(path, issues, whole);
-  return { scenario, json: whole, variants };
+  return only.length === 0 ? { scenario, json: whole, variants } : chosen({ scenario, json: whole, variants }, only);
+}
+
+/** Some of the variants, and what is expected of them alone. */
+function chosen({ scenario, json, variants }: LoadedScenario, only: readonly string[]): LoadedScenario {
+  const strange = only.find((name) => !variants.some((variant) => variant.name === name));
+  const known = variants.map(({ name }) => name).join(', ');
+  if (strange !== undefined)
+    throw new RoceError('ERR_ROCE_ARGUMENT', `--variant: there is no variant ${strange}; there is ${known}`);
+  const isThere = (name: string | undefined): boolean => name === undefined || only.includes(name);
+  const expect = scenario.expect.filter(({ variant, value }) => {
+    const other = typeof value === 'object' && 'variant' in value ? value.variant : undefined;
+    return isThere(variant) && isThere(other);
+  });
+  return { scenario: { ...scenario, expect }, json, variants: variants.filter(({ name }) => only.includes(name)) };
 }
 
 function variantsOf(file: string, whole: JsonObject, scenario: Scenario): NamedVariant[] {

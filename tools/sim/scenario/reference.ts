@@ -32,35 +32,60 @@ export function jsonSchema(): SchemaNode {
 
 /** Every field with its unit and default, and every figure, as Markdown. */
 export function fieldsMarkdown(): string {
-  const lines: string[] = [];
-  section(jsonSchema(), '', 'The file', lines);
-  return [...lines, ...figureLines()].join('\n');
+  const sections = new Sections();
+  sections.add(jsonSchema(), '', 'The file');
+  return [...sections.lines, ...figureLines()].join('\n');
 }
 
-/** One table for each object, those of its fields after it. */
-function section(node: SchemaNode, path: string, title: string, lines: string[]): void {
-  const { properties = {}, required = [] } = node;
-  lines.push(`### ${title}`, '');
-  if (path !== '' && node.description !== undefined) lines.push(node.description, '');
-  lines.push('| field | value | default | what it is |', '| --- | --- | --- | --- |');
-  for (const [name, field] of Object.entries(properties)) {
-    const value = [kindOf(field), field.unit ?? ''].filter((part) => part !== '').join(', ');
-    lines.push(
-      `| \`${name}\` | ${cell(value)} | ${cell(defaultOf(field, required.includes(name)))} | ${cell(aboutOf(field))} |`,
-    );
+/** One table for each object, those of its fields after it; of objects that are alike the first. */
+class Sections {
+  readonly lines: string[] = [];
+  /** Title by fields. */
+  readonly #known = new Map<string, string>();
+
+  /** `tag` tells the alternative that the object is in from the others. */
+  add(node: SchemaNode, path: string, title: string, tag = ''): void {
+    const { properties = {}, required = [] } = node;
+    this.#known.set(JSON.stringify(properties), title);
+    this.lines.push(`### ${title}`, '');
+    if (path !== '' && node.description !== undefined) this.lines.push(node.description, '');
+    const rows = Object.entries(properties).map(([name, field]) => {
+      const same = field.properties === undefined ? undefined : this.#known.get(JSON.stringify(field.properties));
+      const value = [kindOf(field), field.unit ?? '', same === undefined ? '' : `as ${same}`];
+      return [`\`${name}\``, joined(value), defaultOf(field, required.includes(name)), aboutOf(field)];
+    });
+    this.lines.push(...markdownTable(['field', 'value', 'default', 'what it is'], rows), '');
+    for (const [name, field] of Object.entries(properties))
+      this.#below(field, path === '' ? name : `${path}.${name}`, tag);
   }
-  lines.push('');
-  for (const [name, field] of Object.entries(properties)) below(field, path === '' ? name : `${path}.${name}`, lines);
+
+  /** Objects in a field: itself, its alternatives, the items of its list. */
+  #below(field: SchemaNode, path: string, tag: string): void {
+    if (field.properties !== undefined) this.#addNew(field, path, tag);
+    for (const one of [...(field.anyOf ?? []), ...(field.oneOf ?? [])]) {
+      if (one.properties === undefined) this.#below(one, path, tag);
+      else this.#addNew(one, path, tagOf(one));
+    }
+    if (field.items !== undefined) this.#below(field.items, `${path}[]`, '');
+  }
+
+  #addNew(node: SchemaNode, path: string, tag: string): void {
+    if (!this.#known.has(JSON.stringify(node.properties))) this.add(node, path, `\`${path}\`${tag}`, tag);
+  }
 }
 
-/** Objects in a field: itself, its alternatives, the items of its list. */
-function below(field: SchemaNode, path: string, lines: string[]): void {
-  if (field.properties !== undefined) section(field, path, `\`${path}\``, lines);
-  for (const one of [...(field.anyOf ?? []), ...(field.oneOf ?? [])]) {
-    if (one.properties === undefined) below(one, path, lines);
-    else section(one, path, `\`${path}\`${tagOf(one)}`, lines);
-  }
-  if (field.items !== undefined) below(field.items, `${path}[]`, lines);
+function joined(parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join(', ');
+}
+
+/** Columns as wide as their widest cell, as the formatter of this project's documents has them. */
+function markdownTable(headings: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const all = [headings, ...rows].map((row) => row.map((text) => text.replaceAll('|', '\\|')));
+  const widths = headings.map((_, column) => Math.max(3, ...all.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]) =>
+    `| ${row.map((text, column) => text.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  const [head = [], ...body] = all;
+  return [line(head), line(widths.map((width) => '-'.repeat(width))), ...body.map(line)];
 }
 
 /** What tells an alternative from the others: the fields that can have one value only. */
@@ -95,29 +120,22 @@ function aboutOf(field: SchemaNode): string {
 }
 
 function figureLines(): string[] {
-  const row = (name: string, [unit, about]: readonly [string, string]) => `| \`${name}\` | ${unit} | ${cell(about)} |`;
+  const rows = (of: Readonly<Record<string, readonly [string, string]>>, suffix: string) =>
+    Object.entries(of).map(([name, [unit, about]]) => [`\`${name}${suffix}\``, unit, about]);
   return [
     '### Figures',
     '',
     'One number of a run:',
     '',
-    '| figure | unit | what it is |',
-    '| --- | --- | --- |',
-    ...Object.entries(SCALARS).map(([name, about]) => row(name, about)),
+    ...markdownTable(['figure', 'unit', 'what it is'], rows(SCALARS, '')),
     '',
     'Many numbers, of which a statistic is made: `fctNs.p99`, `windowBps.jain`.',
     '',
-    '| figure | unit | what it is |',
-    '| --- | --- | --- |',
-    ...Object.entries(QUANTITIES).map(([name, about]) => row(`${name}.<statistic>`, about)),
+    ...markdownTable(['figure', 'unit', 'what it is'], rows(QUANTITIES, '.<statistic>')),
     '',
-    '| statistic | what it is |',
-    '| --- | --- |',
-    ...Object.entries(STATISTICS).map(([name, about]) => `| \`${name}\` | ${cell(about)} |`),
+    ...markdownTable(
+      ['statistic', 'what it is'],
+      Object.entries(STATISTICS).map(([name, about]) => [`\`${name}\``, about]),
+    ),
   ];
-}
-
-/** A bar would end the cell. */
-function cell(text: string): string {
-  return text.replaceAll('|', '\\|');
 }

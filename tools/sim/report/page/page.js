@@ -57,7 +57,7 @@ function options(plot, width) {
       { label: plot.x, value: (_, value) => number(value) },
       ...plot.lines.map(({ label, colour, dash, points }) => ({
         label,
-        stroke: palette[colour % palette.length],
+        stroke: colour < 0 ? css('--ink') : palette[colour % palette.length],
         width: 1.6,
         dash: dashes[dash % dashes.length],
         spanGaps: true,
