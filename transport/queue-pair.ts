@@ -141,7 +141,7 @@ export abstract class QueuePair {
     if (takeMigration(attributes, this.config)) this.migrate();
     const next = attributes.state ?? this.current;
     this.begin(attributes);
-    if (next === QpState.Rtr) this.pacer ??= this.config.congestion?.newPacer();
+    if (next === QpState.Rtr) this.pacer = this.config.congestion?.newPacer();
     if (this.pacer !== undefined) this.#judgeSpeed(this.pacer);
     if (next === this.current) return;
     const was = this.current;
@@ -201,7 +201,7 @@ export abstract class QueuePair {
     const { config, counters, pacer } = this;
     const { path } = config;
     const fromPeer = path === undefined || isBy(frame, path);
-    if (pacer === undefined || this.current < QpState.Rtr || !fromPeer || !pkeysMatch(frame.pkey, config.pkey)) {
+    if (pacer === undefined || !fromPeer || !pkeysMatch(frame.pkey, config.pkey)) {
       counters.rpCnpIgnored += 1;
       return;
     }
@@ -390,7 +390,6 @@ export abstract class QueuePair {
     this.#lastWqeReached = false;
     this.#marked = undefined;
     this.pacer = undefined;
-    this.config.asksAlways = false;
     this.config.becnOwed = false;
     this.config.path = undefined;
     this.config.altPath = undefined;

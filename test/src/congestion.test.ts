@@ -36,12 +36,17 @@ interface Seen {
 
 /** Two devices; what the first one sends is marked on its way, and it alone may react. */
 class Marked {
-  readonly world = new World({ seed: 1 });
+  readonly world: World;
   readonly wire: Seen[] = [];
   readonly a: Device;
   readonly b: Device;
 
-  constructor(version: 4 | 6, reacting: CongestionOptions = {}, more: Partial<SimulatedDeviceOptions> = {}) {
+  constructor(
+    version: 4 | 6,
+    reacting: CongestionOptions = {},
+    { batchFrames = 64, ...more }: Partial<SimulatedDeviceOptions> & { readonly batchFrames?: number } = {},
+  ) {
+    this.world = new World({ seed: 1, batchFrames });
     const frame = new Frame();
     this.world.network.tap = {
       frame: (_now, _port, direction, bytes, start, end) => {
@@ -76,8 +81,8 @@ class Marked {
     await this.world.run(Promise.all([up(left, right, this.b), up(right, left, this.a)]));
   }
 
-  /** Two UD queue pairs; the first one sends a datagram to the second. */
-  async datagram(): Promise<{ from: Side; to: Side; grh: Uint8Array; wc: WorkCompletion }> {
+  /** UD queue pairs: so many of the first device each send a datagram to one of the second. */
+  async datagram(senders = 1): Promise<{ from: Side; to: Side; grh: Uint8Array; wc: WorkCompletion }> {
     const side = (device: Device): Side => {
       const made = makeSide(device);
       made.qp.destroy();
@@ -89,9 +94,11 @@ class Marked {
     };
     const [from, to] = [side(this.a), side(this.b)];
     to.qp.postRecv({ wrId: 1, sges: [{ mr: to.mr, length: 100 }] });
-    const ah = await this.world.run(from.pd.createAh({ destination: destinationOf(this.b) }));
-    const sges = [{ mr: from.mr, length: 8 }];
-    from.qp.postSend({ wrId: 1, opcode: WrOpcode.Send, sges, ah, remoteQpn: to.qp.qpn, remoteQkey: QKEY });
+    for (const { qp, pd, mr } of [from, ...Array.from({ length: senders - 1 }, () => side(this.a))]) {
+      const ah = await this.world.run(pd.createAh({ destination: destinationOf(this.b) }));
+      const where = { ah, remoteQpn: to.qp.qpn, remoteQkey: QKEY };
+      qp.postSend({ wrId: 1, opcode: WrOpcode.Send, sges: [{ mr, length: 8 }], ...where });
+    }
     this.world.runUntilIdle({ maxTimeNs: 1e9 });
     const wc = new WorkCompletion();
     expect(to.cq.poll(wc)).toBe(true);
@@ -151,6 +158,12 @@ describe.each(WAYS)('a CNP over %s', (_name, version, vlan) => {
       { opcode: Op.Cnp, destQpn: from.qp.qpn, sourcePort: data?.sourcePort, ...expected },
     ]);
   });
+});
+
+it('CNPs for which there was no room leave as soon as there is, though nothing else does', async () => {
+  const net = new Marked(4, {}, { batchFrames: 1 });
+  await net.datagram(3);
+  expect(new Set(net.seen(Op.Cnp).map(({ destQpn }) => destQpn)).size).toBe(3);
 });
 
 it('an answer to a datagram that came marked does not leave marked', async () => {

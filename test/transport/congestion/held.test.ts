@@ -10,7 +10,7 @@ import { Pacer } from '../../../transport/congestion/pacer.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
 import { WrOpcode } from '../../../transport/work.ts';
-import { ack, fetchAdd, readRequest, rnrNak, sendOnly, writeOnly } from '../support/packets.ts';
+import { ack, fetchAdd, readRequest, rnrNak, sendOnly, writeOnly, xrc } from '../support/packets.ts';
 import { Peer, type PeerOptions } from '../support/peer.ts';
 
 const US = 1000;
@@ -183,9 +183,9 @@ describe('a queue pair whose data waits', () => {
     expect(peer.completions()).toEqual(['send 1 RetryExcErr']);
   });
 
-  it('asks for every acknowledge from the first packet on, also when short packets are between', () => {
-    // A packet of 256 bytes takes 10 ms, one of a byte 2.
-    const slow: CongestionOptions = { reaction: { kind: 'fixed-rate', rateBps: 240e3 }, maxBurstBytes: 0 };
+  // A timeout is 4.2 ms. A packet of 256 bytes takes 10 ms and one of a byte 2; or 0.3 ms, and 32 of them 9.6.
+  it.each([240e3, 8e6])('asks at %d b/s for every acknowledge, from the first packet on', (rateBps) => {
+    const slow: CongestionOptions = { reaction: { kind: 'fixed-rate', rateBps }, maxBurstBytes: 0 };
     const peer = makePeer({ timeout: 10, retryCnt: 0 }, slow);
     for (let wrId = 0; wrId < 5; wrId++) postWrite(peer, 257, wrId);
     for (let psn = 0; psn < 10; psn++) {
@@ -275,15 +275,18 @@ describe('a queue pair whose data waits', () => {
   });
 
   it('finishes what it has begun in SQD, at its rate, and begins nothing', () => {
-    for (const type of [QpType.Rc, QpType.Uc]) {
+    for (const type of [QpType.Rc, QpType.Uc, QpType.XrcSend]) {
       const peer = makePeer({ type });
       const mr = peer.region({ length: 512 });
-      for (const wrId of [1, 2]) peer.post({ wrId, opcode: WrOpcode.Send, sges: [{ mr }] });
+      const to = type === QpType.XrcSend ? { xrcRemoteSrqn: 5 } : {};
+      for (const wrId of [1, 2]) peer.post({ wrId, opcode: WrOpcode.Send, sges: [{ mr }], ...to });
       expect(opcodes(peer)).toHaveLength(1);
       peer.qp.modify({ state: QpState.Sqd });
-      expect(peer.qp.nextDeadline()).toBe(peer.now + 10 * US);
+      // At 240 Mb/s a byte takes 33.3 ns.
+      expect(peer.qp.nextDeadline()).toBe(peer.now + Math.ceil((1e5 / 3e3) * (peer.sent[0]?.length ?? 0)));
       expect(opcodesInTime(peer, 2)).toHaveLength(1);
       if (type === QpType.Rc) peer.rx(ack({ psn: 1, msn: 1 }));
+      if (type === QpType.XrcSend) peer.rx(xrc(ack({ psn: 1, msn: 1 })));
       expect(peer.events()).toEqual(['sq-drained']);
       peer.qp.modify({ state: QpState.Rts });
       expect(opcodesInTime(peer, 2)).toHaveLength(2);

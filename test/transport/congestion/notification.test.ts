@@ -8,7 +8,8 @@ import type { CongestionOptions } from '../../../transport/congestion/index.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
 import { WrOpcode } from '../../../transport/work.ts';
-import { ack, cnp, datagram, marked, readOnly, uc, writeOnly } from '../support/packets.ts';
+import { XrcDomain } from '../../../transport/xrc-domain.ts';
+import { ack, cnp, datagram, marked, readOnly, uc, writeOnly, xrc } from '../support/packets.ts';
 import { Peer, type PeerOptions, SUBJECT_QKEY } from '../support/peer.ts';
 import { buildFrame, PEER_IP, PEER_QPN, parseBytes, SUBJECT_IP } from '../support/wire.ts';
 
@@ -145,6 +146,18 @@ describe('the notification point', () => {
     expect(peer.notifications().map(headers)).toMatchObject([{ opcode: Op.Cnp, destQpn: PEER_QPN }]);
   });
 
+  it('serves both ends of XRC like RC', () => {
+    const target = makePeer({ domain: new XrcDomain() });
+    target.rx(marked(xrc(write(0), 5)));
+    expect(target.notifications().map(headers)).toMatchObject([{ opcode: Op.Cnp, destQpn: PEER_QPN }]);
+    const initiator = makePeer({ type: QpType.XrcSend });
+    const mr = initiator.region({ length: 8 });
+    initiator.post({ wrId: 1, opcode: WrOpcode.RdmaWrite, sges: [{ mr }], remoteAddr: 0n, rkey: 1, xrcRemoteSrqn: 5 });
+    initiator.drain();
+    initiator.rx(marked(xrc(ack({ psn: 0, msn: 1 }))));
+    expect(initiator.notifications().map(headers)).toMatchObject([{ opcode: Op.Cnp, destQpn: PEER_QPN }]);
+  });
+
   describe('of datagrams', () => {
     const from = (srcQpn: number, more = {}) => marked(datagram({ psn: 0, qkey: SUBJECT_QKEY, srcQpn, ...more }));
 
@@ -235,6 +248,23 @@ describe('the notification point', () => {
     peer.drain();
     expect(peer.sent.map((bytes) => headers(bytes).becn)).toEqual([0]);
     expect(peer.counters.npEcnMarkedRocePackets).toBe(1);
+  });
+
+  it('begins anew with a new connection: no interval, and no mark of the old one', () => {
+    const peer = makePeer();
+    peer.rx(marked(write(0)));
+    expect(peer.notifications()).toHaveLength(1);
+    peer.qp.modify({ state: QpState.Reset });
+    peer.connect();
+    peer.rx(marked(write(0)));
+    expect(peer.notifications()).toHaveLength(1);
+    const rides = makePeer({}, { notification: { signal: 'ack' } });
+    rides.rx(marked(write(0)));
+    rides.qp.modify({ state: QpState.Reset });
+    rides.connect();
+    rides.rx(write(0));
+    rides.drain();
+    expect(rides.sent.map((bytes) => headers(bytes).becn)).toEqual([0]);
   });
 
   it('still sends what is owed when the queue pair is reset or destroyed', () => {
