@@ -160,6 +160,16 @@ describe.each(WAYS)('a CNP over %s', (_name, version, vlan) => {
   });
 });
 
+it('packets say that they are ECN-capable, unless paths choose otherwise or nobody asked for congestion control', () => {
+  const world = new World({ seed: 1 });
+  const open = (n: number, more: Partial<SimulatedDeviceOptions>) =>
+    attachDevice(world, `device ${n}`, { addresses: [`10.0.0.${n}/24`], ...more }).pathTraits.trafficClass;
+  expect(open(1, { congestion: {} })).toBe((26 << 2) | 2);
+  expect(open(2, { congestion: {}, path: { hopLimit: 3 } })).toBe((26 << 2) | 2);
+  expect(open(3, { congestion: {}, path: { trafficClass: 0x61 } })).toBe(0x61);
+  expect(open(4, {})).toBeUndefined();
+});
+
 it('CNPs for which there was no room leave as soon as there is, though nothing else does', async () => {
   const net = new Marked(4, {}, { batchFrames: 1 });
   await net.datagram(3);

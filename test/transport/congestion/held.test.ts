@@ -293,6 +293,25 @@ describe('a queue pair whose data waits', () => {
     }
   });
 
+  it('has each packet count for its own length, also of those that leave together', () => {
+    const peer = makePeer({}, { ...FIXED, maxBurstBytes: 900 });
+    postWrite(peer, 4 * 256);
+    expect(opcodes(peer)).toHaveLength(3);
+    // 316, 300 and 300 bytes: 16 more than it may be early.
+    expect(peer.qp.nextDeadline()).toBe(peer.now + 534);
+  });
+
+  it('acknowledges before it asks, though it is its turn', () => {
+    const peer = new Peer({ psn: 0x10, timeout: 0 });
+    const { iova: va, rkey } = peer.region();
+    const read = (psn: number) => readRequest({ psn, reth: { va, rkey, length: 8 } });
+    peer.rx(read(0));
+    expect(opcodes(peer)).toEqual([Op.ReadResponseOnly]);
+    peer.rx(writeOnly({ psn: 1, ackReq: true, reth: { va, rkey, length: 0 } }), read(2));
+    postWrite(peer, 8);
+    expect(opcodes(peer)).toEqual([Op.Acknowledge, Op.WriteOnly, Op.ReadResponseOnly]);
+  });
+
   it('takes messages meanwhile', () => {
     const peer = makePeer();
     peer.postRecv(7);
