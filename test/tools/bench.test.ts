@@ -35,6 +35,11 @@ describe('npm run bench', () => {
       'write',
       'many-qps',
       'idle-qp',
+      'fabric-incast',
+      'fabric-pauses',
+      'fabric-calibration',
+      'fabric-flows',
+      'fabric-hosts',
     ]);
     for (const row of rows) {
       if (typeof row === 'object' && row !== null && 'skipped' in row) {

@@ -4,6 +4,7 @@ import { SwitchedNetwork, type SwitchOptions } from '../../src/fabric/switching/
 import { HOST_PREFIX_LENGTH, hostAddress, hostMac, type Topology } from '../../src/fabric/topology/index.ts';
 import {
   Access,
+  type CongestionOptions,
   type Cq,
   Device,
   IpPrefix,
@@ -21,8 +22,10 @@ export interface RigOptions {
   readonly switches?: SwitchOptions;
   /** Path MTU; default 1024. */
   readonly mtu?: number;
-  readonly regionBytes: number;
+  /** Most of what one WRITE carries, and what every host lends; default 64 KiB: what a flow carries stays in a cache. */
+  readonly messageBytes?: number;
   readonly nicQueueFrames?: number;
+  readonly congestion?: CongestionOptions;
 }
 
 /** Who sends to whom, by number of host. */
@@ -74,18 +77,21 @@ export class FabricRig {
   #write({ from, to }: Flow, bytes: number): void {
     const { pd, cq, region } = this.#station(from);
     const target = this.#station(to);
-    const qp = pd.createQp({ sendCq: cq, recvCq: cq });
+    const message = this.#messageBytes;
+    const qp = pd.createQp({ sendCq: cq, recvCq: cq, maxSendWr: Math.ceil(bytes / message) });
     const peer = target.pd.createQp({ sendCq: target.cq, recvCq: target.cq });
     this.#connect(qp, peer, to);
     this.#connect(peer, qp, from);
-    this.#posted += 1;
-    qp.postSend({
-      wrId: 0,
-      opcode: WrOpcode.RdmaWrite,
-      sges: [{ mr: region, offset: 0, length: bytes }],
-      remoteAddr: target.region.iova,
-      rkey: target.region.rkey,
-    });
+    for (let left = bytes; left > 0; left -= message) {
+      this.#posted += 1;
+      qp.postSend({
+        wrId: 0,
+        opcode: WrOpcode.RdmaWrite,
+        sges: [{ mr: region, offset: 0, length: Math.min(left, message) }],
+        remoteAddr: target.region.iova,
+        rkey: target.region.rkey,
+      });
+    }
   }
 
   /** Runs the world until every WRITE has completed. Throws when one failed. */
@@ -107,6 +113,10 @@ export class FabricRig {
     }
   }
 
+  get #messageBytes(): number {
+    return this.#options.messageBytes ?? 64 * 1024;
+  }
+
   #peersOf(host: number): Set<number> {
     const peers = this.#peers.get(host) ?? new Set();
     this.#peers.set(host, peers);
@@ -116,6 +126,7 @@ export class FabricRig {
   #station(host: number): Station {
     const known = this.#stations.get(host);
     if (known !== undefined) return known;
+    const { congestion } = this.#options;
     const device = this.world.attach(
       this.network.hosts[host]?.name ?? '',
       (own, link, random) =>
@@ -130,11 +141,12 @@ export class FabricRig {
           neighbours: [...this.#peersOf(host)].map((peer) => ({ address: hostAddress(peer), mac: hostMac(peer) })),
           path: { trafficClass: LOSSLESS_TRAFFIC },
           maxUnacked: MAX_UNACKED,
+          ...(congestion === undefined ? {} : { congestion }),
         }),
     );
     const pd = device.allocPd();
     const access = Access.LocalWrite | Access.RemoteWrite;
-    const region = pd.regMr(this.#options.regionBytes, { access });
+    const region = pd.regMr(this.#messageBytes, { access });
     const station = { device, pd, cq: device.createCq(CQ_ENTRIES), region };
     this.#stations.set(host, station);
     return station;
@@ -144,6 +156,7 @@ export class FabricRig {
     qp.modifyNow({ state: QpState.Init, access: Access.RemoteWrite });
     const rtr = { destQpn: peer.qpn, rqPsn: FIRST_PSN, mtu: this.#options.mtu ?? 1024, maxDestRdAtomic: 1 };
     qp.modifyNow({ state: QpState.Rtr, av: { destination: hostAddress(to) }, ...rtr, minRnrTimer: 12 });
+    qp.core.config.ackInterval = 1;
     qp.modifyNow({ state: QpState.Rts, sqPsn: FIRST_PSN, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 });
   }
 }

@@ -18,13 +18,31 @@ import { useBulkCrc32 } from '../../packets/index.ts';
 import type { Bench, BenchRow, BenchSettings, Skipped } from './bench.ts';
 import { decodeBench } from './decode.ts';
 import { encodeBench } from './encode.ts';
+import {
+  fabricCalibrationBench,
+  fabricFlowsBench,
+  fabricHostsBench,
+  fabricIncastBench,
+  fabricPausesBench,
+} from './fabric.ts';
 import { idleQpBench } from './idle-qp.ts';
 import { benchLinks, chosen, soakLinks } from './links/index.ts';
 import { manyQpsBench } from './many-qps.ts';
 import { report } from './report.ts';
 import { writeBench } from './write.ts';
 
-const BENCHES: readonly Bench[] = [decodeBench, encodeBench, writeBench, manyQpsBench, idleQpBench];
+const BENCHES: readonly Bench[] = [
+  decodeBench,
+  encodeBench,
+  writeBench,
+  manyQpsBench,
+  idleQpBench,
+  fabricIncastBench,
+  fabricPausesBench,
+  fabricCalibrationBench,
+  fabricFlowsBench,
+  fabricHostsBench,
+];
 const FULL: BenchSettings = { rounds: 5, scale: 1 };
 const QUICK: BenchSettings = { rounds: 1, scale: 0.001 };
 const EXIT_MISSED = 1;

@@ -31,8 +31,8 @@ export class CreditReturns {
     if (this.#freeCount === 0) this.#grow();
     const row = this.#free[--this.#freeCount] as number;
     this.#port[row] = port.index;
-    this.#priority[row] = store.priorities[slot] as number;
-    this.#bytes[row] = store.lengths[slot] as number;
+    this.#priority[row] = store.priority(slot);
+    this.#bytes[row] = store.length(slot);
     this.#transmitter.schedule(now + port.delayNs, EventKind.Credits, row);
   }
 

@@ -121,8 +121,8 @@ export class DeadlockWatch {
 
   #holdsFramesOf(port: EgressPort, priority: number, sender: EgressPort): boolean {
     const { store } = this.#transmitter;
-    for (let slot = port.head(priority); slot >= 0; slot = store.next[slot] as number)
-      if (store.ingress[slot] === sender.index) return true;
+    for (let slot = port.head(priority); slot >= 0; slot = store.next(slot))
+      if (store.ingress(slot) === sender.index) return true;
     return false;
   }
 }

@@ -174,16 +174,16 @@ export class EgressPort {
 
   /** @internal */
   append(store: FrameStore, slot: number): void {
-    const priority = store.priorities[slot] as number;
+    const priority = store.priority(slot);
     const tail = this.#tails[priority] as number;
     if (tail < 0) this.#heads[priority] = slot;
-    else store.next[tail] = slot;
+    else store.setNext(tail, slot);
     this.#tails[priority] = slot;
-    store.next[slot] = -1;
+    store.setNext(slot, -1);
     this.waiting |= 1 << priority;
     this.queuedFrames++;
     this.#frames[priority] = (this.#frames[priority] as number) + 1;
-    const length = store.lengths[slot] as number;
+    const length = store.length(slot);
     this.#bytes[priority] = (this.#bytes[priority] as number) + length;
     this.#queueBytes += length;
     if (this.#queueBytes > this.tally.peakQueueBytes) this.tally.peakQueueBytes = this.#queueBytes;
@@ -192,7 +192,7 @@ export class EgressPort {
   /** Takes the first frame out of a queue that is not empty. @internal */
   shift(store: FrameStore, priority: number): number {
     const slot = this.#heads[priority] as number;
-    const next = store.next[slot] as number;
+    const next = store.next(slot);
     this.#heads[priority] = next;
     if (next < 0) {
       this.#tails[priority] = -1;
@@ -200,7 +200,7 @@ export class EgressPort {
     }
     this.queuedFrames--;
     this.#frames[priority] = (this.#frames[priority] as number) - 1;
-    const length = store.lengths[slot] as number;
+    const length = store.length(slot);
     this.#bytes[priority] = (this.#bytes[priority] as number) - length;
     this.#queueBytes -= length;
     return slot;
@@ -218,19 +218,19 @@ export class EgressPort {
   launch(store: FrameStore, slot: number): boolean {
     const tail = this.linkTail;
     this.linkTail = slot;
-    store.next[slot] = -1;
+    store.setNext(slot, -1);
     if (tail < 0) {
       this.linkHead = slot;
       return true;
     }
-    store.next[tail] = slot;
+    store.setNext(tail, slot);
     return false;
   }
 
   /** Takes the first frame off the link, on which there is one. @internal */
   land(store: FrameStore): number {
     const slot = this.linkHead;
-    const next = store.next[slot] as number;
+    const next = store.next(slot);
     this.linkHead = next;
     if (next < 0) this.linkTail = -1;
     return slot;

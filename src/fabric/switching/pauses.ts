@@ -57,10 +57,10 @@ export class Pauses {
   /** A frame of flow control has come for `port`, which sends in the other direction. */
   received(port: EgressPort, slot: number): void {
     const { store, now } = this.#transmitter;
-    const start = slot * store.stride;
+    const start = store.start(slot);
     const { view } = store;
     const { pauses } = port;
-    if (pauses === undefined || !isPfc(view, start, start + (store.lengths[slot] as number))) return;
+    if (pauses === undefined || !isPfc(view, start, start + store.length(slot))) return;
     const enabled = pfcEnableVector(view, start);
     let paused = 0;
     for (let priority = 0; priority < PFC_PRIORITIES; priority++) {
@@ -98,7 +98,7 @@ export class Pauses {
     this.#quanta.fill(0);
     for (let priority = 0; priority < PFC_PRIORITIES; priority++)
       if ((enabled & (1 << priority)) !== 0) this.#quanta[priority] = quanta;
-    writePfc(store.view, slot * store.stride, macOf(port), enabled, this.#quanta);
+    writePfc(store.view, store.start(slot), macOf(port), enabled, this.#quanta);
     if (quanta > 0) port.tally.pausesSent++;
     else port.tally.resumesSent++;
     transmitter.enqueue(port, slot);

@@ -24,9 +24,9 @@ export class SlotBatch implements FrameBatch {
     while (slot >= 0 && this.count < BATCH_FRAMES) {
       const at = this.count++;
       this.#slots[at] = slot;
-      this.starts[at] = slot * store.stride;
-      this.lengths[at] = store.lengths[slot] as number;
-      slot = store.next[slot] as number;
+      this.starts[at] = store.start(slot);
+      this.lengths[at] = store.length(slot);
+      slot = store.next(slot);
     }
     return slot;
   }

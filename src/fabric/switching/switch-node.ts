@@ -84,21 +84,21 @@ export class SwitchNode implements Arrivals, Departures {
   /** @internal */
   arrive(from: EgressPort, slot: number): void {
     const { store, now } = this.#transmitter;
-    if (store.priorities[slot] === CONTROL) {
+    if (store.priority(slot) === CONTROL) {
       this.#spec.pauses.received(from.reverse, slot);
       store.drop(slot);
       return;
     }
-    store.ingress[slot] = from.index;
+    store.setIngress(slot, from.index);
     const port = this.#portFor(slot);
     if (port === undefined) {
       this.counters.noRoute++;
       this.#discard(from, slot);
       return;
     }
-    store.egress[slot] = port.index;
-    const tail = store.tails[slot] as number;
-    if (!this.#cutThrough || tail <= now || this.#passable(from, port, store.priorities[slot] as number))
+    store.setEgress(slot, port.index);
+    const tail = store.tail(slot);
+    if (!this.#cutThrough || tail <= now || this.#passable(from, port, store.priority(slot)))
       this.#take(from, port, slot);
     else this.#transmitter.schedule(tail, EventKind.Tail, slot);
   }
@@ -107,25 +107,25 @@ export class SwitchNode implements Arrivals, Departures {
   stored(slot: number): void {
     const { store } = this.#transmitter;
     const { allPorts } = this.#spec;
-    const from = allPorts[store.ingress[slot] as number] as EgressPort;
-    this.#take(from, allPorts[store.egress[slot] as number] as EgressPort, slot);
+    const from = allPorts[store.ingress(slot)] as EgressPort;
+    this.#take(from, allPorts[store.egress(slot)] as EgressPort, slot);
   }
 
   /** @internal */
   leaving(port: EgressPort, slot: number): void {
     const { store } = this.#transmitter;
-    const priority = store.priorities[slot] as number;
+    const priority = store.priority(slot);
     if (priority === CONTROL) return;
     if (this.#ecn !== undefined) this.#mark(this.#ecn, port, priority, slot);
     const { allPorts, pauses, credits } = this.#spec;
-    const from = allPorts[store.ingress[slot] as number] as EgressPort;
+    const from = allPorts[store.ingress(slot)] as EgressPort;
     const { buffer } = this;
     if (buffer === undefined) {
       credits.freed(from, slot);
       return;
     }
     const ingress = from.reverse.port;
-    buffer.release(ingress, port.port, priority, store.lengths[slot] as number);
+    buffer.release(ingress, port.port, priority, store.length(slot));
     if (buffer.takeResume(ingress, priority)) pauses.resume(from.reverse, priority);
   }
 
@@ -139,9 +139,9 @@ export class SwitchNode implements Arrivals, Departures {
     const { store } = this.#transmitter;
     const { buffer } = this;
     if (buffer !== undefined) {
-      const priority = store.priorities[slot] as number;
+      const priority = store.priority(slot);
       const ingress = from.reverse.port;
-      if (!buffer.admit(ingress, port.port, priority, store.lengths[slot] as number)) {
+      if (!buffer.admit(ingress, port.port, priority, store.length(slot))) {
         port.tally.dropped++;
         this.counters.dropped++;
         store.drop(slot);
@@ -159,11 +159,11 @@ export class SwitchNode implements Arrivals, Departures {
 
   #portFor(slot: number): EgressPort | undefined {
     const { store } = this.#transmitter;
-    const ways = this.#routes.ports(this.node, store.hosts[slot] as number);
+    const ways = this.#routes.ports(this.node, store.host(slot));
     const count = ways.length;
     if (count === 1) return this.ports[ways[0] as number];
     if (count === 0) return undefined;
-    const ipOffset = slot * store.stride + (store.ipOffsets[slot] as number);
+    const ipOffset = store.start(slot) + store.ipOffset(slot);
     return this.ports[ways[ecmpChoice(ecmpHash(store.view, ipOffset, this.#hashSeed), count)] as number];
   }
 
@@ -178,9 +178,9 @@ export class SwitchNode implements Arrivals, Departures {
     const queueBytes = port.queueBytesOf(priority);
     if (queueBytes <= ecn.kminBytes || !this.#random.chance(markingProbability(ecn, queueBytes))) return;
     const { store } = this.#transmitter;
-    const start = slot * store.stride;
-    if (!markCongestion(store.view, start, start + (store.lengths[slot] as number), Medium.Ethernet)) return;
+    const start = store.start(slot);
+    if (!markCongestion(store.view, start, start + store.length(slot), Medium.Ethernet)) return;
     port.tally.marked++;
-    store.fates[slot] = (store.fates[slot] as number) | Fate.Marked;
+    store.setFate(slot, store.fate(slot) | Fate.Marked);
   }
 }

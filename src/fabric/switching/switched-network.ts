@@ -198,8 +198,8 @@ export class SwitchedNetwork implements HostNetwork {
     }
     const store = this.#store;
     const slot = store.copyIn(batch.bytes, batch.view, start, length, LABEL.priority, LABEL.host);
-    store.ipOffsets[slot] = LABEL.ipOffset;
-    stampMac(store.view, slot * store.stride, LABEL.host);
+    store.setIpOffset(slot, LABEL.ipOffset);
+    stampMac(store.view, store.start(slot), LABEL.host);
     this.#transmitter.enqueue(host.egress, slot);
   }
 
@@ -210,22 +210,22 @@ export class SwitchedNetwork implements HostNetwork {
    */
   arrived(host: HostPort, from: EgressPort, slot: number): void {
     const store = this.#store;
-    if (store.priorities[slot] === CONTROL) {
+    if (store.priority(slot) === CONTROL) {
       this.#parts.pauses.received(from.reverse, slot);
       store.drop(slot);
       return;
     }
     this.#parts.credits.freed(from, slot);
-    if (host.sink === undefined || store.hosts[slot] !== host.host) {
+    if (host.sink === undefined || store.host(slot) !== host.host) {
       host.counters.unheard++;
       store.drop(slot);
       return;
     }
-    store.next[slot] = -1;
+    store.setNext(slot, -1);
     if (host.arrivedTail < 0) {
       host.arrivedHead = slot;
       this.#staged[this.#stagedCount++] = host;
-    } else store.next[host.arrivedTail] = slot;
+    } else store.setNext(host.arrivedTail, slot);
     host.arrivedTail = slot;
   }
 
@@ -267,7 +267,7 @@ export class SwitchedNetwork implements HostNetwork {
       return;
     }
     if (kind === EventKind.Tail) {
-      const port = ports[this.#store.egress[index] as number] as EgressPort;
+      const port = ports[this.#store.egress(index)] as EgressPort;
       switches[port.node - this.hosts.length]?.stored(index);
       return;
     }

@@ -105,7 +105,7 @@ export class Transmitter {
     const { store } = this;
     const slot = port.land(store);
     const next = port.linkHead;
-    if (next >= 0) this.schedule(store.arrivals[next] as number, EventKind.Arrival, port.index);
+    if (next >= 0) this.schedule(store.arrival(next), EventKind.Arrival, port.index);
     this.#tapped(port, 'in', slot);
     port.far?.arrive(port, slot);
   }
@@ -135,7 +135,7 @@ export class Transmitter {
     const priority = this.#nextPriority(port);
     if (priority < 0) return;
     const slot = port.shift(store, priority);
-    const length = store.lengths[slot] as number;
+    const length = store.length(slot);
     const wireBytes =
       priority === CONTROL ? Math.max(CONTROL_WIRE_BYTES, length + this.#overheadBytes) : length + this.#overheadBytes;
     const { tally } = port;
@@ -162,7 +162,7 @@ export class Transmitter {
     for (let ready = port.waiting & ~port.blocked; ready !== 0; ) {
       const priority = 31 - Math.clz32(ready);
       if (credits === undefined || priority === CONTROL) return priority;
-      const length = this.store.lengths[port.head(priority)] as number;
+      const length = this.store.length(port.head(priority));
       if (credits[priority]?.take(length) ?? true) return priority;
       port.tally.creditStalls++;
       this.block(port, priority);
@@ -173,8 +173,8 @@ export class Transmitter {
 
   #launch(port: EgressPort, slot: number, start: number, end: number, wireBytes: number): void {
     const { store } = this;
-    if (this.#loss > 0 && store.priorities[slot] !== CONTROL && this.#random.chance(this.#loss)) {
-      store.fates[slot] = (store.fates[slot] as number) | Fate.Dropped;
+    if (this.#loss > 0 && store.priority(slot) !== CONTROL && this.#random.chance(this.#loss)) {
+      store.setFate(slot, store.fate(slot) | Fate.Dropped);
       port.tally.lost++;
       this.#tapped(port, 'out', slot);
       this.onLost(port, slot);
@@ -185,18 +185,17 @@ export class Transmitter {
     const delayNs = port.delayNs + port.processingNs;
     const forwardable = wireBytes > port.forwardBytes ? start + port.forwardBytes * port.byteNs : end;
     const arrival = Math.ceil(forwardable + delayNs);
-    store.arrivals[slot] = arrival;
-    store.tails[slot] = Math.ceil(end + delayNs);
+    store.setTimes(slot, arrival, Math.ceil(end + delayNs));
     if (port.launch(store, slot)) this.schedule(arrival, EventKind.Arrival, port.index);
   }
 
   #tapped(port: EgressPort, direction: 'out' | 'in', slot: number): void {
     const { tap, store } = this;
     if (tap === undefined) return;
-    const start = slot * store.stride;
-    const end = start + (store.lengths[slot] as number);
-    const fate = store.fates[slot] as number;
-    tap.frame(this.now, port, direction, store.bytes, start, end, fate, store.serials[slot] as number);
+    const start = store.start(slot);
+    const end = start + store.length(slot);
+    const fate = store.fate(slot);
+    tap.frame(this.now, port, direction, store.bytes, start, end, fate, store.serial(slot));
   }
 }
 

@@ -1,0 +1,163 @@
+/**
+ * What the switched fabric costs: data packets simulated a second, how that depends on the number of flows, and the memory of many hosts. The real
+ * transport runs on every host, with real frames, ICRC made and verified, and an acknowledge for each packet.
+ *
+ * Peers' figures are measured elsewhere and only quoted: ref:dcqcn#6.2, two cores. The calibration loop stands in for the machine.
+ */
+import { EventQueue } from '../../src/fabric/event-queue.ts';
+import type { SwitchOptions } from '../../src/fabric/switching/index.ts';
+import { fatTree, type LinkSpec, star } from '../../src/fabric/topology/index.ts';
+import type { CongestionOptions } from '../../src/index.ts';
+import { type Bench, type BenchSettings, contest, scaled, secondsOf } from './bench.ts';
+import { FabricRig, type Flow } from './fabric-rig.ts';
+
+/** The incast of 16 to 1 that the figures of ns-3 are for: 100 Gb/s, DCQCN with the rules of Mellanox. */
+export const fabricIncastBench: Bench = {
+  name: 'fabric-incast',
+  title: 'fabric: data packets simulated a second, 16:1 incast of 10 MB each at 100 Gb/s, DCQCN and PFC',
+  run: (settings) =>
+    contest('fabric-incast', settings, {
+      unit: 'packets/s',
+      peer: 'ns-3 HPCC elsewhere (57 k to 82 k)',
+      goal: { sense: '>=', ratio: 1 },
+      ours: () => packetsPerSecond(SENDERS, scaled(FLOW_BYTES, settings), MLX),
+      theirs: () => 82_000,
+    }),
+};
+
+/** The same without congestion control, as htsim has it. */
+export const fabricPausesBench: Bench = {
+  name: 'fabric-pauses',
+  title: 'fabric: the same with PFC alone',
+  run: (settings) =>
+    contest('fabric-pauses', settings, {
+      unit: 'packets/s',
+      peer: 'htsim elsewhere',
+      ours: () => packetsPerSecond(SENDERS, scaled(FLOW_BYTES, settings), undefined),
+      theirs: () => 300_000,
+    }),
+};
+
+/** The same beside what the machine is worth, so that machines can be compared. */
+export const fabricCalibrationBench: Bench = {
+  name: 'fabric-calibration',
+  title: 'fabric: the same beside the bare event queue',
+  run: (settings) =>
+    contest('fabric-calibration', settings, {
+      unit: 'a second',
+      peer: 'events of the bare event queue',
+      ours: () => packetsPerSecond(SENDERS, scaled(FLOW_BYTES, settings), undefined),
+      theirs: () => eventsPerSecond(scaled(CALIBRATION_EVENTS, settings)),
+    }),
+};
+
+/** As many bytes in many flows as in one (ref:platform#8, S2: 2.5 for ns-3). */
+export const fabricFlowsBench: Bench = {
+  name: 'fabric-flows',
+  title: 'fabric: wall time for 160 MB over 256 flows and over one',
+  run: (settings) =>
+    contest('fabric-flows', settings, {
+      unit: 's',
+      peer: 'the same over 1 flow',
+      goal: { sense: '<=', ratio: 1.5 },
+      ours: () => secondsFor(MANY_FLOWS, settings),
+      theirs: () => secondsFor(1, settings),
+    }),
+};
+
+/** A fat tree with a device at each host and a flow from each. */
+export const fabricHostsBench: Bench = {
+  name: 'fabric-hosts',
+  title: 'fabric: memory of a fat tree with 1,024 hosts, all of them sending',
+  run: (settings) =>
+    contest(
+      'fabric-hosts',
+      { ...settings, rounds: 1 },
+      {
+        unit: 'MiB',
+        peer: 'budget',
+        goal: { sense: '<=', ratio: 1 },
+        ours: () => residentMebibytes(settings),
+        theirs: () => 8192,
+      },
+    ),
+};
+
+function packetsPerSecond(senders: number, bytes: number, congestion: CongestionOptions | undefined): number {
+  const rig = incast(senders, bytes, congestion);
+  const seconds = secondsOf(() => rig.run());
+  return (senders * Math.ceil(bytes / MTU)) / seconds;
+}
+
+function secondsFor(flows: number, settings: BenchSettings): number {
+  const rig = incast(flows, Math.ceil(scaled(ALL_BYTES, settings, MANY_FLOWS) / flows), MLX);
+  return secondsOf(() => rig.run());
+}
+
+function incast(senders: number, bytes: number, congestion: CongestionOptions | undefined): FabricRig {
+  const rig = new FabricRig({
+    topology: star({ hosts: senders + 1, link: LINK }),
+    switches: SWITCHES,
+    mtu: MTU,
+    ...(congestion === undefined ? {} : { congestion }),
+  });
+  const flows = Array.from({ length: senders }, (_, index) => ({ from: index + 1, to: 0 }));
+  rig.write(flows, bytes);
+  return rig;
+}
+
+/** Flows to the host half-way round, through all layers. */
+function residentMebibytes(settings: BenchSettings): number {
+  const k = settings.scale < 1 ? 4 : 16;
+  const topology = fatTree({ k, link: LINK });
+  const rig = new FabricRig({ topology, switches: SWITCHES, mtu: MTU, messageBytes: HOST_BYTES });
+  const { hostCount } = topology;
+  const flows: Flow[] = Array.from({ length: hostCount }, (_, host) => ({
+    from: host,
+    to: (host + hostCount / 2) % hostCount,
+  }));
+  rig.write(flows, HOST_BYTES);
+  rig.run();
+  return process.memoryUsage().rss / MIB;
+}
+
+/** Pops and pushes of a queue that holds as many events as a busy network. */
+function eventsPerSecond(events: number): number {
+  const queue = new EventQueue(QUEUED_EVENTS);
+  let random = 1;
+  const next = (): number => {
+    random = (Math.imul(random, 1_664_525) + 1_013_904_223) >>> 0;
+    return random % HORIZON_NS;
+  };
+  for (let index = 0; index < QUEUED_EVENTS; index++) queue.push(next(), index);
+  const seconds = secondsOf(() => {
+    for (let done = 0; done < events; done++) {
+      const now = queue.peekTime();
+      queue.push(now + 1 + next(), queue.pop());
+    }
+  });
+  return events / seconds;
+}
+
+const LINK: LinkSpec = { rateBps: 100e9, delayNs: 1000 };
+/** ref:dcqcn#4, for 100 Gb/s. */
+const SWITCHES: SwitchOptions = {
+  flowControl: 'pfc',
+  ecn: { kminBytes: 400_000, kmaxBytes: 1_600_000, pmax: 0.2 },
+};
+const MLX: CongestionOptions = {
+  reaction: { kind: 'dcqcn', profile: 'mlx' },
+  notification: { minTimeBetweenCnpsNs: 4000 },
+  lineRateBps: LINK.rateBps,
+  maxBurstBytes: 0,
+};
+const MTU = 1024;
+const SENDERS = 16;
+const FLOW_BYTES = 10_000_000;
+const MANY_FLOWS = 256;
+const ALL_BYTES = 160_000_000;
+const HOST_BYTES = 32 * 1024;
+const MIB = 1024 * 1024;
+const CALIBRATION_EVENTS = 2_000_000;
+const QUEUED_EVENTS = 1000;
+const HORIZON_NS = 100_000;
