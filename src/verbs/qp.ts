@@ -85,7 +85,7 @@ export class Qp implements RdmaQp, PathUser {
 
   get congestion(): RateState | undefined {
     const { pacer } = this.core;
-    return pacer === undefined || this.#destroyed ? undefined : rateState(pacer.controller, this.#device.now());
+    return pacer === undefined ? undefined : rateState(pacer.controller, this.#device.now());
   }
 
   /**

@@ -170,6 +170,13 @@ it('packets say that they are ECN-capable, unless paths choose otherwise or nobo
   expect(open(4, {})).toBeUndefined();
 });
 
+it('every queue pair of a device has the same congestion control, XRC targets included', () => {
+  const { a } = new Marked(4);
+  const { congestion } = makeSide(a).qp.core.config;
+  expect(congestion).toBeDefined();
+  expect(a.openXrcd().createQp().core.config.congestion).toBe(congestion);
+});
+
 it('CNPs for which there was no room leave as soon as there is, though nothing else does', async () => {
   const net = new Marked(4, {}, { batchFrames: 1 });
   await net.datagram(3);
