@@ -235,15 +235,15 @@ describe('a congestion notification', () => {
   });
 
   it('that rides on an acknowledge counts where both ends agreed on that, and only there', () => {
-    const marked = { ...ack({ psn: 0, msn: 1 }), becn: 1 as const };
-    for (const [signal, handled] of [
-      ['ack', 1],
-      ['cnp', 0],
+    for (const [signal, becn, handled] of [
+      ['ack', 1, 1],
+      ['ack', 0, 0],
+      ['cnp', 1, 0],
     ] as const) {
       const peer = makePeer({ ...PAPER, notification: { signal } });
       postWrite(peer, 10);
       peer.drain();
-      peer.rx(marked);
+      peer.rx({ ...ack({ psn: 0, msn: 1 }), becn });
       expect(peer.counters.rpCnpHandled).toBe(handled);
       expect(peer.completions()).toEqual(['send 1 Success RdmaWrite']);
     }
