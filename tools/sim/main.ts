@@ -23,7 +23,6 @@ export function simCommand(): Command {
     .description(
       'simulated networks: hosts with the real transport, switches, congestion control, from a scenario file',
     )
-    .enablePositionalOptions()
     .argument('[scenario]', 'a file, or the name of one that is built in');
   addOutputOptions(addRunOptions(command)).action((scenario: string | undefined, flags: SimFlags) => {
     if (flags.list === true) return list();
@@ -35,7 +34,7 @@ export function simCommand(): Command {
       .command('merge')
       .description('put the lines of several shards together')
       .argument('<files...>', 'what --jsonl has written'),
-  ).action((files: string[], flags: OutputFlags) => merge(files, flags));
+  ).action((files: string[], _: unknown, self: Command) => merge(files, self.optsWithGlobals<OutputFlags>()));
   command
     .command('show')
     .description('print the file of a scenario')

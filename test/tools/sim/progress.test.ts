@@ -1,0 +1,52 @@
+/** Goal: progress is one line of a terminal, and nothing where nobody looks. Method: a terminal and a clock that are lists and numbers. */
+import { describe, expect, it } from 'vitest';
+import { ProgressLine } from '../../../tools/sim/output/progress.ts';
+
+function line({ isTTY = true, quiet = false, columns = 80, runs = 4 } = {}) {
+  const written: string[] = [];
+  let nowMs = 0;
+  const terminal = { isTTY, columns, write: (text: string) => written.push(text) };
+  const progress = new ProgressLine(terminal, runs, { quiet, nowMs: () => nowMs });
+  return {
+    progress,
+    written,
+    wait: (ms: number) => {
+      nowMs += ms;
+    },
+  };
+}
+
+describe('the progress line', () => {
+  it('shows part, runs and time, and what is left once that can be told', () => {
+    const { progress, written, wait } = line();
+    progress.update(0, 0);
+    wait(10_000);
+    progress.update(0.5, 2);
+    expect(written).toEqual([
+      '\r[........................] 0 %, 0 of 4 runs, 0 s\u001b[K',
+      '\r[############............] 50 %, 2 of 4 runs, 10 s, about 10 s left\u001b[K',
+    ]);
+  });
+
+  it('is taken away in the end', () => {
+    const { progress, written } = line();
+    progress.update(0.5, 2);
+    progress.clear();
+    progress.clear();
+    expect(written.slice(1)).toEqual(['\r\u001b[K']);
+  });
+
+  it('is written once while nothing changes, and never over the end of the line', () => {
+    const { progress, written } = line({ columns: 20, runs: 1 });
+    progress.update(0.5, 0);
+    progress.update(0.5, 0);
+    expect(written).toEqual(['\r[############......\u001b[K']);
+  });
+
+  it.each([{ isTTY: false }, { quiet: true }])('is not there with %o', (options) => {
+    const { progress, written } = line(options);
+    progress.update(0.5, 1);
+    progress.clear();
+    expect(written).toEqual([]);
+  });
+});
