@@ -51,11 +51,14 @@ export class FabricRig {
   readonly #peers = new Map<number, Set<number>>();
   readonly #stations = new Map<number, Station>();
   readonly #completion = new WorkCompletion();
+  /** Of all hosts alike: payload is not what is looked at, and what it takes of a cache is not the fabric's. */
+  readonly #memory: Uint8Array;
   #posted = 0;
 
   constructor(options: RigOptions) {
     const { topology, switches, nicQueueFrames } = options;
     this.#options = options;
+    this.#memory = new Uint8Array(options.messageBytes ?? DEFAULT_MESSAGE_BYTES);
     this.network = new SwitchedNetwork({
       topology,
       seed: 1,
@@ -77,7 +80,7 @@ export class FabricRig {
   #write({ from, to }: Flow, bytes: number): void {
     const { pd, cq, region } = this.#station(from);
     const target = this.#station(to);
-    const message = this.#messageBytes;
+    const message = this.#memory.length;
     const qp = pd.createQp({ sendCq: cq, recvCq: cq, maxSendWr: Math.ceil(bytes / message) });
     const peer = target.pd.createQp({ sendCq: target.cq, recvCq: target.cq });
     this.#connect(qp, peer, to);
@@ -113,10 +116,6 @@ export class FabricRig {
     }
   }
 
-  get #messageBytes(): number {
-    return this.#options.messageBytes ?? 64 * 1024;
-  }
-
   #peersOf(host: number): Set<number> {
     const peers = this.#peers.get(host) ?? new Set();
     this.#peers.set(host, peers);
@@ -146,7 +145,7 @@ export class FabricRig {
     );
     const pd = device.allocPd();
     const access = Access.LocalWrite | Access.RemoteWrite;
-    const region = pd.regMr(this.#messageBytes, { access });
+    const region = pd.regMr(this.#memory, { access });
     const station = { device, pd, cq: device.createCq(CQ_ENTRIES), region };
     this.#stations.set(host, station);
     return station;
@@ -163,6 +162,7 @@ export class FabricRig {
 
 /** DSCP 26, which is priority 3, and ECT(0). */
 const LOSSLESS_TRAFFIC = (26 << 2) | 2;
+const DEFAULT_MESSAGE_BYTES = 64 * 1024;
 const MAX_UNACKED = 65_536;
 const CQ_ENTRIES = 4096;
 const FIRST_PSN = 1000;

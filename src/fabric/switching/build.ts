@@ -18,6 +18,7 @@ import {
   type Settings,
 } from './options.ts';
 import { Pauses } from './pauses.ts';
+import { PortTable } from './port-table.ts';
 import { SwitchNode } from './switch-node.ts';
 import type { Transmitter } from './transmitter.ts';
 
@@ -82,11 +83,12 @@ function linkEnds(edges: readonly TopologyEdge[]): LinkEnd[] {
 
 function makePorts(ends: readonly LinkEnd[], settings: Settings, transmitter: Transmitter): EgressPort[] {
   const { topology, flowControl, processingNs, cutThrough } = settings;
+  const table = new PortTable(ends.length);
   const first = new Map<TopologyEdge, EgressPort>();
   return ends.map(({ node, port, edge }, index) => {
     const { rateBps, delayNs } = edge;
     const name = portName(topology, node, port);
-    const made = new EgressPort({ index, node, port, name, rateBps, delayNs, clock: transmitter });
+    const made = new EgressPort({ index, node, port, name, rateBps, delayNs, clock: transmitter, table });
     const other = first.get(edge);
     if (other === undefined) first.set(edge, made);
     else {
@@ -94,7 +96,7 @@ function makePorts(ends: readonly LinkEnd[], settings: Settings, transmitter: Tr
       other.reverse = made;
     }
     const toSwitch = Math.max(edge.a, edge.b) >= topology.hostCount && farNode(edge, node) >= topology.hostCount;
-    if (toSwitch) made.processingNs = processingNs;
+    if (toSwitch) made.latencyNs += processingNs;
     if (toSwitch && cutThrough) made.forwardBytes = CUT_THROUGH_BYTES;
     if (flowControl === 'pfc') made.pauses = new PauseState(rateBps);
     if (flowControl === 'credits') made.credits = makeCredits(edge, settings);

@@ -138,11 +138,8 @@ export class Transmitter {
     const length = store.length(slot);
     const wireBytes =
       priority === CONTROL ? Math.max(CONTROL_WIRE_BYTES, length + this.#overheadBytes) : length + this.#overheadBytes;
-    const { tally } = port;
-    tally.frames++;
-    tally.bytes += length;
     const end = start + wireBytes * port.byteNs;
-    port.freeAt = end;
+    port.occupy(end, length);
     // Before `leaving`, which may have more to send by this very port.
     port.serving = true;
     port.home?.leaving(port, slot);
@@ -182,10 +179,10 @@ export class Transmitter {
       return;
     }
     this.#tapped(port, 'out', slot);
-    const delayNs = port.delayNs + port.processingNs;
+    const { latencyNs } = port;
     const forwardable = wireBytes > port.forwardBytes ? start + port.forwardBytes * port.byteNs : end;
-    const arrival = Math.ceil(forwardable + delayNs);
-    store.setTimes(slot, arrival, Math.ceil(end + delayNs));
+    const arrival = Math.ceil(forwardable + latencyNs);
+    store.setTimes(slot, arrival, Math.ceil(end + latencyNs));
     if (port.launch(store, slot)) this.schedule(arrival, EventKind.Arrival, port.index);
   }
 
