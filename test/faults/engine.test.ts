@@ -359,6 +359,7 @@ function trace(seed: number, rules: readonly WireRule[], faults: WireFaults): st
 }
 
 const share = fc.constantFrom(0, 0.05, 0.3, 1);
+const RAMP = { kminBytes: 200, kmaxBytes: 2000, pmax: 0.5 };
 const anyFaults: fc.Arbitrary<WireFaults> = fc
   .record({
     loss: share,
@@ -369,8 +370,14 @@ const anyFaults: fc.Arbitrary<WireFaults> = fc
     delayNs: fc.nat(500),
     jitterNs: fc.nat(500),
     duplicateDelayNs: fc.nat(300),
+    queue: fc.constantFrom(
+      {},
+      { rateBps: 8e9 },
+      { rateBps: 4e9, queueBytes: 3000, ecn: RAMP },
+      { rateBps: 2e10, ecn: RAMP },
+    ),
   })
-  .map((aToB) => ({ aToB }));
+  .map(({ queue, ...chances }) => ({ aToB: { ...chances, ...queue } }));
 const anyRule: fc.Arbitrary<WireRule> = fc.oneof(
   fc.record({ on: fc.record({ probability: share }), do: fc.constantFrom('drop', 'corrupt', 'mark-ce', 'duplicate') }),
   fc.record({

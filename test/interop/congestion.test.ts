@@ -21,7 +21,7 @@ import { describeWithNetns } from '../support/netns.ts';
 /** Captures and plots stay, for whoever wants to look; git ignores them. */
 const DIRECTORY = fileURLToPath(new URL('../../interop-out/experiments', import.meta.url));
 const LINE_RATE = 100e6;
-const MIN_RATE = 5e6;
+const MIN_RATE = 2e6;
 const CNP = 'infiniband.bth.opcode == 0x81';
 
 describeWithLab('congestion control and rdma_rxe', () => {
