@@ -5,7 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { simCommand } from '../../../tools/sim/main.ts';
-import { builtInNames, loadScenario } from '../../../tools/sim/scenario/load.ts';
+import { parseSetting, parseSweep, planRuns } from '../../../tools/sim/run/plan.ts';
+import { builtInNames, loadScenario, readScenario } from '../../../tools/sim/scenario/load.ts';
 import { fieldsMarkdown, jsonSchema, type SchemaNode } from '../../../tools/sim/scenario/reference.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/simulation.md', import.meta.url), 'utf8');
@@ -73,6 +74,20 @@ describe('the page', () => {
     const [, text = ''] = /```json\n([\s\S]*?)```/.exec(PAGE) ?? [];
     const { variants } = loadScenario({ path: 'example.json', json: JSON.parse(text) });
     expect(variants.map(({ name }) => name)).toEqual(['pauses-alone', 'dcqcn']);
+  });
+
+  it('has commands whose scenarios, variants, settings and sweeps are there', () => {
+    const commands = [...PAGE.replaceAll(/\s*\\\n\s*|\n {14}/g, ' ').matchAll(/\broce sim ([a-z0-9-]+) (--[^#\n]*)/g)];
+    const real = commands.filter(([, name = '']) => builtInNames().includes(name));
+    expect(real.length).toBeGreaterThanOrEqual(5);
+    for (const [, name = '', rest = ''] of real) {
+      const values = (flag: string) =>
+        [...rest.matchAll(new RegExp(`--${flag} ('[^']*'|\\S+)`, 'g'))].map(([, text = '']) =>
+          text.replaceAll("'", ''),
+        );
+      for (const { settings } of planRuns(values('set').map(parseSetting), values('sweep').map(parseSweep), []))
+        expect(() => loadScenario(readScenario(name), settings, undefined, values('variant'))).not.toThrow();
+    }
   });
 
   it('explains every option', () => {

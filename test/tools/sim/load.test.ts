@@ -177,6 +177,13 @@ describe('a good scenario', () => {
     expect(scenario.seed).toBe(9);
   });
 
+  it('loses a field that is set to null, and a variant one that is null there', () => {
+    const settings = ['probe=null', 'compare={"a":{},"b":{}}', 'compare.b.congestion=null'].map(parseSetting);
+    const { variants } = loadScenario({ path: 'file.json', json: SMALL }, settings);
+    expect(variants[0]?.variant.probe).toBeUndefined();
+    expect(variants.map(({ variant }) => variant.congestion === undefined)).toEqual([false, true]);
+  });
+
   it('is not changed by a field called __proto__', () => {
     const json: Json = JSON.parse('{"compare":{"a":{"__proto__":{"loss":1}}}}');
     expect(refusal({ ...SMALL, ...(json as object) })).toContain('__proto__: unknown field');

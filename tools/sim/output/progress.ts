@@ -34,7 +34,7 @@ export class ProgressLine {
     const runs = this.#runs === 1 ? '' : ` ${ended} of ${this.#runs} runs,`;
     const text = `[${bar}] ${Math.floor(share * 100)} %,${runs} ${this.#rest(share)}`.slice(
       0,
-      (this.#terminal.columns ?? 80) - 1,
+      (this.#terminal.columns || 80) - 1,
     );
     if (text === this.#drawn) return;
     this.#drawn = text;

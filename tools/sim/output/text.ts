@@ -25,7 +25,7 @@ function runText(record: RunRecord): string[] {
 }
 
 function sweepText(records: readonly RunRecord[]): string[] {
-  const parameters = parameterNames(records);
+  const parameters = sweptNames(records);
   const figures = COLUMNS.filter((name) =>
     records.some(({ variants }) => variants.some((one) => one.figures[name] !== undefined)),
   );
@@ -83,6 +83,13 @@ export function figureNames(records: readonly RunRecord[]): string[] {
 
 export function parameterNames(records: readonly RunRecord[]): string[] {
   return [...new Set(records.flatMap(({ parameters }) => Object.keys(parameters)))];
+}
+
+/** Of these the ones that differ between runs. */
+export function sweptNames(records: readonly RunRecord[]): string[] {
+  return parameterNames(records).filter(
+    (name) => new Set(records.map(({ parameters }) => JSON.stringify(parameters[name]))).size > 1,
+  );
 }
 
 /** A parameter as it was typed. */

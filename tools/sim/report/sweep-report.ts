@@ -2,11 +2,11 @@
  * The report of many runs: how figures depend on what was swept, each point the median of its seeds with the least and the greatest. Owns
  * which figures are drawn over which parameter.
  */
-import { failureText, figureNames, parameterNames, shown } from '../output/text.ts';
+import { failureText, figureNames, shown, sweptNames } from '../output/text.ts';
 import { figureText, withoutGroup } from '../output/words.ts';
 import { percentile, sorted } from '../run/measure.ts';
 import type { RunRecord } from '../run/record.ts';
-import { parseFigure, unitOf } from '../scenario/figures.ts';
+import { aboutFigure, parseFigure, unitOf } from '../scenario/figures.ts';
 import type { Cell, Report, Section, Table } from './html.ts';
 import { type Line, type Plot, rounded } from './plot.ts';
 import { footer, verdictTable } from './run-report.ts';
@@ -19,7 +19,7 @@ export interface SweepReportInput {
 }
 
 export function sweepReport({ title, about, records, command }: SweepReportInput): Report {
-  const swept = parameterNames(records).filter((name) => valuesOf(records, name).length > 1);
+  const swept = sweptNames(records);
   const sections: Section[] = [
     { kind: 'text', paragraphs: [...about, failureText(records) ?? 'All runs are as expected.'] },
   ];
@@ -56,7 +56,7 @@ export function sweepPlots(records: readonly RunRecord[], swept: readonly string
   const xs = records.map(place);
   return drawn(records).map((figure) => ({
     title: figure,
-    about: axis === undefined ? 'Each seed.' : 'Median of all seeds; the points are the least and the greatest.',
+    about: `${aboutFigure(parseFigure(withoutGroup(figure)))} ${axis === undefined ? 'Each seed.' : 'Median of all seeds; dotted: the least and the greatest.'}`,
     x: axis ?? 'seed',
     y: `${figure} ${unit(figure)}`.trim(),
     logX: axis !== undefined && Math.min(...xs) > 0 && Math.max(...xs) / Math.min(...xs) >= 16,

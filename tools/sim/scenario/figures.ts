@@ -94,6 +94,14 @@ export function unitOf(figure: Figure): string {
   return figure.statistic === 'cv' || figure.statistic === 'jain' ? '' : QUANTITIES[figure.of][0];
 }
 
+/** What a figure is, in a sentence. */
+export function aboutFigure(figure: Figure): string {
+  if (figure.kind === 'scalar') return SCALARS[figure.name][1];
+  const { of, statistic } = figure;
+  const part = typeof statistic === 'object' ? `percentile ${statistic.percentile}` : STATISTICS[statistic];
+  return `${QUANTITIES[of][1]} Here: ${part}.`;
+}
+
 function isKey<T extends object>(record: T, key: string): key is Extract<keyof T, string> {
   return Object.hasOwn(record, key);
 }

@@ -22,7 +22,10 @@ export function mergePatch(target: Json | undefined, patch: Json): Json {
   return Object.fromEntries(fields);
 }
 
-/** The same value with another one at `path`; objects on the way are made. @throws RoceError ERR_ROCE_ARGUMENT where the path leads nowhere */
+/**
+ * The same value with another one at `path`; objects on the way are made. Null takes a field away, but for what is below `compare`, where it
+ * says that a variant takes it away. @throws RoceError ERR_ROCE_ARGUMENT where the path leads nowhere
+ */
 export function withValueAt(target: Json | undefined, path: JsonPath, value: Json): Json {
   return place(target, path, value, 0);
 }
@@ -37,7 +40,8 @@ function place(target: Json | undefined, path: JsonPath, value: Json, depth: num
   }
   if (target !== undefined && !isObject(target)) throw nowhere(path, depth, JSON.stringify(target));
   const fields = new Map(Object.entries(target ?? {}));
-  fields.set(String(key), place(fields.get(String(key)), path, value, depth + 1));
+  if (value === null && depth === path.length - 1 && path[0] !== 'compare') fields.delete(String(key));
+  else fields.set(String(key), place(fields.get(String(key)), path, value, depth + 1));
   return Object.fromEntries(fields);
 }
 
