@@ -44,16 +44,22 @@ export interface FixedPointRow {
 
 /** The queue to look at is `queueStats[0]`. */
 export function fixedPointRun(row: FixedPointRow): SimulationOptions {
-  const { flows, pmax, kmaxBytes, delayNs = 1_000, warmUpNs, windowNs, seed = 1 } = row;
+  const { flows, pmax, kmaxBytes, delayNs = 1_000, warmUpNs, windowNs, rules, seed = 1 } = row;
   return {
     seed,
     topology: star({ hosts: flows + 1, link: { rateBps: 40e9, delayNs } }),
     switches: { flowControl: 'pfc', bufferBytes: 32e6, ecn: { kminBytes: 5e3, kmaxBytes, pmax } },
-    congestion: row.rules === 'paper' ? paperRules(row) : twoClocks(row),
-    flows: Array.from({ length: flows }, (_, src) => ({ src, dst: flows, bytes: Infinity, startNs: 0 })),
+    congestion: rules === 'paper' ? paperRules(row) : twoClocks(row),
+    flows: Array.from({ length: flows }, (_, src) => ({
+      src,
+      dst: flows,
+      bytes: Infinity,
+      startNs: 0,
+      ...PACKETS[rules],
+    })),
     stopNs: warmUpNs + windowNs,
     window: { fromNs: warmUpNs },
-    host: { messageBytes: 16_384 },
+    host: { messageBytes: rules === 'paper' ? 16_384 : MODEL_PAYLOAD_BYTES },
     probe: { intervalNs: 100_000, queues: [`switch0:${flows}`] },
   };
 }
@@ -117,6 +123,12 @@ function drift(lambda: number, rateBps: number, aiRateBps: number): number {
 
 /** Of 1,024 bytes of payload on Ethernet. */
 export const FRAME_BYTES = 1_082;
+/**
+ * The fixed points of ref:dcqcn#5.2 are of packets of 1,000 bytes, and grow with them: SENDs of one packet, 1,002 bytes on the wire. With
+ * packets of 1,024 bytes of payload they are 8 % higher.
+ */
+const MODEL_PAYLOAD_BYTES = 942;
+const PACKETS = { paper: {}, 'two-clocks': { operation: 'send' } } as const;
 const KMIN_BYTES = 5_000;
 const TAU = 50e-6;
 const T = 55e-6;

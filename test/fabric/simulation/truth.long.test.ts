@@ -83,7 +83,7 @@ describe('the mean queue by the rules of the fluid model, marks in acknowledges'
 const PAPER_ROWS: readonly FixedPointRow[] = [
   { ...ROW, flows: 2, rules: 'paper' },
   { ...ROW, flows: 4, rules: 'paper' },
-  { ...ROW, flows: 10, rules: 'paper', warmUpNs: 60 * MS },
+  { ...ROW, flows: 10, rules: 'paper', warmUpNs: 60 * MS, windowNs: 200 * MS },
   { ...ROW, flows: 16, pmax: 0.1, rules: 'paper', warmUpNs: 60 * MS },
   { ...ROW, ...LONG_RED, flows: 64, rules: 'paper', warmUpNs: 60 * MS, windowNs: 200 * MS },
 ];
@@ -109,11 +109,11 @@ describe('notification packets and the profile of the paper', () => {
 
 describe('the delay of the loop', () => {
   // ref:dcqcn#5.4, last paragraph.
-  const ten: FixedPointRow = { ...ROW, flows: 10, rules: 'paper', warmUpNs: 60 * MS };
+  const ten: FixedPointRow = { ...ROW, flows: 10, rules: 'paper', warmUpNs: 60 * MS, windowNs: 200 * MS };
   const two: FixedPointRow = { ...ROW, flows: 2, rules: 'paper' };
 
   it('of 85 us makes ten flows swing that stand still with 4 us', () => {
-    const slow = { ...ten, delayNs: LOOP_OF_85_US };
+    const slow = { ...ten, windowNs: 100 * MS, delayNs: LOOP_OF_85_US };
     const { p5, p95 } = queueOf(run(slow));
     expect(p5).toBe(0);
     expect(p95).toBeGreaterThanOrEqual(200e3);
