@@ -105,9 +105,10 @@ export class Member implements Host, LinkSink {
     this.#unsent += this.port.send(writer, this.#unsent);
     this.#blocked = this.#unsent < writer.count;
     this.#writer = this.#blocked ? writer : undefined;
-    if (!this.#blocked) {
-      writers.giveBack(this.port.maxFrameBytes, writer);
-      if (more) this.wake();
-    }
+    if (this.#blocked) return;
+    writers.giveBack(this.port.maxFrameBytes, writer);
+    if (!more) return;
+    if (this.port.ready === false) this.#blocked = true;
+    else this.wake();
   }
 }

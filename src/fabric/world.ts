@@ -85,6 +85,8 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
   readonly #members: Member[] = [];
   /** Members to be given a chance to transmit, first woken first; a member is in it once at most. */
   #ready: Member[] = [];
+  /** Counted beside the array: cutting one off costs more than all else here. */
+  #readyCount = 0;
   #draining: Member[] = [];
   /** At most one entry per member is right; the others are passed over when their time comes. Negative payloads are sleepers. */
   readonly #deadlines = new EventQueue();
@@ -191,7 +193,7 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
    * @internal
    */
   enqueue(member: Member): void {
-    this.#ready.push(member);
+    this.#ready[this.#readyCount++] = member;
   }
 
   /** `limit` binds networks that would go on by themselves; what comes next comes in any case. */
@@ -215,19 +217,20 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
   }
 
   #isSilent(): boolean {
-    return this.#ready.length === 0 && Math.min(this.network.nextEventTime(), this.#nextDeadline()) === Infinity;
+    return this.#readyCount === 0 && Math.min(this.network.nextEventTime(), this.#nextDeadline()) === Infinity;
   }
 
   #transmitAll(): void {
     let rounds = 0;
-    while (this.#ready.length > 0) {
+    while (this.#readyCount > 0) {
       if (++rounds > MAX_ROUNDS) throw new InvariantError(`the world never ends this instant (${describeWorld(this)})`);
       const members = this.#ready;
+      const count = this.#readyCount;
       this.#ready = this.#draining;
+      this.#readyCount = 0;
       this.#draining = members;
-      for (let i = 0; i < members.length; i++) members[i]?.transmit(this.#writers);
-      for (let i = 0; i < members.length; i++) this.#arm(members[i]);
-      members.length = 0;
+      for (let i = 0; i < count; i++) members[i]?.transmit(this.#writers);
+      for (let i = 0; i < count; i++) this.#arm(members[i]);
     }
   }
 

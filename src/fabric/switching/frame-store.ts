@@ -165,7 +165,8 @@ export class FrameStore {
 
   #grow(): void {
     const before = this.#slots;
-    const slots = before * 2;
+    // What is not touched costs nothing; what is copied does.
+    const slots = before < MANY_SLOTS ? before * 4 : before * 2;
     invariant(slots * this.#stride < MAX_BYTES, 'frames under way stay within the offsets of a batch');
     const bytes = new Uint8Array(slots * this.#stride);
     bytes.set(this.bytes);
@@ -190,6 +191,7 @@ export class FrameStore {
 const LINE_BYTES = 64;
 const RECORD_BYTES = 64;
 const FIRST_SLOTS = 256;
+const MANY_SLOTS = 65_536;
 /** From here on a bulk copy beats a loop over words (ref:platform#5). */
 const BULK_COPY_BYTES = 256;
 /** Starts of frames in a batch are 32-bit integers. */

@@ -169,9 +169,11 @@ export class SwitchedNetwork implements HostNetwork {
   advance(limit: number): boolean {
     this.#enter();
     try {
+      const { events } = this.#transmitter;
       const pauseAt = this.events + EVENTS_AT_A_TIME;
       for (;;) {
-        const next = this.nextEventTime();
+        // Finite where there is an event; where there is none, what is watched may be due.
+        const next = events.nextTime < Infinity ? events.nextTime : this.nextEventTime();
         if (next === Infinity || next > limit) return false;
         if (this.#instant(next) || this.events >= pauseAt) return true;
       }
