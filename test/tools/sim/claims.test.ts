@@ -11,7 +11,7 @@ import { readScenario } from '../../../tools/sim/scenario/load.ts';
 describe('the claim of', () => {
   it.each([
     ['lossy-vs-lossless', ['lossy', 'pfc-ecn'], 8],
-    ['infiniband-vs-roce', ['infiniband', 'roce'], 9],
+    ['infiniband-vs-roce', ['infiniband', 'roce'], 10],
   ])('%s holds between %o', (name, only, verdicts) => {
     installBulkCrc32();
     const [run] = planRuns([], [], []);
