@@ -3,8 +3,9 @@
  * Owns when to look and what was found. Looks only at queues that were blocked for long without a break, so it costs nothing otherwise, and
  * keeps nobody waiting: its times count only while something is blocked.
  *
- * A queue that is blocked waits for those queues of the next switch that hold frames it has sent there, and that are blocked themselves: only when
- * these leave is the memory (or are the credits) free that it waits for.
+ * A queue that is blocked waits for the queues of the next switch that hold frames which it has sent there: when one of these leaves, memory (or
+ * credits) may be free that it waits for. It is stuck when all of them are stuck, and when it has been blocked long enough for everything it sent
+ * to have arrived. Queues that are stuck stay so for ever: circles are looked for among them only, so that one which dissolves is never reported.
  */
 import { findPauseCycle, type PauseWait } from '../buffer/index.ts';
 import { EventQueue } from '../event-queue.ts';
@@ -69,25 +70,32 @@ export class DeadlockWatch {
   /** Looks at what is due now. */
   run(): void {
     const { now } = this.#transmitter;
+    let due = false;
     while (this.#checks.peekTime() <= now) {
       const port = this.#ports[this.#checks.pop()];
-      if (port !== undefined) this.#check(port, now);
+      if (port !== undefined && this.#check(port, now)) due = true;
     }
+    if (due) this.#search(now);
   }
 
-  #check(port: EgressPort, now: number): void {
+  /** Whether a priority of `port` has been blocked for long; sees to the next look. */
+  #check(port: EgressPort, now: number): boolean {
     port.watched = false;
+    let due = false;
     let oldest = Infinity;
-    for (let priority = 0; priority < PRIORITIES; priority++)
-      if (port.isBlocked(priority)) oldest = Math.min(oldest, port.blockedSince[priority] as number);
-    if (oldest === Infinity) return;
-    if (oldest + this.#afterNs <= now) {
-      this.#search();
-      // Nothing will ever happen again: one look is enough.
-      if (this.#transmitter.events.size === 0) return;
-      oldest = now;
+    for (let priority = 0; priority < PRIORITIES; priority++) {
+      if (!port.isBlocked(priority)) continue;
+      if (this.#isOld(port, priority, now)) due = true;
+      else oldest = Math.min(oldest, port.blockedSince[priority] as number);
     }
-    this.#schedule(port, oldest);
+    if (oldest < Infinity) this.#schedule(port, oldest);
+    // Where nothing will ever happen again one look is enough.
+    else if (due && this.#transmitter.events.size > 0) this.#schedule(port, now);
+    return due;
+  }
+
+  #isOld(port: EgressPort, priority: number, now: number): boolean {
+    return Math.ceil((port.blockedSince[priority] as number) + this.#afterNs) <= now;
   }
 
   #schedule(port: EgressPort, since: number): void {
@@ -95,28 +103,47 @@ export class DeadlockWatch {
     this.#checks.push(Math.ceil(since + this.#afterNs), port.index);
   }
 
-  #search(): void {
-    const waits: PauseWait[] = [];
-    for (const port of this.#ports) {
-      if (port.blocked === 0) continue;
-      for (let priority = 0; priority < PRIORITIES; priority++)
-        if (port.isBlocked(priority) && port.queueFramesOf(priority) > 0) this.#collect(port, priority, waits);
+  #search(now: number): void {
+    const stuck = this.#stuck(now);
+    let waits: PauseWait[] = [];
+    for (const [from, holders] of stuck) for (const to of holders) waits.push({ from, to });
+    // Circles that share a queue are one deadlock.
+    for (let cycle = findPauseCycle(waits); cycle !== undefined; cycle = findPauseCycle(waits)) {
+      const members = new Set(cycle);
+      waits = waits.filter(({ from, to }) => !members.has(from) && !members.has(to));
+      this.#report(cycle, now);
     }
-    const cycle = findPauseCycle(waits);
-    if (cycle === undefined) return;
+  }
+
+  #report(cycle: readonly number[], now: number): void {
     const key = cycle.join();
     if (this.#known.has(key)) return;
     this.#known.add(key);
     const ports = cycle.map((queue) => this.#ports[Math.floor(queue / PRIORITIES)]?.name ?? '');
-    this.found.push({ atNs: this.#transmitter.now, ports });
+    this.found.push({ atNs: now, ports });
   }
 
-  /** What the queue of `priority` at `port` waits for. */
-  #collect(port: EgressPort, priority: number, waits: PauseWait[]): void {
-    for (const next of this.#portsOf[port.reverse.node] ?? []) {
-      if (!next.isBlocked(priority) || !this.#holdsFramesOf(next, priority, port)) continue;
-      waits.push({ from: port.index * PRIORITIES + priority, to: next.index * PRIORITIES + priority });
+  /** Queues that are stuck, by number, each with those that it waits for: the largest set in which everybody waits for members only. */
+  #stuck(now: number): ReadonlyMap<number, readonly number[]> {
+    const stuck = new Map<number, readonly number[]>();
+    for (const port of this.#ports) {
+      if (port.blocked === 0) continue;
+      for (let priority = 0; priority < PRIORITIES; priority++)
+        if (port.isBlocked(priority) && this.#isOld(port, priority, now) && !isLetGo(port, priority))
+          stuck.set(numberOf(port, priority), this.#holders(port, priority));
     }
+    for (let before = -1; before !== stuck.size; ) {
+      before = stuck.size;
+      for (const [queue, holders] of stuck)
+        if (holders.length === 0 || !holders.every((holder) => stuck.has(holder))) stuck.delete(queue);
+    }
+    return stuck;
+  }
+
+  /** Queues behind the link of `port` in which frames wait that came over it. */
+  #holders(port: EgressPort, priority: number): number[] {
+    const beside = this.#portsOf[port.reverse.node] ?? [];
+    return beside.filter((next) => this.#holdsFramesOf(next, priority, port)).map((next) => numberOf(next, priority));
   }
 
   #holdsFramesOf(port: EgressPort, priority: number, sender: EgressPort): boolean {
@@ -125,4 +152,13 @@ export class DeadlockWatch {
       if (store.ingress(slot) === sender.index) return true;
     return false;
   }
+}
+
+function numberOf(port: EgressPort, priority: number): number {
+  return port.index * PRIORITIES + priority;
+}
+
+/** Whether the end of its pause is on its way. */
+function isLetGo(port: EgressPort, priority: number): boolean {
+  return port.pauses !== undefined && (port.reverse.pausing & (1 << priority)) === 0;
 }
