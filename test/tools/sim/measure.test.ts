@@ -141,6 +141,18 @@ describe('a verdict', () => {
     expect(passed({ variant: 'b', operator: '==', value: { figure: 'dropped', times: 200 } })).toEqual([true]);
   });
 
+  it('compares the same part of the other variant, unless it names another part', () => {
+    const flows = (times: number) => [
+      flow({ group: 'x', fctNs: 10 * times }),
+      flow({ group: 'y', fctNs: 1000 * times }),
+    ];
+    const grouped = run.map((one, at) => ({ ...one, outcome: outcome({ flows: flows(at + 1) }) }));
+    const wanted = (value: Expectation['value']) =>
+      judge([expectation({ variant: 'b', group: 'x', value })], grouped).map((verdict) => verdict.wanted);
+    expect(wanted({ variant: 'a', times: 1 })).toEqual([10]);
+    expect(wanted({ variant: 'a', group: 'y', times: 1 })).toEqual([1000]);
+  });
+
   it('fails where there is no such figure, and says so', () => {
     const [verdict] = judge([expectation({ figure: 'queueBytes.mean', variant: 'a' })], run);
     expect(verdict).toMatchObject({ passed: false, found: null, wanted: 1500 });

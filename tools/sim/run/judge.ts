@@ -60,7 +60,9 @@ function wantedOf(expectation: Expectation, own: Judged, run: readonly Judged[])
     return theirs === undefined ? undefined : theirs * value.times;
   }
   const other = value.variant === undefined ? own : run.find(({ name }) => name === value.variant);
-  const theirs = other && measure(other.outcome, parseFigure(value.figure ?? expectation.figure), value);
+  // What it does not say of itself is as in the expectation: the same flows, the same time.
+  const theirs =
+    other && measure(other.outcome, parseFigure(value.figure ?? expectation.figure), { ...expectation, ...value });
   return theirs === undefined ? undefined : theirs * value.times;
 }
 

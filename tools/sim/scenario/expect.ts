@@ -54,7 +54,10 @@ const valueSchema = z
           ...selection,
           times,
         })
-        .meta({ description: 'Another figure of this run, as `{ "variant": "lossless", "times": 0.5 }`.' }),
+        .meta({
+          description:
+            'Another figure of this run, as `{ "variant": "lossless", "times": 0.5 }`. Group, sizes, queue and time are those of the expectation where it names no others.',
+        }),
       z
         .strictObject({
           fluid: choice(
