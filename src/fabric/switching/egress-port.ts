@@ -38,7 +38,7 @@ export interface EgressCounters {
   lost: number;
   /** Pauses sent to the other end, repetitions included. */
   pausesSent: number;
-  /** Ends of pauses sent. */
+  /** Frames sent that end pauses and ask for none. */
   resumesSent: number;
   /** Frames of flow control received from the other end that paused a priority. */
   pausesReceived: number;
@@ -131,6 +131,8 @@ export class EgressPort {
   pausing = 0;
   /** A repetition of that is scheduled. @internal */
   refreshing = false;
+  /** A look at which pauses of this port have ended is scheduled. @internal */
+  pauseEnding = false;
   /** By priority: when it was blocked last. @internal */
   readonly blockedSince = new Float64Array(PRIORITIES);
   /** A look at how long that was is scheduled. @internal */

@@ -3,7 +3,9 @@
  * does that receives one. Owns when such a frame is sent. Whether one is needed is the buffer's business (`switch-node.ts`).
  *
  * A pause is asked for as long as can be (65,535 quanta) and again at half of that time while its cause lasts; 0 quanta end it. The frames
- * are real ones, go before all others, take wire time and travel the link. Rule: IEEE 802.1Qbb as `packets/pfc.ts` has it.
+ * are real ones, go before all others, take wire time and travel the link. One at most waits at a port, for what is sent there just now: what is to be
+ * said meanwhile is written into it, so that the last word is never late (`buffer/headroom.ts` counts on that).
+ * Rule: IEEE 802.1Qbb as `packets/pfc.ts` has it.
  */
 import type { MacAddress } from '../../../packets/address.ts';
 import {
@@ -75,8 +77,22 @@ export class Pauses {
   /** For the event: a pause of `port` may have ended by itself. */
   ended(port: EgressPort): void {
     const { pauses } = port;
+    port.pauseEnding = false;
     for (let priority = 0; priority < PFC_PRIORITIES; priority++)
       if (pauses?.isPaused(this.#transmitter.now, priority) === false) this.#transmitter.unblock(port, priority);
+    this.#scheduleEnd(port);
+  }
+
+  /** A frame of flow control begins to leave `port`. */
+  left({ tally }: EgressPort, slot: number): void {
+    const { store } = this.#transmitter;
+    const start = store.start(slot);
+    for (let priority = 0; priority < PFC_PRIORITIES; priority++)
+      if (pfcQuanta(store.view, start, priority) > 0) {
+        tally.pausesSent++;
+        return;
+      }
+    tally.resumesSent++;
   }
 
   #apply(port: EgressPort, enabled: number, paused: number): void {
@@ -84,24 +100,39 @@ export class Pauses {
     if (paused !== 0) port.tally.pausesReceived++;
     for (let priority = 0; priority < PFC_PRIORITIES; priority++) {
       const bit = 1 << priority;
-      if ((paused & bit) !== 0) {
-        transmitter.block(port, priority);
-        transmitter.schedule(port.pauses?.resumeTime(priority) ?? 0, EventKind.PauseEnd, port.index);
-      } else if ((enabled & bit) !== 0) transmitter.unblock(port, priority);
+      if ((paused & bit) !== 0) transmitter.block(port, priority);
+      else if ((enabled & bit) !== 0) transmitter.unblock(port, priority);
     }
+    this.#scheduleEnd(port);
+  }
+
+  /** One event for each port: pauses are all equally long, so that one which came later never ends earlier. */
+  #scheduleEnd(port: EgressPort): void {
+    if (port.pauseEnding || port.blocked === 0 || port.pauses === undefined) return;
+    let first = Infinity;
+    for (let priority = 0; priority < PFC_PRIORITIES; priority++)
+      if (port.isBlocked(priority)) first = Math.min(first, port.pauses.resumeTime(priority));
+    port.pauseEnding = true;
+    this.#transmitter.schedule(first, EventKind.PauseEnd, port.index);
   }
 
   #send(port: EgressPort, enabled: number, quanta: number): void {
     const transmitter = this.#transmitter;
     const { store } = transmitter;
-    const slot = store.take(PFC_FRAME_BYTES, CONTROL, -1);
-    this.#quanta.fill(0);
+    const waiting = port.head(CONTROL);
+    const slot = waiting < 0 ? store.take(PFC_FRAME_BYTES, CONTROL, -1) : waiting;
+    const start = store.start(slot);
+    let all = enabled;
+    if (waiting < 0) this.#quanta.fill(0);
+    else {
+      all |= pfcEnableVector(store.view, start);
+      for (let priority = 0; priority < PFC_PRIORITIES; priority++)
+        this.#quanta[priority] = pfcQuanta(store.view, start, priority);
+    }
     for (let priority = 0; priority < PFC_PRIORITIES; priority++)
       if ((enabled & (1 << priority)) !== 0) this.#quanta[priority] = quanta;
-    writePfc(store.view, store.start(slot), macOf(port), enabled, this.#quanta);
-    if (quanta > 0) port.tally.pausesSent++;
-    else port.tally.resumesSent++;
-    transmitter.enqueue(port, slot);
+    writePfc(store.view, start, macOf(port), all, this.#quanta);
+    if (waiting < 0) transmitter.enqueue(port, slot);
   }
 
   #scheduleRefresh(port: EgressPort): void {

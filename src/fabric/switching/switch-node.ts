@@ -115,7 +115,10 @@ export class SwitchNode implements Arrivals, Departures {
   leaving(port: EgressPort, slot: number): void {
     const { store } = this.#transmitter;
     const priority = store.priority(slot);
-    if (priority === CONTROL) return;
+    if (priority === CONTROL) {
+      this.#spec.pauses.left(port, slot);
+      return;
+    }
     if (this.#ecn !== undefined) this.#mark(this.#ecn, port, priority, slot);
     const { allPorts, pauses, credits } = this.#spec;
     const from = allPorts[store.ingress(slot)] as EgressPort;
