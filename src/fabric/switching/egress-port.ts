@@ -137,6 +137,8 @@ export class EgressPort {
   readonly blockedSince = new Float64Array(PRIORITIES);
   /** A look at how long that was is scheduled. @internal */
   watched = false;
+  /** Frames from here whose beginning is at a switch that waits for their end. @internal */
+  storing = 0;
   readonly #clock: { readonly now: number };
 
   /** @internal */

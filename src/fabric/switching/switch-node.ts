@@ -97,10 +97,18 @@ export class SwitchNode implements Arrivals, Departures {
       return;
     }
     store.setEgress(slot, port.index);
-    const tail = store.tail(slot);
-    if (!this.#cutThrough || tail <= now || this.#passable(from, port, store.priority(slot)))
+    if (!this.#cutThrough) {
       this.#take(from, port, slot);
-    else this.#transmitter.schedule(tail, EventKind.Tail, slot);
+      return;
+    }
+    const tail = store.tail(slot);
+    // On very fast links the end of a frame and what follows it come in the same nanosecond: nobody overtakes who waits for its end.
+    if (from.storing === 0 && (tail <= now || this.#passable(from, port, store.priority(slot)))) {
+      this.#take(from, port, slot);
+      return;
+    }
+    from.storing++;
+    this.#transmitter.schedule(tail, EventKind.Tail, slot);
   }
 
   /** For the event: all of a frame has come in. @internal */
@@ -108,6 +116,7 @@ export class SwitchNode implements Arrivals, Departures {
     const { store } = this.#transmitter;
     const { allPorts } = this.#spec;
     const from = allPorts[store.ingress(slot)] as EgressPort;
+    from.storing--;
     this.#take(from, allPorts[store.egress(slot)] as EgressPort, slot);
   }
 

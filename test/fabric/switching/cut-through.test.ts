@@ -80,3 +80,24 @@ describe('cutting through', () => {
     expect(network.switches[0]?.buffer?.usedBytes).toBe(0);
   });
 });
+
+describe('links so fast that a head takes less than a nanosecond', () => {
+  // 1.6 Tb/s: 64 bytes are 0.32 ns, so that the end of a frame and the head of the next one come in the same nanosecond.
+  const link = { rateBps: 1.6e12, delayNs: 3 };
+
+  it('keep the order of a flow, whether switches cut through or not, and of short frames and long ones', () => {
+    for (const forwarding of ['cut-through', 'store-and-forward'] as const)
+      for (const bytes of [60, 300, 999, 1500]) {
+        const { world, station } = rig(star({ hosts: 4, link }), { switches: { forwarding } });
+        for (const host of [0, 1, 2])
+          for (let i = 0; i < 40; i++) station(host).send({ to: 3, bytes: i % 2 === 0 ? bytes : 60 + ((i * 37) % 90) });
+        world.runUntilIdle();
+        for (const host of [0, 1, 2]) {
+          const tags = station(3)
+            .received.filter(({ from }) => from === host)
+            .map(({ tag }) => tag);
+          expect(tags, `${forwarding} ${bytes}`).toEqual(Array.from({ length: 40 }, (_, tag) => tag));
+        }
+      }
+  });
+});
