@@ -3,6 +3,7 @@
  *
  * @module rocev2/fabric
  */
+export type { SharedBuffer, SharedBufferCounters, SharedBufferOptions } from './buffer/index.ts';
 export { EventQueue } from './event-queue.ts';
 export {
   type ActiveRule,

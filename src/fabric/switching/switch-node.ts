@@ -45,9 +45,11 @@ export interface SwitchCounters {
 export class SwitchNode implements Arrivals, Departures {
   /** Number in the topology. */
   readonly node: number;
+  /** Its name there. */
   readonly name: string;
   /** Packet memory; absent with credits. */
   readonly buffer: SharedBuffer | undefined;
+  /** What it did not pass on. */
   readonly counters: SwitchCounters = { dropped: 0, noRoute: 0 };
   /** By port number, set by the network; a number without a link has none. @internal */
   readonly ports: (EgressPort | undefined)[] = [];

@@ -105,6 +105,7 @@ export class SwitchedNetwork implements HostNetwork {
     return this.#transmitter.tap;
   }
 
+  /** Begins or ends watching. */
   set tap(tap: FabricTap | undefined) {
     this.#transmitter.tap = tap;
   }
