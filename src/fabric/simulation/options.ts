@@ -6,7 +6,7 @@ import { RoceError } from '../../../packets/errors.ts';
 import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
 import type { PortCounters } from '../../../transport/counters.ts';
 import type { Deadlock, EgressCounters, FabricTap, SwitchOptions } from '../switching/index.ts';
-import type { Topology } from '../topology/index.ts';
+import { checkTopology, type Topology } from '../topology/index.ts';
 import type { Flow } from '../traffic/index.ts';
 
 /** A network, its hosts, and who sends what. */
@@ -219,13 +219,15 @@ export function hostOptions(asked: HostOptions = {}): Host {
 
 /** @throws RoceError ERR_ROCE_ARGUMENT naming the option that makes no sense */
 export function checkOptions(options: SimulationOptions): void {
-  const { topology, flows, stopNs, window, probe, mtu = DEFAULT_MTU } = options;
+  const { flows, stopNs, window, probe, mtu = DEFAULT_MTU } = options;
+  const topology = checkTopology(options.topology);
   demandWhole('seed', options.seed, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
   if (!PATH_MTUS.includes(mtu)) refuse(`mtu is ${mtu}: it is one of ${PATH_MTUS.join(', ')}`);
   if (stopNs !== undefined) demandWhole('stopNs', stopNs, 1, MAX_NS);
   for (const [index, flow] of flows.entries()) checkFlow(flow, `flows[${index}]`, topology.hostCount, stopNs);
   if (window !== undefined) {
-    demandWhole('window.fromNs', window.fromNs, 0, MAX_NS);
+    // A window behind the end would measure nothing, and say 0.
+    demandWhole('window.fromNs', window.fromNs, 0, stopNs === undefined ? MAX_NS : stopNs - 1);
     if (window.toNs !== undefined) demandWhole('window.toNs', window.toNs, window.fromNs + 1, MAX_NS);
   }
   if (probe === undefined) return;
@@ -248,7 +250,7 @@ function checkFlow(flow: Flow, where: string, hostCount: number, stopNs: number 
   } else demandWhole(`${where}.bytes`, bytes, 1, Number.MAX_SAFE_INTEGER);
   demandWhole(`${where}.startNs`, startNs, 0, MAX_NS);
   demandWhole(`${where}.priority`, priority, 0, 7);
-  if (flow.stopNs !== undefined) demandWhole(`${where}.stopNs`, flow.stopNs, startNs, MAX_NS);
+  if (flow.stopNs !== undefined) demandWhole(`${where}.stopNs`, flow.stopNs, startNs + 1, MAX_NS);
   if (!OPERATIONS.includes(operation))
     refuse(`${where}.operation is ${operation}: it is one of ${OPERATIONS.join(', ')}`);
 }

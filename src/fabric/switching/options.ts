@@ -118,6 +118,7 @@ export function settingsOf(options: SwitchedNetworkOptions): Settings {
     switches,
   };
   if (!Number.isSafeInteger(seed)) refuse(`seed is ${seed}: it is a safe integer`);
+  checkMemory(switches, settings.maxFrameBytes);
   return settings;
 }
 
@@ -145,9 +146,20 @@ export function bufferBytesOf(links: readonly TopologyEdge[], reserved: number, 
 /** Credits of one link and priority, in bytes: one round trip and the frames at both ends of it. */
 export function creditBytesOf({ rateBps, delayNs }: TopologyEdge, settings: Settings): number {
   const { maxFrameBytes, overheadBytes, processingNs, switches } = settings;
-  if (switches.creditBytes !== undefined)
-    return whole('creditBytes', switches.creditBytes, maxFrameBytes, MAX_BUFFER_BYTES);
+  if (switches.creditBytes !== undefined) return switches.creditBytes;
   return Math.ceil((rateBps * (2 * delayNs + processingNs)) / 8e9) + 4 * (maxFrameBytes + overheadBytes);
+}
+
+/** Whether they are used or not: an option that makes no sense is a mistake. */
+function checkMemory(switches: SwitchOptions, maxFrameBytes: number): void {
+  const { bufferBytes, headroomBytes, pfcShift, staticXoffBytes, lossyAlpha = 1, creditBytes } = switches;
+  whole('bufferBytes', bufferBytes ?? 1, 1, MAX_BUFFER_BYTES);
+  whole('headroomBytes', headroomBytes ?? 0, 0, MAX_BUFFER_BYTES);
+  whole('pfcShift', pfcShift ?? 0, 0, MAX_PFC_SHIFT);
+  whole('staticXoffBytes', staticXoffBytes ?? 0, 0, MAX_BUFFER_BYTES);
+  // A frame that is longer than all credits would wait for ever.
+  whole('creditBytes', creditBytes ?? maxFrameBytes, maxFrameBytes, MAX_BUFFER_BYTES);
+  if (!(lossyAlpha > 0)) refuse(`lossyAlpha is ${lossyAlpha}: it is over 0`);
 }
 
 function checkedEcn(ecn: EcnProfile): EcnProfile {
@@ -187,6 +199,7 @@ const DEFAULT_DEADLOCK_NS = 10e6;
 /** 16 MB per 50 Gb/s (ref:dcqcn#4). */
 const BUFFER_SECONDS = 16e6 / 50e9;
 const MAX_BUFFER_BYTES = 2 ** 31 - 1;
+const MAX_PFC_SHIFT = 30;
 const MAX_OVERHEAD_BYTES = 1_000;
 const MAX_NIC_FRAMES = 1_000;
 const MAX_NS = 1e15;

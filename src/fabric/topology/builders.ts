@@ -3,7 +3,15 @@
  * Owns which port of which node joins what, which each builder says, so that a queue can be named beforehand.
  * Sources of the shapes: Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008 (fat tree).
  */
-import { checkLink, checkTopology, demand, type LinkSpec, type Topology, type TopologyEdge } from './topology.ts';
+import {
+  checkLink,
+  checkTopology,
+  demand,
+  type LinkSpec,
+  MAX_SWITCHES,
+  type Topology,
+  type TopologyEdge,
+} from './topology.ts';
 
 /** Says which builder the other fields are for. */
 export interface OfKind<K extends string> {
@@ -272,6 +280,7 @@ class Wiring {
   }
 
   addSwitch(name: string): number {
+    demand(this.#names.length - this.#hostCount < MAX_SWITCHES, `more than ${MAX_SWITCHES} switches find no routes`);
     this.#used.push(new Set());
     return this.#names.push(name) - 1;
   }

@@ -69,6 +69,7 @@ export function checkTopology(topology: Topology): Topology {
   demand(isCount(hostCount) && hostCount >= 2, `hostCount is ${hostCount}: a network has 2 hosts or more`);
   demand(hostCount <= MAX_HOSTS, `hostCount is ${hostCount}: addresses are there for ${MAX_HOSTS} hosts`);
   demand(isCount(switchCount), `switchCount is ${switchCount}: it is a whole number from 0`);
+  demand(switchCount <= MAX_SWITCHES, `switchCount is ${switchCount}: there is room for routes of ${MAX_SWITCHES}`);
   const nodes = hostCount + switchCount;
   demand(nodeNames.length === nodes, `nodeNames has ${nodeNames.length} names for ${nodes} nodes`);
   demand(new Set(nodeNames).size === nodes, `nodeNames has a name twice`);
@@ -138,5 +139,7 @@ export function demand(holds: boolean, why: string): asserts holds {
 
 /** So many have an address of their own in 10.0.0.0/8, whose last addresses stay free. */
 const MAX_HOSTS = 0xff_00_00;
+/** Routes have a number for each pair of them: 1 GiB. */
+export const MAX_SWITCHES = 16_384;
 /** Egress ports are numbered with 16 bits. */
 const MAX_PORTS = 0x1_00_00;

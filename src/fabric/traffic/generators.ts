@@ -87,6 +87,7 @@ export function incast(options: IncastOptions, random: Prng): Flow[] {
   demandCount('flowsPerSender', flowsPerSender, 1);
   demandCount('receiver', receiver, 0);
   if (typeof senders === 'number') demandCount('senders', senders, 1);
+  demandFlows((typeof senders === 'number' ? senders : senders.length) * flowsPerSender);
   const from = typeof senders === 'number' ? firstHosts(senders, receiver) : senders;
   const all = Array.from({ length: flowsPerSender }, () => from).flat();
   return flowsOf(
@@ -121,6 +122,7 @@ export interface PermutationOptions extends FlowTraits {
 export function permutation(options: PermutationOptions, random: Prng): Flow[] {
   const { hosts } = options;
   demandCount('hosts', hosts, 2);
+  demandFlows(hosts);
   const to = Array.from({ length: hosts }, (_, host) => host);
   for (let last = hosts - 1; last > 0; last--) {
     const other = random.below(last);
@@ -145,6 +147,7 @@ export interface AllToAllOptions extends FlowTraits {
 export function allToAll(options: AllToAllOptions, random: Prng): Flow[] {
   const { hosts } = options;
   demandCount('hosts', hosts, 2);
+  demandFlows(hosts * (hosts - 1));
   const all: [number, number][] = [];
   for (let round = 1; round < hosts; round++)
     for (let src = 0; src < hosts; src++) all.push([src, (src + round) % hosts]);
@@ -183,11 +186,20 @@ export function poisson(options: PoissonOptions, random: Prng): Flow[] {
   demandPositive('load', load);
   demandPositive('rateBps', rateBps);
   demandPositive('durationNs', durationNs);
+  demandCount('startNs', startNs, 0);
   const sizes = sizesOf(options.bytes);
   if (sizes === undefined) throw new RoceError('ERR_ROCE_ARGUMENT', 'bytes: flows that arrive at random have an end');
+  const meanGapNs = (8e9 * meanBytes(sizes)) / (load * rateBps);
+  const senderCount = typeof hosts === 'number' ? hosts : hosts.senders.length;
+  demandFlows(Math.max(senderCount, Math.round((senderCount * durationNs) / meanGapNs)));
   const everybody = typeof hosts === 'number' ? firstHosts(hosts, -1) : [];
   const { senders, receivers } = typeof hosts === 'number' ? { senders: everybody, receivers: everybody } : hosts;
-  const meanGapNs = (8e9 * meanBytes(sizes)) / (load * rateBps);
+  const expected = (senders.length * durationNs) / meanGapNs;
+  if (!(expected <= MAX_FLOWS))
+    throw new RoceError(
+      'ERR_ROCE_ARGUMENT',
+      `load, durationNs: about ${expected} flows are more than anybody simulates`,
+    );
   const flows: Flow[] = [];
   for (const src of senders) {
     const others = receivers.filter((host) => host !== src);
@@ -255,6 +267,14 @@ function demandCount(name: string, value: number, min: number): void {
     throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is ${value}: it is a whole number from ${min}`);
 }
 
+/** Before they are made: what is asked for by mistake would take all memory. */
+function demandFlows(count: number): void {
+  if (!(count <= MAX_FLOWS))
+    throw new RoceError('ERR_ROCE_ARGUMENT', `${count} flows are more than anybody simulates: ${MAX_FLOWS} at most`);
+}
+
 function demandPositive(name: string, value: number): void {
   if (!(value > 0 && value < Infinity)) throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is ${value}: it is over 0`);
 }
+
+const MAX_FLOWS = 1e7;

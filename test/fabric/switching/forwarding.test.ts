@@ -199,6 +199,22 @@ describe('forwarding', () => {
       [{ switches: { losslessPriorities: 256 } }, /losslessPriorities/],
       [{ switches: { ecn: { kminBytes: 5, kmaxBytes: 4, pmax: 1 } } }, /kmaxBytes/],
       [{ switches: { flowControl: 'pfc', bufferBytes: 1000 } }, /bytes/],
+      [{ seed: 2 ** 53 }, /seed/],
+      [{ mtu: 65_536 }, /mtu/],
+      [{ loss: Number.NaN }, /loss/],
+      [{ switches: { bufferBytes: 0 } }, /bufferBytes/],
+      [{ switches: { bufferBytes: 2 ** 31 } }, /bufferBytes/],
+      // Whether they are used or not.
+      [{ switches: { flowControl: 'credits', headroomBytes: -1 } }, /headroomBytes/],
+      [{ switches: { flowControl: 'credits', pfcShift: 31 } }, /pfcShift/],
+      [{ switches: { flowControl: 'credits', staticXoffBytes: 0.5 } }, /staticXoffBytes/],
+      [{ switches: { flowControl: 'credits', lossyAlpha: 0 } }, /lossyAlpha/],
+      [{ switches: { creditBytes: 100 } }, /creditBytes/],
+      [{ switches: { ecnPriorities: -1 } }, /ecnPriorities/],
+      [{ switches: { ecn: { kminBytes: 1, kmaxBytes: 4, pmax: 1.1 } } }, /pmax/],
+      [{ switches: { ecn: { kminBytes: -1, kmaxBytes: 4, pmax: 1 } } }, /kminBytes/],
+      [{ switches: { processingNs: -1 } }, /processingNs/],
+      [{ switches: { deadlockAfterNs: 0 } }, /deadlockAfterNs/],
       [{ switches: { flowControl: 'credits', creditBytes: 100 } }, /creditBytes/],
     ];
     for (const [options, named] of cases)

@@ -168,6 +168,11 @@ describe('impossible topologies', () => {
       'bottleneck.delayNs is -1: it is a whole number from 0',
     ],
     [
+      'more switches than there are routes for',
+      () => leafSpine({ leaves: 2, spines: 1e9, hostsPerLeaf: 1, hostLink: LINK, uplink: LINK }),
+      'more than 16384 switches',
+    ],
+    [
       'leaves without a spine',
       () => leafSpine({ leaves: 2, spines: 0, hostsPerLeaf: 1, hostLink: LINK, uplink: LINK }),
       'spines is 0: it is a whole number from 1',
