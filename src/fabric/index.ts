@@ -28,6 +28,7 @@ export {
   type DriveOptions,
   type MachineFactory,
   type PortOptionsOf,
+  type RunForLimits,
   type RunLimits,
   World,
   type WorldNetwork,

@@ -67,6 +67,12 @@ export interface RunLimits {
   readonly maxTimeNs?: number;
 }
 
+/** Bounds of `runFor`. */
+export interface RunForLimits extends RunLimits {
+  /** The run ends in the instant in which this holds; asked after each step. */
+  readonly done?: () => boolean;
+}
+
 /** Makes a machine for a port. `random` is a stream of its own, which follows from the seed and the machine's name. */
 export type MachineFactory<M extends Machine> = (host: Host, port: Link, random: Prng) => M;
 
@@ -142,8 +148,8 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     while (this.#step(bounds.limit)) bounds.check();
   }
 
-  /** Lets `durationNs` pass, idle or not. */
-  runFor(durationNs: number, limits: RunLimits = {}): void {
+  /** Lets `durationNs` pass, idle or not, or less when `limits.done` says so. */
+  runFor(durationNs: number, limits: RunForLimits = {}): void {
     const until = this.now + durationNs;
     const bounds = new Bounds(this, { maxTimeNs: durationNs, ...limits });
     for (;;) {
@@ -151,6 +157,7 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
       if (Math.min(this.network.nextEventTime(), this.#nextDeadline()) > until) break;
       bounds.check();
       this.#step(until);
+      if (limits.done?.() === true) return;
     }
     this.network.deliverDue(until);
   }

@@ -35,6 +35,16 @@ describe('World', () => {
     expect(world.now).toBe(2000);
   });
 
+  it('stops in the instant in which it is told that all is done, and goes on from there', () => {
+    const world = new World({ seed: 1, latencyNs: 500 });
+    const [, b] = pingPong(world, 3);
+    world.runFor(10_000, { done: () => b.received.length === 1 });
+    expect(world.now).toBe(500);
+    world.runFor(10_000, { done: () => false });
+    expect(world.now).toBe(10_500);
+    expect(b.received.length).toBe(2);
+  });
+
   it('jumps to deadlines and never to one that was moved away', () => {
     const world = new World({ seed: 1 });
     const [a] = pair(world);

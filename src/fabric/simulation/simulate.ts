@@ -85,13 +85,15 @@ class Simulation {
 
   run(): SimulationResult {
     const stopNs = this.#options.stopNs ?? MAX_NS;
+    // To the instant: counters would depend on when somebody looks otherwise.
+    const limits = { maxSteps: Number.MAX_SAFE_INTEGER, done: () => this.#left === 0 };
     while (this.#left > 0) {
       this.#act();
       const now = this.#world.now;
       if (now >= stopNs) break;
       const next = Math.min(stopNs, this.#nextTime(), now + CHUNK_NS);
       // A flow may have ended by what was just done, and nothing else be left.
-      if (this.#left > 0 && next > now) this.#world.runFor(next - now, NO_LIMITS);
+      if (this.#left > 0 && next > now) this.#world.runFor(next - now, limits);
     }
     this.#endNs = this.#left > 0 ? this.#world.now : this.#endNs;
     this.#options.onProgress?.(1);
@@ -235,6 +237,5 @@ const MAX_HEADER_BYTES = 80;
 const CHUNK_NS = 1e6;
 /** Nobody simulates longer: an hour. */
 const MAX_NS = 3_600e9;
-const NO_LIMITS = { maxSteps: Number.MAX_SAFE_INTEGER };
 const REPORT_EVERY = 0.01;
 const REPORT_EVERY_NS = 50_000;

@@ -183,8 +183,9 @@ export class SwitchNode implements Arrivals, Departures {
 
   /** Whether a frame of which only the beginning is here may already leave. */
   #passable(from: EgressPort, port: EgressPort, priority: number): boolean {
+    // Where nothing is being sent and nothing is about to be, nothing waits that might leave before it.
     if (port.serving || port.freeAt > this.#transmitter.now || port.byteNs < from.byteNs) return false;
-    return ((port.waiting | port.blocked) & (1 << priority)) === 0 && (port.waiting & ~port.blocked) === 0;
+    return (port.blocked & (1 << priority)) === 0;
   }
 
   #mark(ecn: EcnProfile, port: EgressPort, priority: number, slot: number): void {

@@ -164,6 +164,19 @@ describe('a simulation', () => {
     expect(JSON.stringify(simulate({ ...options, seed: 12 }))).not.toBe(result);
   });
 
+  it('is not changed by being looked at, whatever keeps its frames from being lost', () => {
+    for (const flowControl of ['pfc', 'credits', 'none'] as const) {
+      const { probe: _, ...unseen } = { ...options, switches: { ...options.switches, flowControl } };
+      const plain = simulate(unseen);
+      const probe = { intervalNs: 333, queues: ['leaf0:0', 'host0:0'], flows: true, queueSampleNs: 101 };
+      const { series, queueStats, steps, ...probed } = simulate({ ...unseen, probe, onProgress: () => {} });
+      expect([series.length, queueStats.length]).toEqual([2 + 3 * plain.flows.length + 2, 2]);
+      expect(steps).toBeGreaterThanOrEqual(plain.steps);
+      const { series: _series, queueStats: _stats, steps: _steps, ...expected } = plain;
+      expect(probed).toEqual(expected);
+    }
+  });
+
   it('begins and ends flows at their times', () => {
     const { flows, endNs } = simulate({
       ...{ seed: 1, topology: PAIR, stopNs: 300_000 },

@@ -63,6 +63,28 @@ describe('cutting through', () => {
     ]);
   });
 
+  it('goes on after a frame that it had to store', () => {
+    const { world, station } = rig(star({ hosts: 3, link: LINK }), CUT);
+    station(0).send({ to: 2, bytes: 1000 });
+    station(1).send({ to: 2, bytes: 1000 }, 1, 100);
+    station(1).send({ to: 2, bytes: 1000 }, 1, 10_000);
+    world.runUntilIdle();
+    expect(station(2).received.at(-1)?.at).toBe(10_000 + 100 + HEAD + 1000 + 100);
+  });
+
+  it('takes a frame into the queue of a paused priority when all of it has come', () => {
+    const { world, network, station } = rig(star({ hosts: 3, link: LINK }), CUT);
+    const port = network.port('switch0:2');
+    if (port !== undefined) port.blocked = 1 << 3;
+    station(0).send({ to: 2, bytes: 1000 });
+    station(1).send({ to: 2, bytes: 500, dscp: 48 });
+    world.runFor(1099);
+    expect(port?.queueBytes).toBe(0);
+    expect(station(2).received.map(({ at }) => at)).toEqual([HEAD + 100 + 500 + 100]);
+    world.runFor(1);
+    expect(port?.queueBytes).toBe(1000);
+  });
+
   it('does not pass frames of its own priority that are paused', () => {
     const { world, network, station } = rig(star({ hosts: 4, link: LINK }), {
       switches: { forwarding: 'cut-through', flowControl: 'pfc', staticXoffBytes: 3000 },
