@@ -53,6 +53,8 @@ export class FrameWriter implements FrameBatch {
   count = 0;
   /** IPv4 identification of the next frame, 1..65535; set it for a reproducible trace. */
   nextIpId = 1;
+  /** The ICRC is left 0: whoever takes the frames makes it, where anybody wants it. */
+  icrcOffload = false;
   readonly #capacity: number;
   readonly #stride: number;
 
@@ -124,8 +126,11 @@ export class FrameWriter implements FrameBatch {
       view.setUint16(ip + IPV6_PAYLOAD_LENGTH_AT, end - ip - IPV6_BYTES);
     }
     view.setUint16(udp + UDP_LENGTH_AT, end - udp);
-    maskVariantFields(view, ip, template.ipVersion);
-    view.setUint32(endOfPad, ~crc32Update(ICRC_SEED, bytes, ip, endOfPad), true);
+    if (this.icrcOffload) view.setUint32(endOfPad, 0);
+    else {
+      maskVariantFields(view, ip, template.ipVersion);
+      view.setUint32(endOfPad, ~crc32Update(ICRC_SEED, bytes, ip, endOfPad), true);
+    }
     this.#unmask(template, trafficClass, ip, udp, end - ip, identification);
     view.setUint8(bth + BTH_MASKED_BYTE, congestion);
     this.#append(at, end - at);

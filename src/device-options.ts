@@ -28,6 +28,8 @@ export interface DeviceOptions {
   readonly neighbours?: readonly StaticNeighbour[];
   /** The VLAN the device is on: tag of all it sends, and the only frames it hears. Ethernet only; absent: untagged. */
   readonly vlan?: VlanOptions;
+  /** The link makes and verifies ICRCs (`Link.icrcOffload`). Default: the device does. */
+  readonly icrcOffload?: boolean | undefined;
   /** Default 'rocev2_0'. */
   readonly name?: string;
   /** UDP source port of every packet, where the wire allows only one: no queue pair has another. */

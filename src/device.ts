@@ -50,6 +50,8 @@ export class Device implements Machine, RdmaDevice {
   readonly activeMtu: number;
   readonly medium: Medium;
   readonly linkMtu: number;
+  /** ICRCs are the link's. @internal */
+  readonly icrcOffload: boolean;
   /** The VLAN the device is on, if any. */
   readonly vlan: VlanOptions | undefined;
   readonly counters = new DeviceCounters();
@@ -98,6 +100,7 @@ export class Device implements Machine, RdmaDevice {
     this.limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.activeMtu = pathMtuOf(mtu);
     this.linkMtu = mtu;
+    this.icrcOffload = options.icrcOffload ?? false;
     this.medium = medium;
     this.vlan = options.vlan;
     this.random = random;
@@ -275,6 +278,8 @@ export class Device implements Machine, RdmaDevice {
   transmit(writer: FrameWriter): boolean {
     const now = this.now();
     const { neighbours } = this.paths;
+    // Hosts of a world share writers.
+    writer.icrcOffload = this.icrcOffload;
     const protocolsOwe = this.#protocols.transmit(now, writer);
     const managerOwes = this.gsi.transmit(now, writer);
     const before = writer.count;

@@ -50,7 +50,7 @@ export class Reception {
 
   #takeFrame(now: number, batch: FrameBatch, start: number, end: number): void {
     const frame = this.#frame;
-    const { counters, medium, mac, vlan } = this.#device;
+    const { counters, medium, mac, vlan, icrcOffload } = this.#device;
     counters.receivedFrames += 1;
     if (medium === Medium.Ethernet && !isForMac(batch.view, start, end, mac)) {
       counters.otherHost += 1;
@@ -62,7 +62,7 @@ export class Reception {
     }
     const status = parseFrame(batch.bytes, batch.view, start, end, medium, frame);
     if (status === FrameStatus.Ok) {
-      if (icrcMatches(frame) || isRxeFlush(frame)) this.#deliver(now, frame);
+      if (icrcOffload || icrcMatches(frame) || isRxeFlush(frame)) this.#deliver(now, frame);
       else counters.badIcrc += 1;
     } else if (status === FrameStatus.UnknownOpcode && answersReserved(frame.opcode)) {
       this.#deliverReserved(now, frame);
@@ -115,7 +115,7 @@ export class Reception {
   #deliverReserved(now: number, frame: Frame): void {
     this.#device.counters.unknownOpcode += 1;
     const qp = this.#qps.get(frame.destQpn);
-    if (qp === undefined || !icrcMatches(frame)) return;
+    if (qp === undefined || !(this.#device.icrcOffload || icrcMatches(frame))) return;
     qp.core.handleReserved(now, frame);
     this.#changed(qp);
   }

@@ -56,6 +56,11 @@ export interface Link {
   readonly maxUnacked?: number | undefined;
   /** What of the traffic class passes. Absent: all of it, as of every other byte. Final once `start` has resolved; before, what is expected. */
   readonly ecn?: LinkEcn | undefined;
+  /**
+   * The link makes the ICRC of what it sends and verifies that of what it delivers, as NICs do: frames are given to it with an ICRC of 0,
+   * and one that it delivers is whole. Absent: the device does both.
+   */
+  readonly icrcOffload?: boolean | undefined;
   /** Begins delivery; resolves when frames can be sent. Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
   start(sink: LinkSink): Promise<void>;
   /** Takes frames `from .. batch.count - 1` in order and returns how many it took; fewer means: wait for `writable`. */

@@ -25,6 +25,8 @@ export interface RigOptions {
   /** Most of what one WRITE carries, and what every host lends; default 64 KiB: what a flow carries stays in a cache. */
   readonly messageBytes?: number;
   readonly nicQueueFrames?: number;
+  /** As `SwitchedNetworkOptions.icrcOffload`. */
+  readonly icrcOffload?: boolean;
   readonly congestion?: CongestionOptions;
 }
 
@@ -56,7 +58,7 @@ export class FabricRig {
   #posted = 0;
 
   constructor(options: RigOptions) {
-    const { topology, switches, nicQueueFrames } = options;
+    const { topology, switches, nicQueueFrames, icrcOffload } = options;
     this.#options = options;
     this.#memory = new Uint8Array(options.messageBytes ?? DEFAULT_MESSAGE_BYTES);
     this.network = new SwitchedNetwork({
@@ -64,6 +66,7 @@ export class FabricRig {
       seed: 1,
       ...(switches === undefined ? {} : { switches }),
       ...(nicQueueFrames === undefined ? {} : { nicQueueFrames }),
+      ...(icrcOffload === undefined ? {} : { icrcOffload }),
     });
     this.world = new World({ seed: 1, network: this.network });
   }
@@ -137,6 +140,7 @@ export class FabricRig {
           mac: hostMac(host),
           addresses: [IpPrefix.parse(`${hostAddress(host)}/${HOST_PREFIX_LENGTH}`)],
           mtu: link.mtu,
+          icrcOffload: link.icrcOffload,
           neighbours: [...this.#peersOf(host)].map((peer) => ({ address: hostAddress(peer), mac: hostMac(peer) })),
           path: { trafficClass: LOSSLESS_TRAFFIC },
           maxUnacked: MAX_UNACKED,

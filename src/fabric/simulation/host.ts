@@ -40,7 +40,7 @@ export class SimulatedHost {
       name,
       (host, link, random) =>
         new Device({
-          ...{ host, random, name, medium: link.medium, mtu: link.mtu },
+          ...{ host, random, name, medium: link.medium, mtu: link.mtu, icrcOffload: link.icrcOffload },
           mac: hostMac(number),
           addresses: [new IpPrefix(hostAddress(number), HOST_PREFIX_LENGTH)],
           neighbours: Array.from(peers, (peer) => ({ address: hostAddress(peer), mac: hostMac(peer) })),

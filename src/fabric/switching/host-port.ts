@@ -45,6 +45,8 @@ export class HostPort implements WorldPort, Departures, Arrivals {
   readonly mtu: number;
   /** What frames begin with. */
   readonly medium = Medium.Ethernet;
+  /** As `Link` has it. */
+  readonly icrcOffload: boolean;
   /** What the port did with frames. */
   readonly counters: HostPortCounters = { sent: 0, delivered: 0, oversize: 0, unroutable: 0, unheard: 0 };
   /** `close` was called. */
@@ -71,6 +73,7 @@ export class HostPort implements WorldPort, Departures, Arrivals {
     this.host = host;
     this.name = settings.topology.nodeNames[host] ?? '';
     this.mtu = settings.mtu;
+    this.icrcOffload = settings.icrcOffload;
     this.maxFrameBytes = settings.maxFrameBytes;
     this.#queueFrames = settings.nicQueueFrames;
     this.egress = egress;

@@ -60,6 +60,11 @@ export interface SwitchedNetworkOptions {
   readonly frameOverheadBytes?: number;
   /** Frames that wait in a NIC for the wire before it takes no more; default 1. What waits there cannot be slowed down any more. */
   readonly nicQueueFrames?: number;
+  /**
+   * NICs make and verify ICRCs, which on links that damage nothing is a matter of form: frames have it where a tap sees them, and are
+   * trusted where they come in. Default true; false: the devices do, as on a real wire.
+   */
+  readonly icrcOffload?: boolean;
   /** How likely a link loses a frame, 0..1; pauses are never lost. Default 0. */
   readonly loss?: number;
 }
@@ -80,6 +85,7 @@ export interface Settings {
   readonly overheadBytes: number;
   readonly nicQueueFrames: number;
   readonly loss: number;
+  readonly icrcOffload: boolean;
   readonly nicRateBps: number;
   readonly cutThrough: boolean;
   readonly flowControl: 'none' | 'pfc' | 'credits';
@@ -105,6 +111,7 @@ export function settingsOf(options: SwitchedNetworkOptions): Settings {
     overheadBytes: whole('frameOverheadBytes', options.frameOverheadBytes ?? 0, 0, MAX_OVERHEAD_BYTES),
     nicQueueFrames: whole('nicQueueFrames', options.nicQueueFrames ?? 1, 1, MAX_NIC_FRAMES),
     loss: within('loss', options.loss ?? 0, 0, 1),
+    icrcOffload: options.icrcOffload ?? true,
     nicRateBps: Math.max(...topology.edges.filter(({ a, b }) => Math.min(a, b) < topology.hostCount).map(rateOf)),
     cutThrough: oneOf('forwarding', switches.forwarding ?? 'store-and-forward', FORWARDING) === 'cut-through',
     flowControl: oneOf('flowControl', flowControl, FLOW_CONTROLS),

@@ -10,6 +10,7 @@ import type { Prng } from '../prng.ts';
 import type { EgressPort } from './egress-port.ts';
 import { EventWheel } from './event-wheel.ts';
 import type { FrameStore } from './frame-store.ts';
+import { finishIcrc } from './icrc-offload.ts';
 import { CONTROL, type Settings } from './options.ts';
 
 /** Sees every frame at each link: as it begins to leave a port ('out') and as it has come out at the other end ('in'). */
@@ -67,12 +68,14 @@ export class Transmitter {
   onLost: (port: EgressPort, slot: number) => void = () => {};
   readonly #overheadBytes: number;
   readonly #loss: number;
+  readonly #icrcOffload: boolean;
   readonly #random: Prng;
 
-  constructor(store: FrameStore, { overheadBytes, loss }: Settings, random: Prng) {
+  constructor(store: FrameStore, { overheadBytes, loss, icrcOffload }: Settings, random: Prng) {
     this.store = store;
     this.#overheadBytes = overheadBytes;
     this.#loss = loss;
+    this.#icrcOffload = icrcOffload;
     this.#random = random;
   }
 
@@ -191,6 +194,7 @@ export class Transmitter {
     if (tap === undefined) return;
     const start = store.start(slot);
     const end = start + store.length(slot);
+    if (this.#icrcOffload) finishIcrc(store.bytes, store.view, start, end);
     const fate = store.fate(slot);
     tap.frame(this.now, port, direction, store.bytes, start, end, fate, store.serial(slot));
   }
