@@ -73,6 +73,8 @@ describe('statistics', () => {
   it('finds quantiles in any order, between neighbours by straight lines', () => {
     expect(quantile([40, 10, 30, 20], 0.5)).toBe(25);
     expect([0, 1].map((q) => quantile([3, 1, 2], q))).toEqual([1, 3]);
+    expect(quantile([0, 10], 0.25)).toBe(2.5);
+    expect(quantile([7], 0.95)).toBe(7);
     expect(quantile([], 0.5)).toBeNaN();
     expect(mean([1, 2, 6])).toBe(3);
   });

@@ -46,10 +46,13 @@ describe('a flow that has the network for itself', () => {
       dumbbell({ pairs: 1, edge: slow, bottleneck: LINK }),
       leafSpine({ leaves: 2, spines: 2, hostsPerLeaf: 1, hostLink: LINK, uplink: { rateBps: 400e9, delayNs: 500 } }),
     ];
-    for (const topology of topologies)
+    for (const [index, topology] of topologies.entries())
       for (const operation of ['write', 'send', 'read'] as const)
         for (const bytes of [1, 1_000, 1_024, 5_000, 300_001, 2_500_000]) {
-          const { flows } = simulate({ seed: 1, topology, flows: [{ src: 0, dst: 1, bytes, startNs: 0, operation }] });
+          const { flows } = simulate({
+            ...{ seed: 1, topology, switches: { processingNs: 350 * index } },
+            flows: [{ src: 0, dst: 1, bytes, startNs: 0, operation }],
+          });
           const [{ fctNs = 0, idealNs, slowdown = 0 } = { idealNs: 0 }] = flows;
           expect(fctNs - idealNs, `${topology.kind} ${operation} ${bytes}`).toBeGreaterThanOrEqual(-1);
           expect(fctNs - idealNs, `${topology.kind} ${operation} ${bytes}`).toBeLessThan(20);
@@ -103,7 +106,7 @@ describe('flows that share', () => {
     const { flows, network } = simulate({
       ...{ seed: 1, topology: star({ hosts: 3, link: LINK }), switches: { flowControl: 'pfc' as const } },
       flows: [0, 1].map((src) => ({ src, dst: 2, bytes: Infinity, startNs: 0 })),
-      ...{ stopNs: 1e6, window: { fromNs: 200_000 } },
+      ...{ stopNs: 1e6, window: { fromNs: 200_000, toNs: 800_000 } },
     });
     const rates = flows.map(({ windowBps }) => windowBps);
     expect(jainIndex(rates)).toBeGreaterThan(0.999);
@@ -175,6 +178,57 @@ describe('a simulation', () => {
       const { series: _series, queueStats: _stats, steps: _steps, ...expected } = plain;
       expect(probed).toEqual(expected);
     }
+  });
+
+  it('begins flows of one instant in their order', () => {
+    const receivers: number[] = [];
+    simulate({
+      ...{ seed: 1, topology: star({ hosts: 4, link: LINK }) },
+      flows: [3, 1, 2].map((dst) => ({ src: 0, dst, bytes: 1_000, startNs: 500 })),
+      tap: {
+        frame: (_now, port, direction, bytes, start) => {
+          if (direction === 'out' && port.name === 'host0:0') receivers.push((bytes[start + 33] ?? 0) - 1);
+        },
+      },
+    });
+    expect(receivers).toEqual([3, 1, 2]);
+  });
+
+  it('says how much each flow got per second of its own life, and the highest queue of all', () => {
+    const { flows, network, ports } = simulate({
+      ...{ seed: 1, topology: star({ hosts: 4, link: LINK }), stopNs: 400_000, host: { messageBytes: 4_096 } },
+      flows: [
+        { src: 0, dst: 3, bytes: 100_000, startNs: 50_000 },
+        { src: 1, dst: 3, bytes: 200_000, startNs: 60_000 },
+        { src: 2, dst: 1, bytes: Infinity, startNs: 100_000, stopNs: 300_000 },
+        { src: 2, dst: 1, bytes: Infinity, startNs: 200_000 },
+        { src: 2, dst: 1, bytes: 1, startNs: 500_000 },
+      ],
+    });
+    const over = (index: number, ns: number): number => (8e9 * (flows[index]?.deliveredBytes ?? 0)) / ns;
+    expect(flows.map(({ goodputBps }) => goodputBps)).toEqual([
+      over(0, flows[0]?.fctNs ?? 0),
+      over(1, flows[1]?.fctNs ?? 0),
+      over(2, 200_000),
+      over(3, 200_000),
+      0,
+    ]);
+    expect(flows[2]?.deliveredBytes).toBeGreaterThan(1e6);
+    const peaks = ports.map(({ peakQueueBytes }) => peakQueueBytes);
+    expect(network.peakQueueBytes).toBe(Math.max(...peaks));
+    expect(peaks.filter((peak) => peak > 0).length).toBeGreaterThan(1);
+  });
+
+  it('says that its packets may be marked when somebody would do something about it', () => {
+    const marked = (congestion?: SimulationOptions['congestion']): number =>
+      simulate({
+        ...{ seed: 1, topology: star({ hosts: 3, link: LINK }) },
+        switches: { ecn: { kminBytes: 0, kmaxBytes: 0, pmax: 1 } },
+        flows: [0, 1].map((src) => ({ src, dst: 2, bytes: 100_000, startNs: 0 })),
+        ...(congestion === undefined ? {} : { congestion }),
+      }).network.marked;
+    expect(marked()).toBe(0);
+    expect(marked({})).toBeGreaterThan(50);
   });
 
   it('begins and ends flows at their times', () => {

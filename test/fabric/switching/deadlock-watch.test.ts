@@ -120,6 +120,14 @@ describe('a circle', () => {
     expect(circle.watch.found).toEqual([{ atNs: 6000, ports: ['p0', 'p1', 'p2'] }]);
   });
 
+  it('is none while a queue beside it is blocked and waits for nobody: what it waits for is on its way', () => {
+    const circle = fullCircle();
+    circle.wait(7, 0);
+    for (const at of [0, 1, 2, 7]) circle.block(0, at);
+    circle.until(5000);
+    expect(circle.watch.found).toEqual([]);
+  });
+
   it('is none without frames that came from the queue that waits', () => {
     const circle = fullCircle();
     circle.leave(1);

@@ -45,6 +45,18 @@ describe('EventWheel', () => {
     expect(order).toEqual(expected);
   });
 
+  it('keeps the order of one instant at the edge of what is near', () => {
+    for (const edge of [4094, 4095, 4096, 4097]) {
+      const wheel = new EventWheel();
+      wheel.push(905, 0);
+      // Far away when it is pushed, and just near enough, or not, when the next one is.
+      wheel.push(905 + edge, 1);
+      wheel.pop();
+      wheel.push(905 + edge, 2);
+      expect([wheel.pop(), wheel.pop()]).toEqual([1, 2]);
+    }
+  });
+
   it('treats taking from an empty queue as a bug', () => {
     expect(() => new EventWheel().pop()).toThrow(InvariantError);
   });

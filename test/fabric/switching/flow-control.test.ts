@@ -118,6 +118,38 @@ describe('PFC', () => {
     expect(at(1).received.map(({ bytes }) => bytes)).toEqual([100]);
   });
 
+  it('holds no more frames of other priorities in a NIC than without a pause', () => {
+    const bottleneck = { rateBps: BYTE_A_NS / 100, delayNs: 100 };
+    const topology = dumbbell({ pairs: 2, edge: LINK, bottleneck });
+    const { world, network, station } = rig(topology, { switches: { flowControl: 'pfc', staticXoffBytes: 1000 } });
+    station(0).send({ to: 2, bytes: 1000 }, 20);
+    station(0).send({ to: 1, bytes: 1000, dscp: 0 }, 50, 18_000);
+    world.runFor(18_500);
+    const nic = network.hosts[0]?.egress;
+    expect(nic?.isBlocked(3)).toBe(true);
+    expect(nic?.queueFramesOf(3)).toBeGreaterThan(2);
+    expect(nic?.queueFramesOf(0)).toBe(1);
+    // No gap: the NIC asks for the next one in time.
+    world.runUntilIdle(BOUNDS);
+    expect(station(1).received.map(({ at }) => at)).toEqual(
+      Array.from({ length: 50 }, (_, n) => 18_000 + 2200 + 1000 * n),
+    );
+  });
+
+  for (const processingNs of [0, 4000])
+    it(`has headroom for what switches take ${processingNs} ns to think about`, () => {
+      const link = { rateBps: 100e9, delayNs: 10 };
+      const topology = dumbbell({ pairs: 4, edge: link, bottleneck: link });
+      const { world, network, station } = rig(topology, {
+        switches: { flowControl: 'pfc', staticXoffBytes: 0, processingNs },
+      });
+      for (const host of [0, 1, 2, 3, 5, 6]) station(host).send({ to: 4, bytes: 1500 }, 500);
+      world.runUntilIdle(BOUNDS);
+      expect(network.counters).toMatchObject({ delivered: 3000, dropped: 0 });
+      const peaks = network.switches.map(({ buffer }) => buffer?.counters.peakHeadroomBytes ?? 0);
+      expect(Math.min(...peaks)).toBeGreaterThan(1000);
+    });
+
   it('renews a pause that is meant for longer than a frame can say', () => {
     // 65,535 quanta of 512 bits at 100 Gb/s are 335.5 us; the bottleneck needs 12 us for a frame and there are 64 of them.
     const bottleneck = { rateBps: 1e9, delayNs: 1000 };
