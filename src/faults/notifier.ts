@@ -24,7 +24,7 @@ import type { Conversations } from './conversations.ts';
 import type { FaultDirection } from './rule.ts';
 
 /** How notifications are sent, by the names that a device's own have; absent is its default. */
-export type NotifyOptions = Partial<Omit<NotificationParameters, 'signal'>>;
+export type NotifyOptions = Partial<Omit<NotificationParameters, 'signal' | 'spacing'>>;
 
 /** What came of the RoCE packets that were marked in one direction. Each is one of the last four. */
 export interface NotifierCounters {

@@ -47,6 +47,7 @@ export const congestionSchema: z.ZodType<CongestionOptions> = z
         z.literal(false),
         z.strictObject({
           minTimeBetweenCnpsNs: z.number().exactOptional(),
+          spacing: z.enum(['gap', 'period']).exactOptional(),
           cnpDscp: z.number().exactOptional(),
           becn: z.union([z.literal(0), z.literal(1)]).exactOptional(),
           signal: z.enum(['cnp', 'ack']).exactOptional(),

@@ -46,6 +46,12 @@ export interface MlxReaction {
 export interface NotificationParameters {
   /** MIN_TIME_BETWEEN_CNPS: at most one CNP per flow in this time, in nanoseconds. Default 50,000, the paper's; NVIDIA's firmware has 4,000. */
   readonly minTimeBetweenCnpsNs: number;
+  /**
+   * What that time is counted from. 'gap': from the last CNP, so that two are never closer; the default, as NICs and the annex have it. 'period':
+   * from the first mark on in periods, of which each has one CNP at most, at its first mark. That is what the fluid model assumes, and what
+   * the authors' simulator does with a timer (ref:dcqcn#3, ref:dcqcn#5.1); at the end of a period there, and at once here.
+   */
+  readonly spacing: 'gap' | 'period';
   /** CNP_DSCP: the DSCP of CNPs, 0..63; on a VLAN its upper three bits are their priority (CNP_802P_PRIO). Default 48, which goes with 6. */
   readonly cnpDscp: number;
   /** The BECN bit of CNPs. Default 1, as NVIDIA's devices set it; the annex does not mention it (ref:wire#9). */
@@ -72,6 +78,7 @@ export interface CongestionOptions {
 /** What a receiver of marked packets does unless it is told otherwise. */
 export const DEFAULT_NOTIFICATION: NotificationParameters = {
   minTimeBetweenCnpsNs: 50_000,
+  spacing: 'gap',
   cnpDscp: 48,
   becn: 1,
   signal: 'cnp',
@@ -80,9 +87,13 @@ export const DEFAULT_NOTIFICATION: NotificationParameters = {
 /** `DEFAULT_NOTIFICATION` with what was asked for instead. @throws RoceError ERR_ROCE_ARGUMENT for a number out of range */
 export function notificationParameters(asked: Partial<NotificationParameters>): NotificationParameters {
   const parameters = { ...DEFAULT_NOTIFICATION, ...asked };
-  const { minTimeBetweenCnpsNs, cnpDscp, becn, signal } = parameters;
+  const { minTimeBetweenCnpsNs, spacing, cnpDscp, becn, signal } = parameters;
   if (!(minTimeBetweenCnpsNs >= 0 && minTimeBetweenCnpsNs < Infinity))
     throw new RoceError('ERR_ROCE_ARGUMENT', `minTimeBetweenCnpsNs is 0 or more, not ${minTimeBetweenCnpsNs}`);
+  if (spacing !== 'gap' && spacing !== 'period')
+    throw new RoceError('ERR_ROCE_ARGUMENT', `spacing is 'gap' or 'period', not '${spacing}'`);
+  if (spacing === 'period' && minTimeBetweenCnpsNs === 0)
+    throw new RoceError('ERR_ROCE_ARGUMENT', 'minTimeBetweenCnpsNs is more than 0 where CNPs are counted by periods');
   if (!Number.isInteger(cnpDscp) || cnpDscp < 0 || cnpDscp > 63)
     throw new RoceError('ERR_ROCE_ARGUMENT', `cnpDscp is a whole number from 0 to 63, not ${cnpDscp}`);
   if (becn !== 0 && becn !== 1) throw new RoceError('ERR_ROCE_ARGUMENT', `becn is 0 or 1, not ${becn}`);

@@ -19,6 +19,7 @@ import type { NotificationParameters } from './congestion-options.ts';
 const MAX_DATAGRAM_FLOWS = 64;
 const DSCP_SHIFT = 2;
 const HOP_LIMIT = 64;
+const NEVER = Number.NEGATIVE_INFINITY;
 
 /** Packets of one sender to one queue pair of ours: what a CNP for them needs, and when the last one was. */
 export class MarkedFlow {
@@ -29,7 +30,9 @@ export class MarkedFlow {
   /** The queue pair that sent it. */
   senderQpn = 0;
   /** When the last CNP was written. */
-  lastAt = Number.NEGATIVE_INFINITY;
+  lastAt = NEVER;
+  /** When its first packet came marked, where CNPs are counted by periods. */
+  firstAt = NEVER;
   /** A CNP is to be written. */
   owed = false;
 }
@@ -89,7 +92,12 @@ export class NotificationPoint {
 
   /** Whether a mark draws a CNP. The interval begins when one leaves: one that a busy port kept back is not followed by another at once. */
   #isDue(now: number, flow: MarkedFlow): boolean {
-    return !flow.owed && now - flow.lastAt >= this.parameters.minTimeBetweenCnpsNs;
+    if (flow.owed) return false;
+    const { minTimeBetweenCnpsNs, spacing } = this.parameters;
+    if (spacing === 'gap') return now - flow.lastAt >= minTimeBetweenCnpsNs;
+    if (flow.firstAt === NEVER) flow.firstAt = now;
+    const period = Math.floor((now - flow.firstAt) / minTimeBetweenCnpsNs);
+    return period > Math.floor((flow.lastAt - flow.firstAt) / minTimeBetweenCnpsNs);
   }
 
   #write(now: number, flow: MarkedFlow, writer: FrameWriter): void {

@@ -35,8 +35,11 @@ export interface FixedPointRow {
   readonly aiRateBps: number;
   /** Of every link; the loop is four links long. */
   readonly delayNs?: number;
-  /** 'two-clocks': the peer's variant, marks in acknowledges; 'paper': notification packets, as the authors describe it. */
-  readonly rules: 'two-clocks' | 'paper';
+  /**
+   * 'two-clocks': the peer's variant, marks in acknowledges. 'paper': notification packets, as the authors describe it. 'periods': the same,
+   * at most one in each period of tau, as in the authors' simulator and in their model.
+   */
+  readonly rules: 'two-clocks' | 'paper' | 'periods';
   readonly warmUpNs: number;
   readonly windowNs: number;
   readonly seed?: number;
@@ -49,7 +52,7 @@ export function fixedPointRun(row: FixedPointRow): SimulationOptions {
     seed,
     topology: star({ hosts: flows + 1, link: { rateBps: 40e9, delayNs } }),
     switches: { flowControl: 'pfc', bufferBytes: 32e6, ecn: { kminBytes: 5e3, kmaxBytes, pmax } },
-    congestion: rules === 'paper' ? paperRules(row) : twoClocks(row),
+    congestion: congestionOf(row),
     flows: Array.from({ length: flows }, (_, src) => ({
       src,
       dst: flows,
@@ -62,6 +65,11 @@ export function fixedPointRun(row: FixedPointRow): SimulationOptions {
     host: { messageBytes: rules === 'paper' ? 16_384 : MODEL_PAYLOAD_BYTES },
     probe: { intervalNs: 100_000, queues: [`switch0:${flows}`] },
   };
+}
+
+function congestionOf(row: FixedPointRow): CongestionOptions {
+  if (row.rules === 'two-clocks') return twoClocks(row);
+  return row.rules === 'paper' ? paperRules(row) : { ...paperRules(row), notification: { spacing: 'period' } };
 }
 
 /** No byte counter; hyper increase like additive increase, as in the peer's run. */
@@ -128,7 +136,7 @@ export const FRAME_BYTES = 1_082;
  * packets of 1,024 bytes of payload they are 8 % higher.
  */
 const MODEL_PAYLOAD_BYTES = 942;
-const PACKETS = { paper: {}, 'two-clocks': { operation: 'send' } } as const;
+const PACKETS = { paper: {}, 'two-clocks': { operation: 'send' }, periods: { operation: 'send' } } as const;
 const KMIN_BYTES = 5_000;
 const TAU = 50e-6;
 const T = 55e-6;

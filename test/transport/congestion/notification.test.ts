@@ -62,6 +62,19 @@ describe('the notification point', () => {
     expect(peer.counters).toMatchObject({ npEcnMarkedRocePackets: 5000, npCnpSent: 625 });
   });
 
+  it('counts by periods where the fluid model is to be followed: one CNP in each, at its first mark', () => {
+    const peer = makePeer({}, { notification: { spacing: 'period' } });
+    const times: number[] = [];
+    const start = peer.now;
+    for (const at of [0, 10, 49, 60, 99, 100, 149, 420, 455]) {
+      peer.advance(start + at * US - peer.now);
+      peer.rx(marked(write(times.length)));
+      for (const _ of peer.notifications()) times.push(at);
+    }
+    // Periods of 50 us from the first mark on: two CNPs may be closer than that, and there is one in each that has a mark.
+    expect(times).toEqual([0, 60, 100, 420, 455]);
+  });
+
   it('keeps the interval of its parameters, from the moment a CNP leaves, however long the port kept it back', () => {
     const peer = makePeer({}, { notification: { minTimeBetweenCnpsNs: 4 * US } });
     peer.rx(marked(write(0)));

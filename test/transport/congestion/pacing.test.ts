@@ -256,6 +256,8 @@ describe('the options', () => {
     [{ maxBurstBytes: -1 }, 'maxBurstBytes'],
     [{ notification: { minTimeBetweenCnpsNs: -1 } }, 'minTimeBetweenCnpsNs'],
     [{ notification: { cnpDscp: 64 } }, 'cnpDscp'],
+    [{ notification: { spacing: 'now and then' as never } }, 'spacing'],
+    [{ notification: { spacing: 'period', minTimeBetweenCnpsNs: 0 } as const }, 'minTimeBetweenCnpsNs'],
     [{ notification: { becn: 2 as never } }, 'becn'],
     [{ notification: { signal: 'smoke' as never } }, 'smoke'],
     [{ reaction: { kind: 'fixed-rate', rateBps: 0 } as const }, 'rateBps'],

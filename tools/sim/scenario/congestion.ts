@@ -90,6 +90,10 @@ const notificationSchema = z
     minTimeBetweenCnpsNs: timeNs('MIN_TIME_BETWEEN_CNPS: at most one CNP of a flow in this time.').default(
       DEFAULT_NOTIFICATION.minTimeBetweenCnpsNs,
     ),
+    spacing: choice(
+      'What that time is counted from: `gap`, the last CNP, as NICs do; `period`, the first mark on, one CNP in each period, as the fluid model and the authors have it.',
+      ['gap', 'period'],
+    ).default(DEFAULT_NOTIFICATION.spacing),
     cnpDscp: count('CNP_DSCP: DSCP of CNPs, whose upper three bits are their priority.', 0, 63).default(
       DEFAULT_NOTIFICATION.cnpDscp,
     ),
