@@ -36,7 +36,7 @@ describe('a host', () => {
   it('keeps its distance between packets when a window has held it up', () => {
     const starts: number[] = [];
     simulate({
-      ...{ seed: 1, topology: star({ hosts: 2, link: LINK }), host: { maxUnacked: 4 } },
+      ...{ seed: 1, topology: star({ hosts: 2, link: LINK }), host: { maxUnacked: 4, ackEveryPackets: 4 } },
       congestion: { reaction: { kind: 'fixed-rate', rateBps: 20e9 } },
       flows: [{ src: 0, dst: 1, bytes: 102_400, startNs: 0, operation: 'send' }],
       tap: {
