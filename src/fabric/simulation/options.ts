@@ -100,7 +100,7 @@ export interface FlowResult {
   readonly endNs?: number;
   /** Flow completion time: from the first post to the acknowledge of the last byte. */
   readonly fctNs?: number;
-  /** What that would be on the same network without any other flow; Infinity for flows without an end. */
+  /** What that would be at the rate of the links, without any other flow, window or pacing; Infinity for flows without an end. */
   readonly idealNs: number;
   /** fctNs / idealNs. */
   readonly slowdown?: number;
@@ -153,7 +153,7 @@ export interface QueueStats {
 
 /** What a simulation found. */
 export interface SimulationResult {
-  /** When it ended, virtual nanoseconds. */
+  /** When it ended, virtual nanoseconds: with the last flow, or at `stopNs`. Everything is counted up to then. */
   readonly endNs: number;
   /** In the order of `SimulationOptions.flows`. */
   readonly flows: readonly FlowResult[];
@@ -173,7 +173,7 @@ export interface SimulationResult {
   readonly dataPackets: number;
   /** Events of the network: frames that began to leave or came out of a link, and what else happens at a time of its own. */
   readonly events: number;
-  /** Turns of the world. */
+  /** Turns of the world. Alone of all results, they depend on what is looked at. */
   readonly steps: number;
 }
 

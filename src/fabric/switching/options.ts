@@ -40,7 +40,10 @@ export interface SwitchOptions {
   readonly creditBytes?: number;
   /** Between the arrival of a frame and its being queued, pauses included; nanoseconds. Default 0. */
   readonly processingNs?: number;
-  /** A queue that was paused for so long without a break is looked at for a deadlock; nanoseconds. Default 10 ms. */
+  /**
+   * A queue that was paused for so long without a break is looked at for a deadlock; nanoseconds. Default 10 ms. No less than a frame takes over
+   * a link, or a circle that dissolves may be taken for one that does not.
+   */
   readonly deadlockAfterNs?: number;
 }
 

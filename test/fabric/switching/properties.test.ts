@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { crc32Update } from '../../../packets/crc32.ts';
-import type { SwitchedNetwork, SwitchedNetworkOptions } from '../../../src/fabric/switching/index.ts';
+import type { SwitchedNetwork } from '../../../src/fabric/switching/index.ts';
 import { dumbbell, fatTree, leafSpine, parkingLot, star, type Topology } from '../../../src/fabric/topology/index.ts';
 import { type Rig, rig } from './support.ts';
 
@@ -52,8 +52,15 @@ const scenario = fc.record({
 
 type Scenario = typeof scenario extends fc.Arbitrary<infer T> ? T : never;
 
-function prepared({ topology, options, bursts }: Scenario): Rig {
-  const made = rig(topology, options as Partial<SwitchedNetworkOptions>);
+/** As much of a scenario as is needed to begin. */
+interface Load {
+  readonly topology: Topology;
+  readonly options: object;
+  readonly bursts: Scenario['bursts'];
+}
+
+function prepared({ topology, options, bursts }: Load): Rig {
+  const made = rig(topology, options);
   const { hostCount } = topology;
   for (const [index, { from, to, at, count, ...spec }] of bursts.entries()) {
     const frame = { ...spec, to: to % hostCount, sourcePort: 0xc0_00 + index };
@@ -145,5 +152,44 @@ describe('a switched network', () => {
       bursts: [{ from: 0, to: 5, bytes: 1000, dscp: 26, count: 50, at: 0 }],
     };
     expect(run(base)).not.toBe(run({ ...base, options: { ...base.options, seed: 2 } }));
+  });
+
+  it('loses no lossless frame with the headroom it gives itself, wherever its threshold is', () => {
+    const lossless = fc.record({
+      // Short links too: there headroom is for frames and not for what is under way.
+      topology: fc.constantFrom(...topologies, star({ hosts: 5, link: { rateBps: 100e9, delayNs: 10 } })),
+      options: fc.record({
+        seed: fc.nat(1e9),
+        loss: fc.constant(0),
+        frameOverheadBytes: fc.constantFrom(0, 24),
+        nicQueueFrames: fc.integer({ min: 1, max: 3 }),
+        switches: fc.record({
+          forwarding: fc.constantFrom('store-and-forward', 'cut-through'),
+          flowControl: fc.constant('pfc'),
+          losslessPriorities: fc.constant(0b0100_1011),
+          staticXoffBytes: fc.constantFrom(0, 100, 5_000, 50_000),
+          processingNs: fc.constantFrom(0, 300, 2_500),
+        }),
+      }),
+      bursts: fc.array(
+        fc.record({
+          ...{ from: fc.nat(), to: fc.nat(3), bytes: fc.constantFrom(60, 64, 700, 1500, 1514) },
+          ...{ dscp: fc.constantFrom(0, 8, 26, 48), count: fc.integer({ min: 20, max: 150 }), at: fc.nat(20_000) },
+        }),
+        { minLength: 4, maxLength: 16 },
+      ),
+    });
+    let headroom = 0;
+    fc.assert(
+      fc.property(lossless, (drawn) => {
+        const { world, network } = prepared(drawn);
+        world.runUntilIdle({ maxTimeNs: 1e9 });
+        expect(network.counters.dropped).toBe(0);
+        expect(network.counters.delivered).toBe(network.counters.sent);
+        for (const { buffer } of network.switches) headroom += buffer?.counters.peakHeadroomBytes ?? 0;
+      }),
+      { numRuns: 40 },
+    );
+    expect(headroom).toBeGreaterThan(100_000);
   });
 });
