@@ -4,9 +4,10 @@
  * receive is never looked at: their buffer is the smallest there is, so that the kernel drops nearly all of it at once.
  */
 import { createSocket, type Socket } from 'node:dgram';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import type { IpAddress } from '../../packets/address.ts';
 import { ROCE_UDP_PORT } from '../../packets/udp.ts';
+import { linkOf, readText } from './proc-files.ts';
 import { textOf, unavailable } from './raw-socket-system.ts';
 
 export class HeldPort {
@@ -85,22 +86,6 @@ function hasSocket(pid: string, inodes: readonly string[]): boolean {
   } catch {
     // Gone, or another user's.
     return false;
-  }
-}
-
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return '';
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
   }
 }
 

@@ -6,10 +6,11 @@
  * (man 5 proc_pid_net), and not by what Node keeps to itself. What arrives cannot be had so: its traffic class is ancillary data, which
  * libuv does not ask recvmsg(2) for, and a second reader of the descriptor would take datagrams away from it.
  */
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import type { IpAddress } from '../../packets/address.ts';
 import { type Libc, mayLoadLibc } from './libc.ts';
 import type { LinkEcn } from './link.ts';
+import { linkOf, readText } from './proc-files.ts';
 import { IPPROTO_IPV6, IPV6_TCLASS } from './udp-constants.ts';
 
 /** What a socket of `node:dgram` carries, given that its descriptor can be had or not; default: whether it may be. */
@@ -79,23 +80,6 @@ function kernelHex(word: number): string {
 }
 
 const hex = (value: number, digits: number): string => value.toString(16).toUpperCase().padStart(digits, '0');
-
-function linkOf(path: string): string {
-  try {
-    return readlinkSync(path);
-  } catch {
-    // Closed meanwhile.
-    return '';
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
-}
 
 const READ_REASON =
   'node:dgram does not tell the traffic class of what arrives: use udp-offload where marks are to be seen';

@@ -2,7 +2,7 @@
  * Opens a device in a worker thread that owns its link: starts the worker, waits until the link is there, and sees the worker
  * to its end. Whatever ends it (close, the wire, a bug of ours) everything that waits is settled and `closed` says why.
  */
-import { MessageChannel, type MessagePort, Worker, type WorkerOptions } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import { RoceError } from '../../packets/errors.ts';
 import type { LinkFacts, OpenRdmaDevice } from '../api.ts';
 import type { FaultOptions } from '../links/fault-link.ts';
@@ -11,6 +11,7 @@ import type { OpenDeviceOptions } from '../open.ts';
 import { unpackFrames } from './capture-feed.ts';
 import { Channel, type Told } from './channel.ts';
 import { makeControl, type SharedControl, Word } from './control.ts';
+import { loadWorker } from './load-worker.ts';
 import type { WorkerSeed } from './main.ts';
 import type { DeviceFacts } from './wire.ts';
 import { fromWire, roceFromWire } from './wire-error.ts';
@@ -163,7 +164,11 @@ class Session {
 
 function startWorker(seed: WorkerSeed, ours: MessagePort): Worker {
   try {
-    return loadWorker({ workerData: seed, transferList: [seed.port], name: `rocev2 ${seed.options.link}` });
+    return loadWorker(import.meta.url, 'main', {
+      workerData: seed,
+      transferList: [seed.port],
+      name: `rocev2 ${seed.options.link}`,
+    });
   } catch (cause) {
     // An open port would keep the process alive.
     ours.close();
@@ -175,25 +180,6 @@ function startWorker(seed: WorkerSeed, ours: MessagePort): Worker {
         cause,
       },
     );
-  }
-}
-
-/** From sources it is TypeScript that has to be loaded: by tsx where it is installed, or by Node itself. */
-function loadWorker(options: WorkerOptions): Worker {
-  if (!import.meta.url.endsWith('.ts')) return new Worker(new URL('./main.js', import.meta.url), options);
-  const entry = new URL('./main.ts', import.meta.url);
-  const tsx = resolved('tsx/esm/api');
-  if (tsx === undefined) return new Worker(entry, options);
-  const load = `import(${JSON.stringify(tsx)}).then(({ register }) => (register(), import(${JSON.stringify(entry.href)})))`;
-  // `--import tsx` registers nothing in a worker of Node 20 (seen), and what the process was started with is not for it.
-  return new Worker(load, { ...options, eval: true, execArgv: [] });
-}
-
-function resolved(specifier: string): string | undefined {
-  try {
-    return import.meta.resolve(specifier);
-  } catch {
-    return undefined;
   }
 }
 

@@ -2,8 +2,8 @@
  * Threads that carry out runs side by side, so that this one can listen to ctrl-C and draw. Owns the threads and who does what; results
  * come in the order of the jobs, whoever is ready first, so that a file of them is always the same.
  */
-import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { invariant } from '../../../packets/errors.ts';
+import { loadWorker } from '../../../src/worker/load-worker.ts';
 import type { Job, JobResult } from './execute.ts';
 import type { Told } from './worker.ts';
 
@@ -80,7 +80,7 @@ function serve(queue: JobQueue, signal: AbortSignal): Promise<void> {
       resolve();
       return;
     }
-    const worker = loadWorker({ name: 'rocev2 simulation' });
+    const worker = loadWorker(import.meta.url, 'worker', { name: 'rocev2 simulation' });
     let place = -1;
     const stop = (): void => {
       signal.removeEventListener('abort', stop);
@@ -115,23 +115,4 @@ function serve(queue: JobQueue, signal: AbortSignal): Promise<void> {
     });
     next();
   });
-}
-
-/** From sources it is TypeScript that has to be loaded: by tsx where it is installed, or by Node itself. */
-function loadWorker(options: WorkerOptions): Worker {
-  if (!import.meta.url.endsWith('.ts')) return new Worker(new URL('./worker.js', import.meta.url), options);
-  const entry = new URL('./worker.ts', import.meta.url);
-  const tsx = resolved('tsx/esm/api');
-  if (tsx === undefined) return new Worker(entry, options);
-  const load = `import(${JSON.stringify(tsx)}).then(({ register }) => (register(), import(${JSON.stringify(entry.href)})))`;
-  // `--import tsx` registers nothing in a worker of Node 20 (seen), and what the process was started with is not for it.
-  return new Worker(load, { ...options, eval: true, execArgv: [] });
-}
-
-function resolved(specifier: string): string | undefined {
-  try {
-    return import.meta.resolve(specifier);
-  } catch {
-    return undefined;
-  }
 }
