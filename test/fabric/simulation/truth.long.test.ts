@@ -61,7 +61,8 @@ const STABLE = [
 describe('the mean queue with notification packets, one in each period of the fluid model, profile of the paper', () => {
   for (const { kb, ...row } of STABLE)
     it(`of ${row.flows} flows is ${kb} KB, within 15 %`, () => {
-      const { mean } = queueOf(run({ ...row, rules: 'periods' }));
+      // The mean over 100 ms of so few flows moves by some 5 % (docs/congestion.md); over 200 ms by half of that.
+      const { mean } = queueOf(run({ ...row, rules: 'periods', windowNs: 200 * MS }));
       expect(Math.abs(mean / (1_000 * kb) - 1)).toBeLessThan(0.15);
     });
 });
