@@ -171,4 +171,4 @@ const MAX_UNACKED = 65_536;
 const CQ_ENTRIES = 4096;
 const FIRST_PSN = 1000;
 /** Completion queues are looked at every so many steps. */
-const POLL_STEPS = 256;
+const POLL_STEPS = 65_536;
