@@ -37,6 +37,7 @@ import {
 } from './opcode.ts';
 import { readReth } from './reth.ts';
 import { RNR_TIMER_NS } from './rnr-timer.ts';
+import { isMarked } from './traffic-class.ts';
 
 /**
  * One line, such as `10.77.0.2 > 10.77.0.1: RC SEND Only qpn 0x000012 psn 1234 ackreq len 64`.
@@ -83,7 +84,7 @@ function formatRoce(frame: Frame, status: FrameStatus, icrcOk: boolean): string 
   if (frame.solicited) words.push('solicited');
   if (frame.fecn) words.push('fecn');
   if (frame.becn) words.push('becn');
-  if ((frame.trafficClass & ECN_MASK) === ECN_MASK) words.push('CE');
+  if (isMarked(frame.trafficClass)) words.push('CE');
   if (frame.pkey !== DEFAULT_PKEY) words.push(`pkey ${hexNumber(frame.pkey, 4)}`);
   if (status === FrameStatus.Ok) {
     words.push(...formatHeaders(frame));
@@ -177,7 +178,6 @@ function formatNeighbor({ view, l4Offset }: Frame, length: number): string | und
 
 const DETAILS_WIDTH = 120;
 const DEFAULT_PKEY = 0xff_ff;
-const ECN_MASK = 3;
 
 const NAK_NAMES: ReadonlyMap<number, string> = new Map([
   [Syndrome.NakSequence, 'PSN sequence error'],

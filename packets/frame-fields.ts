@@ -38,6 +38,7 @@ import {
 } from './opcode.ts';
 import { readRdeth } from './rdeth.ts';
 import { readReth } from './reth.ts';
+import { dscpOf } from './traffic-class.ts';
 import { readUdp, UDP_BYTES } from './udp.ts';
 import { readXrceth } from './xrceth.ts';
 
@@ -111,7 +112,7 @@ function listIpv4(list: FieldList, frame: Frame): void {
   list.decimal('ip.version', ip.version);
   list.decimal('ip.hdr_len', ip.ihl * 4);
   list.hex('ip.dsfield', ip.trafficClass, 2);
-  list.decimal('ip.dsfield.dscp', ip.trafficClass >>> 2);
+  list.decimal('ip.dsfield.dscp', dscpOf(ip.trafficClass));
   list.decimal('ip.dsfield.ecn', ip.trafficClass & 3);
   list.decimal('ip.len', ip.totalLength);
   list.hex('ip.id', ip.identification, 4);
@@ -131,7 +132,7 @@ function listIpv6(list: FieldList, frame: Frame): void {
   list.begin('ipv6');
   list.decimal('ipv6.version', ip.version);
   list.hex('ipv6.tclass', ip.trafficClass, 2);
-  list.decimal('ipv6.tclass.dscp', ip.trafficClass >>> 2);
+  list.decimal('ipv6.tclass.dscp', dscpOf(ip.trafficClass));
   list.decimal('ipv6.tclass.ecn', ip.trafficClass & 3);
   list.hex('ipv6.flow', ip.flowLabel, 5);
   list.decimal('ipv6.plen', ip.payloadLength);

@@ -45,6 +45,7 @@ export * from './rdeth.ts';
 export * from './reth.ts';
 export * from './rnr-timer.ts';
 export * from './rxe-flush-icrc.ts';
+export * from './traffic-class.ts';
 export * from './udp.ts';
 export * from './vlan.ts';
 export * from './xrceth.ts';

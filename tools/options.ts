@@ -8,6 +8,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
+import { Ecn, trafficClassOf } from '../packets/traffic-class.ts';
 import {
   IpAddress,
   IpPrefix,
@@ -229,8 +230,8 @@ function deviceOptions(flags: LinkFlags): Omit<OpenDeviceOptions, 'captureSink' 
 function pathOf(flags: Partial<LinkFlags>): PathTraits {
   const { dscp, hopLimit, flowLabel, sourcePort } = flags;
   // With congestion control, packets say that they are ECN-capable, whatever their DSCP.
-  const ecn = flags.ecn ?? (flags.cc !== undefined && dscp !== undefined ? ECT_0 : undefined);
-  const both = dscp === undefined && ecn === undefined ? undefined : ((dscp ?? 0) << 2) | (ecn ?? 0);
+  const ecn = flags.ecn ?? (flags.cc !== undefined && dscp !== undefined ? Ecn.Ect0 : undefined);
+  const both = dscp === undefined && ecn === undefined ? undefined : trafficClassOf(dscp ?? 0, ecn);
   const trafficClass = flags.trafficClass ?? both;
   return {
     ...(trafficClass === undefined ? {} : { trafficClass }),
@@ -270,6 +271,5 @@ function collect<T>(parse: (text: string) => T): (text: string, previous: readon
 }
 
 const EXIT_INTERRUPTED = 130;
-const ECT_0 = 2;
 /** Long enough for a disconnect to be answered. */
 const GRACE_MS = 3000;

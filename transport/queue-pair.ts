@@ -8,6 +8,7 @@ import { RoceError } from '../packets/errors.ts';
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
+import { isMarked } from '../packets/traffic-class.ts';
 import { completedBytes } from './completer.ts';
 import { MarkedFlow } from './congestion/notification-point.ts';
 import type { Pacer } from './congestion/pacer.ts';
@@ -52,10 +53,6 @@ export type QpSignal = QpEvent | 'first-request';
 
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 export const BURST = 32;
-
-/** The two ECN bits of a traffic class, and their value in a packet that met a queue. */
-export const ECN_MASK = 0b11;
-export const CONGESTION_EXPERIENCED = 0b11;
 
 /** A flow asks always when what it sends between two acknowledges it asks for takes more than this part of the ACK timeout. */
 const ASK_MARGIN = 4;
@@ -264,7 +261,7 @@ export abstract class QueuePair {
     if (path === undefined) this.counters.badState += 1;
     else if (!isBy(frame, path)) this.counters.badAddress += 1;
     else {
-      if ((frame.trafficClass & ECN_MASK) === CONGESTION_EXPERIENCED) this.#noteMarked(now, frame, path);
+      if (isMarked(frame.trafficClass)) this.#noteMarked(now, frame, path);
       return true;
     }
     return false;

@@ -13,12 +13,13 @@ import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { GRH_BYTES } from '../packets/grh.ts';
 import { DETH_AT } from '../packets/opcode.ts';
+import { isMarked } from '../packets/traffic-class.ts';
 import type { PortCounters } from './counters.ts';
 import { PRIVILEGED_QKEY } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
-import { BURST, CONGESTION_EXPERIENCED, ECN_MASK, type QpCapabilities } from './queue-pair.ts';
+import { BURST, type QpCapabilities } from './queue-pair.ts';
 import { ReceiveSlot } from './receive-slot.ts';
 import { writePayload } from './request-writer.ts';
 import type { SendEntry } from './send-queue.ts';
@@ -40,7 +41,7 @@ export class UdQueuePair extends UnreliableQueuePair {
   handleFrame(now: number, frame: Frame): void {
     if (this.current < QpState.Rtr) this.counters.badState += 1;
     else if (this.#admits(frame)) {
-      if ((frame.trafficClass & ECN_MASK) === CONGESTION_EXPERIENCED) this.#noteMarked(now, frame);
+      if (isMarked(frame.trafficClass)) this.#noteMarked(now, frame);
       if (this.mayRespond()) this.#receive(frame);
     }
   }

@@ -14,6 +14,7 @@ import {
   VLAN_TAG_BYTES,
 } from '../../packets/ethernet.ts';
 import { Medium } from '../../packets/frame.ts';
+import { ECN_MASK } from '../../packets/traffic-class.ts';
 import type { EcnProfile } from './faults.ts';
 
 /** How likely a packet is marked when `queueBytes` wait, 0..1. */
@@ -72,6 +73,5 @@ function ipOffset(view: DataView, start: number, end: number): number {
   return -1;
 }
 
-const ECN_MASK = 0b11;
 const IPV4_HEADER_BYTES = 20;
 const IPV4_CHECKSUM_AT = 10;

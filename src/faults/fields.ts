@@ -2,8 +2,10 @@
  * Header fields that a rule may rewrite, by name: where they are, how wide, how to write them.
  * Owns the table. Never repairs a checksum: `repair.ts` does.
  */
+
 import type { Frame } from '../../packets/frame.ts';
 import { AETH_AT, DETH_AT, IETH_AT, IMM_AT, RETH_AT } from '../../packets/opcode.ts';
+import { dscpOf, ECN_MASK, trafficClassOf } from '../../packets/traffic-class.ts';
 
 export interface RewritableField {
   readonly min: number;
@@ -37,11 +39,11 @@ function low24(view: DataView, at: number, value: number): void {
 }
 
 function writeDscp(view: DataView, at: number, value: number, ipVersion: number): void {
-  writeTrafficClass(view, at, (value << 2) | (readTrafficClass(view, at, ipVersion) & 3), ipVersion);
+  writeTrafficClass(view, at, trafficClassOf(value, readTrafficClass(view, at, ipVersion) & ECN_MASK), ipVersion);
 }
 
 function writeEcn(view: DataView, at: number, value: number, ipVersion: number): void {
-  writeTrafficClass(view, at, (readTrafficClass(view, at, ipVersion) & 0xfc) | value, ipVersion);
+  writeTrafficClass(view, at, trafficClassOf(dscpOf(readTrafficClass(view, at, ipVersion)), value), ipVersion);
 }
 
 /** IPv6's traffic class straddles the first two bytes. */

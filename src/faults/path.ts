@@ -6,6 +6,7 @@
  * takes frames again. What a `Notifier` sends goes ahead of the queue for the rate, as a switch would give it the highest priority.
  */
 import type { FrameBatch } from '../../packets/frame-writer.ts';
+import { Ecn } from '../../packets/traffic-class.ts';
 import { congestionBits, markCongestion } from '../fabric/ecn.ts';
 import { EventQueue } from '../fabric/event-queue.ts';
 import { FramePool } from '../fabric/frame-pool.ts';
@@ -218,7 +219,7 @@ export class FaultPath {
       const { medium } = this.engine;
       // Not what cannot be marked, nor what is.
       const bits = congestionBits(pool.view, start, end, medium);
-      if (bits === CONGESTION_EXPERIENCED || !markCongestion(pool.view, start, end, medium)) continue;
+      if (bits === Ecn.Ce || !markCongestion(pool.view, start, end, medium)) continue;
       this.counters.marked++;
       this.#observer?.marked?.(now, this, this.#serials[slot] ?? 0, departures.behindBytes);
       this.#notify(now, slot);
@@ -344,4 +345,3 @@ function newCounters(): PathCounters {
 }
 
 const DEFAULT_CAPACITY = 16_384;
-const CONGESTION_EXPERIENCED = 3;

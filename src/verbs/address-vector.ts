@@ -1,8 +1,10 @@
 /** The way to a peer as an application names it (ibv_ah_attr): addresses and what the headers carry by choice. */
+
 import type { IpAddress } from '../../packets/address.ts';
 import { ipv4ChecksumMatches } from '../../packets/checksum.ts';
 import { GRH_BYTES, GRH_IPV4_AT, readGrh } from '../../packets/grh.ts';
 import { IPV4_VERSION_IHL, readIpv4 } from '../../packets/ipv4.ts';
+import { dscpOf, Ecn, isMarked, trafficClassOf } from '../../packets/traffic-class.ts';
 import type { PathTraits } from '../device-options.ts';
 
 /** The way to a peer, as an address handle names it. What is absent takes the device's default. */
@@ -35,8 +37,5 @@ export function addressVectorOfGrh(grh: Uint8Array): (AddressVector & { readonly
 
 /** The traffic class with which a packet left that may have come marked: as ECN-capable, which those are that are marked. */
 function unmarked(trafficClass: number): number {
-  return (trafficClass & ECN_MASK) === CONGESTION_EXPERIENCED ? trafficClass - 1 : trafficClass;
+  return isMarked(trafficClass) ? trafficClassOf(dscpOf(trafficClass), Ecn.Ect0) : trafficClass;
 }
-
-const ECN_MASK = 0b11;
-const CONGESTION_EXPERIENCED = 0b11;

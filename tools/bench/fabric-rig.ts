@@ -16,6 +16,7 @@ import {
   World,
   WrOpcode,
 } from '../../src/index.ts';
+import { CONGESTION_TRAFFIC_CLASS } from '../../transport/congestion/index.ts';
 
 export interface RigOptions {
   readonly topology: Topology;
@@ -142,7 +143,7 @@ export class FabricRig {
           mtu: link.mtu,
           icrcOffload: link.icrcOffload,
           neighbours: [...this.#peersOf(host)].map((peer) => ({ address: hostAddress(peer), mac: hostMac(peer) })),
-          path: { trafficClass: LOSSLESS_TRAFFIC },
+          path: { trafficClass: CONGESTION_TRAFFIC_CLASS },
           maxUnacked: MAX_UNACKED,
           ...(congestion === undefined ? {} : { congestion }),
         }),
@@ -164,8 +165,6 @@ export class FabricRig {
   }
 }
 
-/** DSCP 26, which is priority 3, and ECT(0). */
-const LOSSLESS_TRAFFIC = (26 << 2) | 2;
 const DEFAULT_MESSAGE_BYTES = 64 * 1024;
 const MAX_UNACKED = 65_536;
 const CQ_ENTRIES = 4096;

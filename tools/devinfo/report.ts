@@ -2,7 +2,9 @@
  * The attributes of a device, in the words and the layout of ibv_devinfo. Owns the text. What this stack does not have (other
  * transports' limits, offloads) is left out rather than printed as zero; what the standard fixes is printed as it fixes it.
  */
+
 import { Medium } from '../../packets/frame.ts';
+import { dscpOf, ECN_MASK } from '../../packets/traffic-class.ts';
 import { type IpPrefix, type RdmaDevice, RoceError, type VlanOptions } from '../../src/index.ts';
 import { MAX_MESSAGE_BYTES } from '../../transport/index.ts';
 
@@ -104,7 +106,7 @@ function vlanText({ id, priority = 0 }: VlanOptions): string {
 }
 
 function classText(trafficClass: number): string {
-  return `0x${trafficClass.toString(16).padStart(2, '0')} (DSCP ${trafficClass >> 2}, ECN ${trafficClass & 3})`;
+  return `0x${trafficClass.toString(16).padStart(2, '0')} (DSCP ${dscpOf(trafficClass)}, ECN ${trafficClass & ECN_MASK})`;
 }
 
 /** The table of GIDs holds the device's addresses in their order; one of version 4 is printed as the GID that maps it. */

@@ -1,5 +1,6 @@
 /** Congestion control of one device: its notification point, and the pacers of its queue pairs. Checks what it is told once, for all of them. */
 import { RoceError } from '../../packets/errors.ts';
+import { Ecn, trafficClassOf } from '../../packets/traffic-class.ts';
 import type { PortCounters } from '../counters.ts';
 import type { QpCongestion } from '../qp-config.ts';
 import { type CongestionOptions, type ControllerSpec, notificationParameters } from './congestion-options.ts';
@@ -8,7 +9,7 @@ import { NotificationPoint } from './notification-point.ts';
 import { Pacer } from './pacer.ts';
 
 /** Traffic class of packets of a device with congestion control: DSCP 26, as NICs are set up for RoCE, and ECT(0) (ref:dcqcn#2, ref:dcqcn#7). */
-export const CONGESTION_TRAFFIC_CLASS = (26 << 2) | 0b10;
+export const CONGESTION_TRAFFIC_CLASS = trafficClassOf(26, Ecn.Ect0);
 
 const DEFAULT_LINE_RATE_BPS = 10e9;
 const DEFAULT_MAX_BURST_BYTES = 0x1_00_00;

@@ -12,12 +12,12 @@ import { type Frame, frameDestination, frameSource, frameSourceIs, Medium } from
 import type { FrameWriter } from '../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../packets/header-template.ts';
 import type { IpAddress } from '../../packets/index.ts';
+import { trafficClassOf } from '../../packets/traffic-class.ts';
 import type { PortCounters } from '../counters.ts';
 import type { NotificationParameters } from './congestion-options.ts';
 
 /** Senders of datagrams that are remembered; beyond them the one that was seen first is forgotten, and may draw a CNP too early. */
 const MAX_DATAGRAM_FLOWS = 64;
-const DSCP_SHIFT = 2;
 const HOP_LIMIT = 64;
 const NEVER = Number.NEGATIVE_INFINITY;
 
@@ -108,7 +108,7 @@ export class NotificationPoint {
     const { view } = writer;
     writeCnp(view, bth, flow.pkey, flow.senderQpn, becn);
     if (template.ipOffset > ETHERNET_BYTES) setPcp(view, bth - template.length + ETHERNET_BYTES, cnpDscp >> PCP_SHIFT);
-    writer.end(template, bth + CNP_BYTES, cnpDscp << DSCP_SHIFT);
+    writer.end(template, bth + CNP_BYTES, trafficClassOf(cnpDscp));
     flow.owed = false;
     flow.lastAt = now;
     this.#counters.npCnpSent += 1;

@@ -2,6 +2,7 @@
  * A flow while it runs: a pair of queue pairs, connected without a connection manager, and the work requests that carry its bytes. It posts
  * ahead, so that the wire never waits for it, and each completion lets it post one more. Owns its progress and its end.
  */
+import { Ecn, trafficClassOf } from '../../../packets/traffic-class.ts';
 import { Access } from '../../../transport/memory.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { WcOpcode, WrOpcode, wcStatusName } from '../../../transport/work.ts';
@@ -112,7 +113,10 @@ export class FlowRun {
   #connect(qp: Qp, peer: number, destQpn: number, sqPsn: number, rqPsn: number): void {
     const { mtu, host, ecnCapable } = this.#setup;
     const dscp = ((this.flow.priority ?? DEFAULT_PRIORITY) << 3) | DSCP_OF_CLASS;
-    const av = { destination: hostAddress(peer), trafficClass: (dscp << 2) | (ecnCapable ? ECT_0 : 0) };
+    const av = {
+      destination: hostAddress(peer),
+      trafficClass: trafficClassOf(dscp, ecnCapable ? Ecn.Ect0 : Ecn.NotEct),
+    };
     qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead });
     qp.modifyNow({ state: QpState.Rtr, av, destQpn, rqPsn, mtu, maxDestRdAtomic: READS, minRnrTimer: RNR_TIMER });
     const retries = { timeout: host.ackTimeout, retryCnt: host.retryCount, rnrRetry: 7 };
@@ -156,4 +160,3 @@ const READS = 16;
 const RNR_TIMER = 12;
 /** DSCP 26 of priority 3, and its like of the others. */
 const DSCP_OF_CLASS = 2;
-const ECT_0 = 2;
