@@ -34,6 +34,8 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['src/bulk-crc32.ts', ['node']],
   ['src/clock.ts', ['node']],
   ['src/open.ts', ['node']],
+  ['tools/explorer/page/', ['preact', 'uplot']],
+  ['tools/explorer/', ['vite', 'vite-plugin-singlefile']],
   ['tools/', ['node', 'commander', 'ipaddr.js', 'zod']],
 ];
 
@@ -52,7 +54,7 @@ interface Source {
 function readSources(): Source[] {
   return Object.keys(ALLOWED_ROOMS).flatMap((room) =>
     readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))
+      .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.d.ts'))
       .map((name) => {
         const path = join(room, name);
         const text = readFileSync(join(ROOT, path), 'utf8');
