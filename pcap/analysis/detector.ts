@@ -1,0 +1,55 @@
+/**
+ * The seam between the tracker and what looks for one symptom.
+ *
+ * Owns the interface. A detector keeps its own bounded memory, sees every packet and event once and in order, and speaks at the end.
+ */
+import type { PacketFacts } from './facts.ts';
+import type { CaptureReport, ConversationReport, Finding, TransportEvent } from './types.ts';
+
+/** What a detector is asked at the end of a capture. */
+export interface DetectorContext {
+  readonly capture: CaptureReport;
+  /** All that were followed, with their final figures. */
+  readonly conversations: readonly ConversationReport[];
+  /** Adds a finding; id, advice and commands not given are those of the symptom. */
+  report(finding: FindingDraft): void;
+}
+
+/** A finding as a detector hands it in. */
+export interface FindingDraft extends Pick<Finding, 'severity' | 'text'> {
+  readonly frames?: readonly number[];
+  /** Default: the number of `frames`. */
+  readonly frameCount?: number;
+  readonly conversations?: readonly number[];
+  readonly evidence?: Finding['evidence'];
+  /** In the place of the symptom's own. */
+  readonly advice?: readonly string[];
+  readonly commands?: readonly string[];
+}
+
+/** Looks for one symptom in one capture. */
+export interface Detector {
+  /** Every packet of the capture, RoCE or not. */
+  packet?(facts: PacketFacts): void;
+  /** Every transport event, also those that the report omits. */
+  event?(event: TransportEvent): void;
+  /** The capture has ended. */
+  finish(context: DetectorContext): void;
+}
+
+/** A symptom: what users see, why, what to do about it; and who looks for it. Its page is `docs/symptoms.md#id`. */
+export interface Symptom {
+  /** Kebab case. */
+  readonly id: string;
+  /** Row in ref:analyzer#1; 0 for what that table does not have. */
+  readonly row: number;
+  /** A few words: "No answer at all". */
+  readonly title: string;
+  /** What the user sees: completion status, counter, complaint. */
+  readonly complaint: string;
+  /** Why that is so, two to five sentences. */
+  readonly about: string;
+  readonly advice: readonly string[];
+  readonly commands: readonly string[];
+  make(): Detector;
+}

@@ -1,0 +1,273 @@
+/**
+ * What the analysis of a capture says, as plain data: conversations, transport events, findings, totals. All of it goes through JSON.
+ *
+ * Owns the vocabulary that tracker, detectors, rules, printers and the explorer share. Computes nothing.
+ * Times are integer nanoseconds since the first packet of the capture; PSNs in reports are those of the wire unless a name says `relative`.
+ */
+
+/** How bad a finding is. */
+export const SEVERITIES = ['error', 'warning', 'note'] as const;
+/** One of them: an error ends connections or loses data, a warning costs speed, a note is worth knowing and no alarm. */
+export type Severity = (typeof SEVERITIES)[number];
+
+/** What is wrong, which packets prove it, and what to do. */
+export interface Finding {
+  /** Kebab case: the name of a symptom, `no-reply`, or of a rule, `rule/read-length`. */
+  readonly id: string;
+  readonly severity: Severity;
+  /** What is wrong, in one plain sentence with the figures of this case. */
+  readonly text: string;
+  /** Numbers of the packets that prove it, in order, at most `MOST_FRAMES`; Wireshark's numbers. */
+  readonly frames: readonly number[];
+  /** How many there are in all. */
+  readonly frameCount: number;
+  /** Ids of the conversations concerned; empty when it is about the whole capture. */
+  readonly conversations: readonly number[];
+  /** Figures behind the sentence, by name with unit: `timeoutNs`, `lossPercent`. */
+  readonly evidence: Readonly<Record<string, number | string | readonly (number | string)[]>>;
+  /** What to do, most promising first, sentences. */
+  readonly advice: readonly string[];
+  /** Commands that show more, ready to be typed. */
+  readonly commands: readonly string[];
+}
+
+/** Packets that a finding names at most. */
+export const MOST_FRAMES = 20;
+
+/** Things out of the ordinary that happen to one PSN space. */
+export const TRANSPORT_EVENT_KINDS = [
+  'loss',
+  'unseen',
+  'reordering',
+  'copy',
+  'retransmission',
+  'timeout',
+  'nak',
+  'rnr-nak',
+  'implied-nak',
+  'ghost-ack',
+  'bad-icrc',
+  'ce-mark',
+  'cnp',
+] as const;
+/**
+ * One of them:
+ * - `loss`: packets that were sent and never came past here; their repetition did, or nothing did.
+ * - `unseen`: packets that the capture lacks though the peer has acknowledged them: the capture lost them, not the network.
+ * - `reordering`: an original that came past after packets sent later.
+ * - `copy`: a frame that came past twice unchanged: the network or the mirror doubled it.
+ * - `retransmission`: a run of requests or READ responses that were sent before; `cause` says why.
+ * - `timeout`: the requester waited, nobody answered, and it began again.
+ * - `nak`, `rnr-nak`: negative acknowledges; `detail` has the syndrome in words.
+ * - `implied-nak`: a READ or atomic asked for again from a gap in its responses on.
+ * - `ghost-ack`: an acknowledge of what was acknowledged before.
+ * - `bad-icrc`, `ce-mark`, `cnp`: what the names say, one event for each packet.
+ */
+export type TransportEventKind = (typeof TRANSPORT_EVENT_KINDS)[number];
+
+/** One event. */
+export interface TransportEvent {
+  readonly kind: TransportEventKind;
+  /** When it was seen, or when it became certain. */
+  readonly timeNs: number;
+  /** The packet that shows it. */
+  readonly frame: number;
+  /** An earlier packet it refers to: the original of a retransmission or copy, the NAK reacted to, the first behind a gap; -1: none. */
+  readonly refersTo: number;
+  /** Id of the conversation; 0: none. */
+  readonly conversation: number;
+  /** The end (0 or 1) whose PSN space this is: the requester's. */
+  readonly requester: 0 | 1;
+  /** The end whose packet it is: for READ responses, acknowledges and NAKs the responder. */
+  readonly sender: 0 | 1;
+  /** First PSN concerned; -1 where there is none. */
+  readonly psn: number;
+  /** Packets concerned, 1 or more. */
+  readonly count: number;
+  /** Of a retransmission. */
+  readonly cause?: 'nak' | 'rnr' | 'implied-nak' | 'timeout' | 'duplicate-request' | 'unknown';
+  /** How long it took: reaction to a NAK, wait before a timeout, generation of a NAK since the gap showed; -1: not known. */
+  readonly durationNs: number;
+  /** Syndrome or code in words; may be empty. */
+  readonly detail: string;
+}
+
+/** How long something took. Percentiles are those of a histogram whose buckets are 3 % wide. */
+export interface LatencyReport {
+  readonly count: number;
+  /** All of these are 0 when `count` is 0. */
+  readonly minNs: number;
+  readonly p50Ns: number;
+  readonly p99Ns: number;
+  readonly maxNs: number;
+  readonly meanNs: number;
+}
+
+/** What the requests of one end went through. */
+export interface RequesterReport {
+  /** PSN of the first request seen or announced; -1: none. */
+  readonly firstPsn: number;
+  /** Whether `firstPsn` was announced by connection management or seen at its beginning, and not somewhere in the middle. */
+  readonly fromStart: boolean;
+  /** The next PSN that the capture expects. */
+  readonly nextPsn: number;
+  /** Messages begun, by operation: "SEND", "WRITE", "READ", "FETCH_ADD", "CMP_SWAP", "FLUSH", "ATOMIC_WRITE". */
+  readonly messages: Readonly<Record<string, number>>;
+  /** Packets of requests, each sighting counts. */
+  readonly packets: number;
+  readonly retransmittedPackets: number;
+  readonly lostPackets: number;
+  /** Acknowledged though never seen: losses of the capture. */
+  readonly unseenPackets: number;
+  readonly reorderedPackets: number;
+  /** READ responses and atomic answers to this end. */
+  readonly responses: {
+    readonly packets: number;
+    readonly retransmittedPackets: number;
+    readonly lostPackets: number;
+    readonly unseenPackets: number;
+    readonly reorderedPackets: number;
+  };
+  /** Frames that came past twice unchanged, both directions of this space. */
+  readonly copies: number;
+  /** NAKs received, by the name of the syndrome: "PSN sequence error"... */
+  readonly naks: Readonly<Record<string, number>>;
+  readonly rnrNaks: number;
+  readonly impliedNaks: number;
+  readonly timeouts: number;
+  readonly ghostAcks: number;
+  /** Acknowledges received, positive ones. */
+  readonly acks: number;
+  /** Largest number of READs and atomics under way, and of packets sent and not acknowledged. */
+  readonly mostOutstandingReads: number;
+  readonly mostUnackedPackets: number;
+  /** Credits in the last ACK: -1 not seen, 31 not in use, else the code of the AETH. */
+  readonly creditCode: number;
+  /** Payload bytes that arrived for the first time: SENDs and WRITEs of this end, and READ responses to it. */
+  readonly goodputBytes: number;
+  /** `goodputBytes` over the time from the first to the last packet of the space; 0 when that is no time. */
+  readonly goodputBps: number;
+  /** From the last packet that an ACK acknowledges to the ACK, and of READs to the first response. */
+  readonly ackLatency: LatencyReport;
+  readonly readLatency: LatencyReport;
+  /** From the first packet behind a gap to the NAK. */
+  readonly nakGeneration: LatencyReport;
+  /** From a NAK to the packet it asks for. */
+  readonly nakReaction: LatencyReport;
+  /** PSN of the oldest request without an answer at the end of the capture, -1 when all were answered. */
+  readonly unansweredPsn: number;
+}
+
+/** Congestion signs of what one end sent. */
+export interface CongestionReport {
+  /** RoCE packets by ECN code point. */
+  readonly notEct: number;
+  readonly ect0: number;
+  readonly ect1: number;
+  readonly ce: number;
+  /** CNPs that this end sent. */
+  readonly cnpsSent: number;
+  /** Distances between CNPs that this end sent: the pacing interval is the smallest that repeats. */
+  readonly cnpIntervalNs: LatencyReport;
+  /** Pacing interval inferred from them; -1 when fewer than three CNPs or no steady interval. */
+  readonly cnpPacingNs: number;
+  /** DSCP values of data and of CNPs that this end sent, with the number of packets. */
+  readonly dscp: Readonly<Record<string, number>>;
+  readonly cnpDscp: Readonly<Record<string, number>>;
+}
+
+/** One end of a conversation. */
+export interface EndReport {
+  readonly address: string;
+  /** Empty where the capture has no Ethernet header. */
+  readonly mac: string;
+  /** -1: never shown. */
+  readonly qpn: number;
+  /** UDP source ports of what it sent, in the order of their appearance, at most 16. */
+  readonly sourcePorts: readonly number[];
+  /** VLAN id, -1 without one; and the priority. */
+  readonly vlan: number;
+  readonly vlanPriority: number;
+  /** Everything it sent: frames, and their bytes on the wire. */
+  readonly packets: number;
+  readonly bytes: number;
+  readonly badIcrc: number;
+  /** Largest payload of a FIRST or MIDDLE packet that it sent, which is the path MTU that it uses; 0: none seen. */
+  readonly pathMtu: number;
+  readonly requester: RequesterReport;
+  readonly congestion: CongestionReport;
+}
+
+/** What connection management said of a conversation. */
+export interface CmReport {
+  /** Frames of the exchange, 0 where not seen. */
+  readonly reqFrame: number;
+  readonly repFrame: number;
+  readonly rtuFrame: number;
+  readonly dreqFrame: number;
+  /** The active end, 0 or 1. */
+  readonly activeEnd: 0 | 1;
+  /** Bytes. */
+  readonly pathMtu: number;
+  /** Exponent n of 4.096 us * 2^n: the local ACK timeout in the REQ. */
+  readonly ackTimeoutExponent: number;
+  readonly retryCount: number;
+  readonly rnrRetryCount: number;
+  /** What each end can answer at a time and means to ask for. */
+  readonly responderResources: number;
+  readonly initiatorDepth: number;
+  readonly serviceId: string;
+}
+
+/** Packets between two queue pairs as one vantage point saw them. A datagram queue pair and whom it speaks to are one as well. */
+export interface ConversationReport {
+  /** From 1, in the order of appearance. */
+  readonly id: number;
+  readonly service: 'RC' | 'UC' | 'RD' | 'UD' | 'XRC';
+  /** Connection management told, or the traffic did. */
+  readonly learnt: 'cm' | 'traffic';
+  /** Interface that saw it, by index in the capture. */
+  readonly interfaceIndex: number;
+  /** Id of the same conversation as another interface saw it first; 0: this is the first. */
+  readonly sameAs: number;
+  readonly firstFrame: number;
+  readonly lastFrame: number;
+  readonly startNs: number;
+  readonly endNs: number;
+  /** End 0 is the active one where connection management tells, otherwise the one that was seen sending first. */
+  readonly ends: readonly [EndReport, EndReport];
+  readonly cm?: CmReport;
+}
+
+/** What the capture is made of. */
+export interface CaptureReport {
+  readonly packets: number;
+  readonly bytes: number;
+  /** Seconds since 1970 of the first packet, as text with nine decimals. */
+  readonly startTime: string;
+  readonly durationNs: number;
+  /** RoCEv2 packets, whole or cut. */
+  readonly rocePackets: number;
+  readonly goodIcrc: number;
+  readonly badIcrc: number;
+  /** Packets that the capture cut short; their ICRC is not known. */
+  readonly cutPackets: number;
+  /** Packets that the capturing side says it dropped. */
+  readonly captureDrops: number;
+  /** Packets of other kinds and broken ones, by name: "ARP", "TCP", "RoCEv1", "PFC", "Truncated", ... */
+  readonly others: Readonly<Record<string, number>>;
+  readonly opcodes: Readonly<Record<string, number>>;
+}
+
+/** Everything that is said of a capture. */
+export interface Analysis {
+  readonly capture: CaptureReport;
+  /** Most severe first, then by first packet. */
+  readonly findings: readonly Finding[];
+  readonly conversations: readonly ConversationReport[];
+  /** Conversations beyond the bound, which were not followed. */
+  readonly conversationsOmitted: number;
+  /** In the order in which they became certain, at most as many as the options allow. */
+  readonly events: readonly TransportEvent[];
+  readonly eventsOmitted: number;
+}
