@@ -7,10 +7,10 @@ import type { CongestionOptions } from '../transport/congestion/congestion-optio
 import { Device } from './device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './device-options.ts';
 import type { PortOptions } from './fabric/network.ts';
-import type { World } from './fabric/world.ts';
+import type { PortOptionsOf, World, WorldNetwork } from './fabric/world.ts';
 
-/** A device in a simulated world. */
-export interface SimulatedDeviceOptions extends PortOptions {
+/** A device in a simulated world, and its port: by default one of a `SimulatedNetwork`. */
+export type SimulatedDeviceOptions<P extends object = PortOptions> = P & {
   /** Our addresses with their prefix lengths, `10.0.0.1/24`; at least one. */
   readonly addresses: readonly string[];
   /** Default: a locally administered one with the last byte of the first address. */
@@ -31,10 +31,14 @@ export interface SimulatedDeviceOptions extends PortOptions {
   readonly congestion?: CongestionOptions;
   /** Packets a queue pair may have sent and not seen acknowledged; default 128. */
   readonly maxUnacked?: number;
-}
+};
 
 /** Attaches a device to the world's network under a name of its own. Throws as `World.attach` and `Device` do. */
-export function attachDevice(world: World, name: string, options: SimulatedDeviceOptions): Device {
+export function attachDevice<N extends WorldNetwork>(
+  world: World<N>,
+  name: string,
+  options: SimulatedDeviceOptions<PortOptionsOf<N>>,
+): Device {
   const { addresses, mac, limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked, ...port } = options;
   const prefixes = addresses.map((text) => IpPrefix.parse(text));
   return world.attach(
@@ -57,7 +61,8 @@ export function attachDevice(world: World, name: string, options: SimulatedDevic
         ...(congestion === undefined ? {} : { congestion }),
         ...(maxUnacked === undefined ? {} : { maxUnacked }),
       }),
-    port,
+    // What is left of the options when those of the device are taken out; the compiler cannot follow that for any N.
+    port as unknown as PortOptionsOf<N>,
   );
 }
 

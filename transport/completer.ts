@@ -8,6 +8,7 @@ import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
 import type { Frame } from '../packets/frame.ts';
 import { AETH_AT, ATOMIC_ACK_ETH_AT, Op, OpFlag, SERVICE_MASK } from '../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
+import { type RequesterInspection, wirePsn } from './inspection.ts';
 import type { QpConfig } from './qp-config.ts';
 import { extendPsn, type SendEntry, type SendQueue } from './send-queue.ts';
 import { WcStatus, WrOpcode } from './work.ts';
@@ -128,6 +129,12 @@ export class Completer {
       return this.#acknowledge(psn, syndrome, waiting);
     }
     return this.#answer(psn, frame, waiting, config);
+  }
+
+  /** Its part of what a queue pair shows. */
+  inspect(): Pick<RequesterInspection, 'unackedPsn' | 'retriesLeft' | 'rnrRetriesLeft' | 'rnrWaiting'> {
+    const { una, retriesLeft, rnrRetriesLeft, rnrWaiting } = this;
+    return { unackedPsn: wirePsn(una), retriesLeft, rnrRetriesLeft, rnrWaiting };
   }
 
   #acknowledge(psn: number, syndrome: number, waiting: SendEntry | undefined): Outcome {

@@ -17,6 +17,7 @@ import { Attempt } from './attempt.ts';
 import { Completer, Outcome } from './completer.ts';
 import type { PortCounters } from './counters.ts';
 import { type CreditLimit, creditCode } from './credits.ts';
+import { inspectQueues, type QpInspection } from './inspection.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
@@ -98,6 +99,16 @@ export class RcQueuePair extends QueuePair {
 
   nextDeadline(): number {
     return this.pacer === undefined ? this.#ackDeadline : Math.min(this.#ackDeadline, this.pacer.deadline);
+  }
+
+  /** @internal */
+  inspect(): QpInspection {
+    const { nextPsn, sentPsn, outstanding } = this.#requester.inspect();
+    return {
+      ...inspectQueues(this.sendQueue, this.recvQueue),
+      requester: { nextPsn, sentPsn, outstanding, ...this.#completer.inspect(), deadline: this.#ackDeadline },
+      responder: this.#responder.inspect(),
+    };
   }
 
   /** Nothing posted, nothing to time; a queue pair that only answers does not even look at its completer. */

@@ -5,6 +5,7 @@
  */
 import { RoceError } from '../packets/errors.ts';
 import type { CompletionQueue } from './completion-queue.ts';
+import type { ReceiveInspection } from './inspection.ts';
 import type { ProtectionDomain } from './memory.ts';
 import { Pool, Ring } from './ring.ts';
 import { checkSges, SegmentList } from './segments.ts';
@@ -63,6 +64,17 @@ export class RecvQueue {
     if (this.ring.length === 0) return undefined;
     spent.segments.release();
     return this.ring.exchange(spent);
+  }
+
+  /** For who shows them: the receives that wait, oldest first. @internal */
+  inspect(): ReceiveInspection[] {
+    const { ring } = this;
+    const list: ReceiveInspection[] = [];
+    for (let position = ring.head; position < ring.tail; position++) {
+      const { wrId, segments } = ring.at(position);
+      list.push({ wrId, length: segments.length });
+    }
+    return list;
   }
 
   /** Forgets all buffers, and the memory they named. */

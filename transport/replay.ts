@@ -7,6 +7,7 @@ import type { Frame } from '../packets/frame.ts';
 import { Op, OpFlag, RETH_AT, SERVICE_MASK } from '../packets/opcode.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../packets/reth.ts';
 import type { Grant } from './grant.ts';
+import { type ReplayInspection, wirePsn } from './inspection.ts';
 import { ReplyKind, type ReplyQueue } from './reply-queue.ts';
 
 /** One executed READ or atomic. */
@@ -62,6 +63,15 @@ export class ReplayMemory {
     reply.originalHi = entry.originalHi;
     reply.originalLo = entry.originalLo;
     return true;
+  }
+
+  /** For who shows them: READs and atomics remembered, in the order of their PSNs. */
+  inspect(): ReplayInspection[] {
+    const byPsn = [...this.#entries].sort((a, b) => a.firstPsn - b.firstPsn);
+    return byPsn.map(({ opcode, firstPsn, lastPsn, originalHi, originalLo }) => ({
+      ...{ opcode, firstPsn: wirePsn(firstPsn), lastPsn: wirePsn(lastPsn) },
+      original: (BigInt(originalHi >>> 0) << 32n) | BigInt(originalLo >>> 0),
+    }));
   }
 
   /** A FLUSH or ATOMIC WRITE was executed: all there is to know is that. A requester that does not count them may send many. */

@@ -4,11 +4,14 @@
  */
 import { Syndrome } from '../packets/aeth.ts';
 import type { Grant } from './grant.ts';
+import { type ReplyInspection, wirePsn } from './inspection.ts';
 import { Pool } from './ring.ts';
 
 /** Empty: the answer of FLUSH and ATOMIC WRITE, a READ response without data. */
 export const ReplyKind = { Ack: 0, Nak: 1, Read: 2, Atomic: 3, Empty: 4 } as const;
 export type ReplyKind = (typeof ReplyKind)[keyof typeof ReplyKind];
+
+const REPLY_NAMES = ['ack', 'nak', 'read', 'atomic', 'empty'] as const;
 
 export class Reply {
   kind: ReplyKind = ReplyKind.Ack;
@@ -62,6 +65,13 @@ export class ReplyQueue {
   get isData(): boolean {
     const kind = this.#replies[0]?.kind;
     return kind === ReplyKind.Read || kind === ReplyKind.Atomic;
+  }
+
+  /** For who shows them. */
+  inspect(): ReplyInspection[] {
+    return this.#replies.map(({ kind, psn, lastPsn, repeated }) => {
+      return { kind: REPLY_NAMES[kind], psn: wirePsn(psn), lastPsn: wirePsn(lastPsn), repeated };
+    });
   }
 
   clear(): void {

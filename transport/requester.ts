@@ -6,6 +6,7 @@
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { Attempt } from './attempt.ts';
 import { CreditLimit } from './credits.ts';
+import { type RequesterInspection, wirePsn } from './inspection.ts';
 import { executeLocalWork } from './local-work.ts';
 import type { QpConfig } from './qp-config.ts';
 import { writeAtomic, writeData, writeFlush, writeReadRequest } from './request-writer.ts';
@@ -104,6 +105,11 @@ export class Requester {
     const entry = queue.at(position);
     if (entry.started) this.#offset = (psn - entry.firstPsn) * mtu;
     this.#sinceAckReq = 0;
+  }
+
+  /** Its part of what a queue pair shows. */
+  inspect(): Pick<RequesterInspection, 'nextPsn' | 'sentPsn' | 'outstanding'> {
+    return { nextPsn: wirePsn(this.psn), sentPsn: wirePsn(this.sentPsn), outstanding: this.outstanding };
   }
 
   #mayStart(entry: SendEntry, config: QpConfig, una: number): boolean {

@@ -14,6 +14,7 @@ import { executeAtomic, executeAtomicWrite } from './atomic.ts';
 import { Attempt } from './attempt.ts';
 import { checkFlush, executeFlush } from './flush.ts';
 import type { Grant } from './grant.ts';
+import { type ResponderInspection, wirePsn } from './inspection.ts';
 import { Access } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
 import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
@@ -139,6 +140,14 @@ export class Responder {
   abandon(status: WcStatus, config: QpConfig): void {
     this.#slot.abandon(status, config);
     this.#closeMessage();
+  }
+
+  /** Its part of what a queue pair shows. */
+  inspect(): ResponderInspection {
+    return {
+      ...{ expectedPsn: wirePsn(this.expected), msn: this.msn & PSN_MASK, nakked: this.#nakked },
+      ...{ replies: this.replies.inspect(), replays: this.#replay.inspect() },
+    };
   }
 
   #future(): Reception {

@@ -3,6 +3,7 @@
  * word, and a local fault of a send stops the send side alone: SQE (ref:conformance QPS-07, QPS-21).
  */
 import type { Frame } from '../packets/frame.ts';
+import { inspectQueues, type QpInspection, wirePsn } from './inspection.ts';
 import type { QpAttributes } from './qp-attributes.ts';
 import { QpState } from './qp-state.ts';
 import { QueuePair } from './queue-pair.ts';
@@ -26,6 +27,11 @@ export abstract class UnreliableQueuePair extends QueuePair {
 
   nextDeadline(): number {
     return this.pacer?.deadline ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** @internal */
+  inspect(): QpInspection {
+    return { ...inspectQueues(this.sendQueue, this.recvQueue), nextPsn: wirePsn(this.psn) };
   }
 
   protected begin({ sqPsn }: QpAttributes): void {

@@ -1,0 +1,118 @@
+/**
+ * What a queue pair is doing, as plain data: for who shows it to people. Owns the shapes, and the copying of the two work queues.
+ * Cold path: allocates freely. Everything here is a copy; nothing that is done to it reaches the queue pair.
+ */
+import { PSN_MASK } from '../packets/psn.ts';
+import type { RecvQueue } from './recv-queue.ts';
+import type { SendEntry, SendQueue } from './send-queue.ts';
+import type { WrOpcode } from './work.ts';
+
+/** A send work request that has not completed. */
+export interface SendInspection {
+  readonly wrId: number;
+  readonly opcode: WrOpcode;
+  /** Message bytes. */
+  readonly length: number;
+  /** First and last PSN, 24 bits; -1 before the first packet has left. Of a READ: of its responses. */
+  readonly firstPsn: number;
+  readonly lastPsn: number;
+  /** PSNs answered of a request that wants an answer. */
+  readonly answered: number;
+  /** READs, atomics, FLUSH and ATOMIC WRITE complete by their answer and not by an acknowledge. */
+  readonly wantsAnswer: boolean;
+}
+
+/** A receive work request that no message has taken. */
+export interface ReceiveInspection {
+  readonly wrId: number;
+  /** Bytes there is room for. */
+  readonly length: number;
+}
+
+/** How far the asking side of a reliable connection is. PSNs have 24 bits. */
+export interface RequesterInspection {
+  /** Of the next packet. Behind `sentPsn` while packets are sent again. */
+  readonly nextPsn: number;
+  /** The first that was never sent. */
+  readonly sentPsn: number;
+  /** The oldest that is not acknowledged. */
+  readonly unackedPsn: number;
+  /** READs, atomics and their kin that were sent and not answered. */
+  readonly outstanding: number;
+  /** Retries left after timeouts and sequence NAKs. */
+  readonly retriesLeft: number;
+  /** Retries left after RNR NAKs; 7 means without end. */
+  readonly rnrRetriesLeft: number;
+  /** The peer has asked for a pause, which ends at `deadline`. */
+  readonly rnrWaiting: boolean;
+  /** When the oldest packet counts as lost or the pause ends, in nanoseconds; Infinity when nothing is timed. */
+  readonly deadline: number;
+}
+
+/** A reply that is owed. */
+export interface ReplyInspection {
+  readonly kind: 'ack' | 'nak' | 'read' | 'atomic' | 'empty';
+  readonly psn: number;
+  readonly lastPsn: number;
+  /** Answers a request that came once more. */
+  readonly repeated: boolean;
+}
+
+/** A READ or atomic that was executed and is remembered, should it come once more. */
+export interface ReplayInspection {
+  readonly opcode: number;
+  readonly firstPsn: number;
+  readonly lastPsn: number;
+  /** Atomics: the value before. */
+  readonly original: bigint;
+}
+
+/** How far the answering side of a reliable connection is. */
+export interface ResponderInspection {
+  /** The PSN to be executed next. */
+  readonly expectedPsn: number;
+  /** Messages executed, 24 bits. */
+  readonly msn: number;
+  /** A NAK for `expectedPsn` is out: other requests are dropped in silence until that one comes. */
+  readonly nakked: boolean;
+  readonly replies: readonly ReplyInspection[];
+  readonly replays: readonly ReplayInspection[];
+}
+
+/** One queue pair. */
+export interface QpInspection {
+  readonly sends: readonly SendInspection[];
+  readonly receives: readonly ReceiveInspection[];
+  /** Reliable connections. */
+  readonly requester?: RequesterInspection;
+  readonly responder?: ResponderInspection;
+  /** Unreliable services: the PSN of the next packet. */
+  readonly nextPsn?: number;
+}
+
+/** The low 24 bits of an extended PSN: what travels. */
+export function wirePsn(extended: number): number {
+  return extended & PSN_MASK;
+}
+
+/** Both work queues. */
+export function inspectQueues(sends: SendQueue, receives: RecvQueue): Pick<QpInspection, 'sends' | 'receives'> {
+  const list: SendInspection[] = [];
+  for (let position = sends.head; position < sends.tail; position++) list.push(inspectSend(sends.at(position)));
+  return { sends: list, receives: receives.inspect() };
+}
+
+function inspectSend({
+  wrId,
+  opcode,
+  length,
+  answered,
+  wantsAnswer,
+  started,
+  firstPsn,
+  lastPsn,
+}: SendEntry): SendInspection {
+  // An entry that has begun without an end in sight is one of an unreliable service, which has no use for it.
+  const last = lastPsn < 0 ? -1 : wirePsn(lastPsn);
+  return { wrId, opcode, length, answered, wantsAnswer, firstPsn: started ? wirePsn(firstPsn) : -1, lastPsn: last };
+}
