@@ -4,8 +4,9 @@ import { RoceError } from '../packets/errors.ts';
 import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
 import { Medium } from '../packets/frame.ts';
 import type { CongestionOptions } from '../transport/congestion/congestion-options.ts';
-import type { QpCapabilities } from '../transport/queue-pair.ts';
+import type { QpCapabilities } from '../transport/qp-capabilities.ts';
 import type { Random } from '../transport/random.ts';
+import type { QpTrace } from '../transport/trace.ts';
 import type { Host } from './machine.ts';
 
 /** What a device is made of. `openDevice` and `attachDevice` fill most of it in. */
@@ -45,6 +46,8 @@ export interface DeviceOptions {
    * notifications that come are counted and ignored.
    */
   readonly congestion?: CongestionOptions;
+  /** Is told what queue pairs decide, a `TraceRecorder` for one. Default: nobody. */
+  readonly trace?: QpTrace | undefined;
   /** Default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
 }

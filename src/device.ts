@@ -114,6 +114,7 @@ export class Device implements Machine, RdmaDevice {
       peer: peerProfile(options.peer ?? 'default'),
       portCounters,
       congestion: this.#congestion,
+      trace: options.trace,
     });
     this.#qps = this.#resources.qps;
     this.#scheduler = new Scheduler(this.#qps);

@@ -5,7 +5,7 @@ import { randomBytes, randomFillSync } from 'node:crypto';
 import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
 import type { CongestionOptions } from '../transport/congestion/congestion-options.ts';
-import type { Random } from '../transport/index.ts';
+import type { QpTrace, Random } from '../transport/index.ts';
 import type { OpenRdmaDevice } from './api.ts';
 import { monotonicNs } from './clock.ts';
 import { Device } from './device.ts';
@@ -53,6 +53,8 @@ export interface OpenDeviceOptions {
   readonly thread?: 'application';
   /** Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need. */
   readonly captureSink?: CaptureSink | ((link: Link) => CaptureSink);
+  /** Is told what queue pairs decide, a `TraceRecorder` for one. Default: nobody. */
+  readonly trace?: QpTrace;
   /** Faults on the wire, by rule or by chance; we are end a. They are beyond the capture, which sees what the device sends and gets. */
   readonly faults?: FaultOptions;
 }
@@ -102,6 +104,7 @@ async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
     ...(options.peer === undefined ? {} : { peer: options.peer }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.congestion === undefined ? {} : { congestion: options.congestion }),
+    trace: options.trace,
   });
   await driver.start(device);
   try {

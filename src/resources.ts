@@ -7,12 +7,14 @@ import type { PortCounters } from '../transport/counters.ts';
 import { KeyTable } from '../transport/key-table.ts';
 import { Access, type MemoryRegion } from '../transport/memory.ts';
 import { type PeerProfile, peerProfile } from '../transport/peer-profile.ts';
+import type { QpCapabilities } from '../transport/qp-capabilities.ts';
 import type { QpCongestion, QpIdentity } from '../transport/qp-config.ts';
 import { QpType } from '../transport/qp-type.ts';
-import type { QpCapabilities, QueuePair } from '../transport/queue-pair.ts';
+import type { QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';
 import { RcQueuePair } from '../transport/rc-queue-pair.ts';
 import { SharedReceiveQueue } from '../transport/srq.ts';
+import type { QpTrace } from '../transport/trace.ts';
 import { UcQueuePair } from '../transport/uc-queue-pair.ts';
 import { UdQueuePair } from '../transport/ud-queue-pair.ts';
 import type { XrcDomain } from '../transport/xrc-domain.ts';
@@ -43,6 +45,8 @@ export interface ResourceOptions {
   readonly portCounters: PortCounters;
   /** What queue pairs do about congestion. */
   readonly congestion: QpCongestion | undefined;
+  /** Who watches queue pairs and completions. */
+  readonly trace: QpTrace | undefined;
 }
 
 export class Resources {
@@ -80,6 +84,7 @@ export class Resources {
   createCq(capacity: number, make: CqMaker): Cq {
     this.#demandOpen();
     const cq = make(capacity, this.notified, this.#options.limits.maxCqe);
+    cq.trace = this.#options.trace;
     this.#cqs.add(cq);
     return cq;
   }
@@ -137,8 +142,9 @@ export class Resources {
     // Who only asks receives nothing: verbs pass over the argument.
     const shares = init.srq !== undefined && init.type !== QpType.XrcSend;
     const shared = shares ? { srq: this.#sharedBy(init.srq) } : {};
-    const { congestion } = this.#options;
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq, recvCq, congestion, ...shared };
+    const { congestion, trace } = this.#options;
+    const keys = this.#keys;
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq, recvCq, congestion, trace, ...shared };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (shared.srq !== undefined) shared.srq.users += 1;
     return this.#adopt(qp, peer);
@@ -202,8 +208,9 @@ export class Resources {
     // Nothing is ever registered in this domain, and nothing ever completes into this queue.
     const pd = this.allocPd();
     const cq = new Cq(1, this.notified);
-    const { congestion } = this.#options;
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys: this.#keys, sendCq: cq, recvCq: cq, congestion };
+    const { congestion, trace } = this.#options;
+    const keys = this.#keys;
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq: cq, recvCq: cq, congestion, trace };
     domain.targets += 1;
     return this.#adopt(new Qp(this.#device, pd, new XrcTarget(identity, domain, this.#options.portCounters)));
   }

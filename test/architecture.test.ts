@@ -41,7 +41,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
 
 /** Time, chance and I/O come in as arguments: none of these outside the files that may import node. */
 const BANNED =
-  /\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|Math\.random|Date\.now|new Date|performance\.now|process\.[a-z]|Buffer\.[a-z]|crypto\.[a-z]|fetch)\(?/g;
+  /\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|Math\.random|Date\.now|new Date|performance\.now|process\.[a-z]|Buffer\.[a-z]|crypto\.[a-z])\(?|\bfetch\(/g;
 
 interface Source {
   readonly path: string;

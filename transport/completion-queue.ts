@@ -5,6 +5,7 @@
  */
 import { RoceError } from '../packets/errors.ts';
 import { Pool, Ring } from './ring.ts';
+import type { QpTrace } from './trace.ts';
 import { type WcStatus, WorkCompletion } from './work.ts';
 
 /** What a completion queue is armed for, and what has come of it: one-shot, each by itself. */
@@ -26,6 +27,8 @@ export class CompletionQueue {
   overrun = false;
   /** Queue pairs that complete into this queue. */
   users = 0;
+  /** Who watches completions; absent: nobody. */
+  trace: QpTrace | undefined = undefined;
   readonly #ring: Ring<WorkCompletion>;
   readonly #notified: CompletionQueue[];
   /** Bit sets of `Notification`: asked for, and come since the last look. */
@@ -106,6 +109,7 @@ export class CompletionQueue {
 
   /** The entry is complete: notifies whoever armed the queue for it. */
   pushed(wc: WorkCompletion): void {
+    this.trace?.completed(wc);
     if (this.#armed === Notification.None) return;
     const fired = this.#armed & (wc.solicited || wc.status !== 0 ? BOTH : Notification.Any);
     if (fired === Notification.None) return;

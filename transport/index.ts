@@ -15,15 +15,17 @@ export { type BindTerms, type FastTerms, KeyTable, type KeyUser } from './key-ta
 export * from './memory.ts';
 export { DEFAULT_PEER_PROFILE, PEER_PROFILES, type PeerProfile, peerProfile, type Sourced } from './peer-profile.ts';
 export { MigState, type QpAttributes } from './qp-attributes.ts';
+export type { QpCapabilities } from './qp-capabilities.ts';
 export type { QpConfig, QpCongestion, QpIdentity, QpPath } from './qp-config.ts';
 export { QP_STATE_NAMES, QpState } from './qp-state.ts';
 export { QpType } from './qp-type.ts';
-export { type QpCapabilities, type QpEvent, type QpSignal, QueuePair } from './queue-pair.ts';
+export { type QpEvent, type QpSignal, QueuePair } from './queue-pair.ts';
 export type { Random } from './random.ts';
 export { RcQueuePair } from './rc-queue-pair.ts';
 export { MAX_MESSAGE_BYTES } from './send-queue.ts';
 export * from './srq.ts';
 export { ackTimeoutNs } from './timers.ts';
+export type { QpTrace, RequestJudgement, RetryTrigger } from './trace.ts';
 export { UcQueuePair } from './uc-queue-pair.ts';
 export { UdQueuePair } from './ud-queue-pair.ts';
 export * from './work.ts';

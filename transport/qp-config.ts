@@ -18,6 +18,7 @@ import { QpState } from './qp-state.ts';
 import { type QpType, serviceOf } from './qp-type.ts';
 import type { SharedReceiveQueue } from './srq.ts';
 import { ackTimeoutNs } from './timers.ts';
+import type { QpTrace } from './trace.ts';
 
 /** The way to the peer: the constant part of every packet, and the two addresses every packet of the peer must carry. */
 export interface QpPath {
@@ -45,6 +46,8 @@ export interface QpIdentity {
   readonly srq?: SharedReceiveQueue;
   /** What it does about congestion; absent: nothing. */
   readonly congestion?: QpCongestion | undefined;
+  /** Who watches it; absent: nobody. */
+  readonly trace?: QpTrace | undefined;
 }
 
 /** What a queue pair is given to meet congestion with. */
@@ -124,6 +127,8 @@ export class QpConfig {
   flushAnswered = false;
   /** What it does about congestion. */
   readonly congestion: QpCongestion | undefined;
+  /** Who watches it. */
+  readonly trace: QpTrace | undefined;
   /** The flow is so slow that every packet has to ask for its acknowledge, if that is to come in time. */
   asksAlways = false;
   /** The next acknowledge carries BECN: a request came marked, where marks ride on acknowledges. */
@@ -139,6 +144,7 @@ export class QpConfig {
     this.sendCq = identity.sendCq;
     this.recvCq = identity.recvCq;
     this.congestion = identity.congestion;
+    this.trace = identity.trace;
   }
 
   /** Takes what `checkAttributes` found good; paths that migrate are path-migration.ts's. */

@@ -16,6 +16,7 @@ import type { PortCounters } from './counters.ts';
 import { checkMigration, isBy, migrate, peerMigrated, takeMigration } from './path-migration.ts';
 import type { PeerProfile } from './peer-profile.ts';
 import { checkAttributes, MigState, type QpAttributes } from './qp-attributes.ts';
+import type { QpCapabilities } from './qp-capabilities.ts';
 import { QpConfig, type QpIdentity, type QpPath } from './qp-config.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from './qp-state.ts';
 import type { QpType } from './qp-type.ts';
@@ -25,18 +26,6 @@ import { checkService } from './send-checks.ts';
 import { completionOpcode, type SendEntry, SendQueue } from './send-queue.ts';
 import { SharedReceiveQueue } from './srq.ts';
 import { type RecvWr, type SendWr, WcOpcode, WcStatus } from './work.ts';
-
-/** How much a queue pair has room for (ibv_qp_cap). */
-export interface QpCapabilities {
-  /** Send work requests outstanding at most. */
-  readonly maxSendWr: number;
-  /** Receive work requests outstanding at most. */
-  readonly maxRecvWr: number;
-  /** Pieces of memory of one work request at most. */
-  readonly maxSge: number;
-  /** Bytes of `SendWr.inline` at most. */
-  readonly maxInlineData: number;
-}
 
 /** Asynchronous events of a queue pair, names after ibv_event_type. */
 export type QpEvent =
@@ -142,7 +131,7 @@ export abstract class QueuePair {
     if (this.pacer !== undefined) this.#judgeSpeed(this.pacer);
     if (next === this.current) return;
     const was = this.current;
-    this.current = next;
+    this.moveTo(next);
     if (next === QpState.Reset) this.#reset();
     if (next === QpState.Error) this.enterError(WcStatus.WrFlushErr);
     if (next === QpState.Sqd && was === QpState.Rts) this.noteDrained();
@@ -183,7 +172,7 @@ export abstract class QueuePair {
    * nobody comes back to a queue pair that is gone.
    */
   retire(): void {
-    this.current = QpState.Error;
+    this.moveTo(QpState.Error);
     this.pacer = undefined;
     this.sendQueue.clear();
     if (!this.recvQueue.shared) this.recvQueue.clear();
@@ -204,6 +193,7 @@ export abstract class QueuePair {
     }
     counters.rpCnpHandled += 1;
     pacer.controller.notified(now);
+    config.trace?.notified(this.qpn);
   }
 
   /** Takes a packet that parsed well and whose ICRC is right. */
@@ -241,6 +231,13 @@ export abstract class QueuePair {
   protected abstract enterError(status: WcStatus): void;
 
   // What services share.
+
+  /** Every change of state passes here. */
+  protected moveTo(state: QpState): void {
+    const from = this.current;
+    this.current = state;
+    if (from !== state) this.config.trace?.stateChanged(this.qpn, from, state);
+  }
 
   /** State, service and P_Key: whether a packet is for this queue pair at all. Counts what is not. */
   protected admits(frame: Frame): boolean {
@@ -282,6 +279,7 @@ export abstract class QueuePair {
     const { pacer } = this;
     if (pacer === undefined) return;
     pacer.sent(now, writer.lengths[writer.count - 1] as number);
+    this.config.trace?.rate(this.qpn, pacer.controller);
     this.#judgeSpeed(pacer);
   }
 

@@ -13,20 +13,23 @@ import {
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { AETH_AT, OpFlag } from '../packets/opcode.ts';
+import { PSN_MASK } from '../packets/psn.ts';
 import { Attempt } from './attempt.ts';
 import { Completer, Outcome } from './completer.ts';
 import type { PortCounters } from './counters.ts';
 import { type CreditLimit, creditCode } from './credits.ts';
 import { inspectQueues, type QpInspection } from './inspection.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
+import type { QpCapabilities } from './qp-capabilities.ts';
 import type { QpIdentity } from './qp-config.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
-import { BURST, type QpCapabilities, QueuePair } from './queue-pair.ts';
+import { BURST, QueuePair } from './queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { Requester } from './requester.ts';
 import { Reception, Responder } from './responder.ts';
 import type { SendEntry } from './send-queue.ts';
+import type { RequestJudgement, RetryTrigger } from './trace.ts';
 import { Verdict } from './verdict.ts';
 import { type RecvWr, WcStatus, WrOpcode } from './work.ts';
 
@@ -68,7 +71,7 @@ export class RcQueuePair extends QueuePair {
 
   handleReserved(now: number, frame: Frame): void {
     if (this.admitsFromPeer(now, frame) && this.mayRespond())
-      this.#received(this.#responder.handleReserved(frame, this.config));
+      this.#received(frame, this.#responder.handleReserved(frame, this.config));
   }
 
   handleTimeout(now: number): boolean {
@@ -76,7 +79,7 @@ export class RcQueuePair extends QueuePair {
     if (now < this.#ackDeadline) return false;
     const silence = !this.#completer.rnrWaiting;
     if (silence) this.counters.localAckTimeoutErr += 1;
-    this.#apply(now, this.#completer.timeout());
+    this.#apply(now, this.#completer.timeout(), 'timeout');
     return silence;
   }
 
@@ -142,7 +145,7 @@ export class RcQueuePair extends QueuePair {
    * completion; READs are not answered any more.
    */
   protected enterError(status: WcStatus): void {
-    this.current = QpState.Error;
+    this.moveTo(QpState.Error);
     this.#replies.cutAtRead();
     this.flush(status);
   }
@@ -166,11 +169,13 @@ export class RcQueuePair extends QueuePair {
   #handleRequest(frame: Frame): void {
     if (!this.mayRespond()) return;
     this.noteRequest();
-    this.#received(this.#responder.handle(frame, this.receivesFor(frame), this.config));
+    this.#received(frame, this.#responder.handle(frame, this.receivesFor(frame), this.config));
   }
 
-  #received(reception: Reception): void {
+  #received(frame: Frame, reception: Reception): void {
     const { counters } = this;
+    const judgement = JUDGEMENTS[reception];
+    if (judgement !== undefined) this.config.trace?.judged(this.qpn, frame.psn, judgement);
     switch (reception) {
       case Reception.Duplicate:
         counters.duplicateRequest += 1;
@@ -201,7 +206,7 @@ export class RcQueuePair extends QueuePair {
     // Already in ERROR: answers owed from before were still leaving, and one of them has lost its key.
     if (this.current !== QpState.Error)
       this.note(verdict === Verdict.KeyRefused || verdict === Verdict.UnknownSrq ? 'qp-access-err' : 'qp-req-err');
-    this.current = QpState.Error;
+    this.moveTo(QpState.Error);
     this.flush(WcStatus.WrFlushErr);
   }
 
@@ -216,28 +221,33 @@ export class RcQueuePair extends QueuePair {
     const outcome = this.#completer.handle(frame, this.sendQueue, this.#requester.sentPsn, this.config);
     if (outcome === Outcome.Ignore) this.counters.ignoredResponse += 1;
     else if (outcome === Outcome.Retry) this.counters.rcvdSeqErr += 1;
-    this.#apply(now, outcome);
+    this.#apply(now, outcome, 'nak');
   }
 
-  #apply(now: number, outcome: Outcome): void {
+  #apply(now: number, outcome: Outcome, trigger: RetryTrigger): void {
     const completer = this.#completer;
     const requester = this.#requester;
+    const { qpn } = this;
+    const { trace } = this.config;
     if (outcome === Outcome.Ignore) return;
     if (completer.ackedTo > completer.una) this.#advance(now);
     if (this.current === QpState.Error) return;
     if (outcome === Outcome.Retry) {
       completer.wentBack();
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
+      trace?.wentBack(qpn, completer.resumePsn & PSN_MASK, trigger, completer.retriesLeft);
       this.#adaptFlush();
     } else if (outcome === Outcome.Rnr) {
       this.counters.rcvdRnrErr += 1;
       completer.beginRnrWait(now);
+      trace?.rnrWait(qpn, completer.resumePsn & PSN_MASK, completer.waitNs);
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
     } else if (outcome === Outcome.Fatal && completer.status === WcStatus.RetryExcErr && this.#mayMigrate()) {
       // The way has failed, not the peer: from the oldest unacknowledged packet again, by the other way.
       completer.limit(this.config);
       completer.stopTimers();
       requester.seek(this.sendQueue, completer.una, this.config.mtu);
+      trace?.wentBack(qpn, completer.una & PSN_MASK, 'migration', completer.retriesLeft);
     } else if (outcome === Outcome.Fatal) {
       if (completer.status === WcStatus.RetryExcErr) this.counters.retryExceededErr += 1;
       if (completer.status === WcStatus.RnrRetryExcErr) this.counters.retryRnrExceededErr += 1;
@@ -254,6 +264,7 @@ export class RcQueuePair extends QueuePair {
     const una = this.#completer.ackedTo;
     if (!this.#completeBefore(una)) return;
     this.#completer.advance(now, una, una < this.#requester.sentPsn, this.config);
+    this.config.trace?.acknowledged(this.qpn, una & PSN_MASK, this.#requester.sentPsn - una);
     if (this.#requester.psn < una) this.#requester.seek(this.sendQueue, una, this.config.mtu);
     if (this.current === QpState.Sqd) this.noteDrained();
   }
@@ -350,3 +361,11 @@ export class RcQueuePair extends QueuePair {
     }
   }
 }
+
+const JUDGEMENTS: Readonly<Partial<Record<Reception, RequestJudgement>>> = {
+  [Reception.Duplicate]: 'duplicate',
+  [Reception.OutOfSequence]: 'out-of-sequence',
+  [Reception.Dropped]: 'dropped',
+  [Reception.NotReady]: 'not-ready',
+  [Reception.Refused]: 'refused',
+};

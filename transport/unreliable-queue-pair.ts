@@ -39,13 +39,13 @@ export abstract class UnreliableQueuePair extends QueuePair {
   }
 
   protected enterError(status: WcStatus): void {
-    this.current = QpState.Error;
+    this.moveTo(QpState.Error);
     this.flush(status);
   }
 
   /** To SQE: the oldest send fails with `fault`, the others are flushed. */
   protected stopSending(fault: WcStatus): void {
-    this.current = QpState.Sqe;
+    this.moveTo(QpState.Sqe);
     this.flushSends(fault);
   }
 }

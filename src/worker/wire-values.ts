@@ -6,8 +6,8 @@ import { IpAddress } from '../../packets/address.ts';
 import type { CmTransportService } from '../../packets/cm/index.ts';
 import type { PortCounters } from '../../transport/counters.ts';
 import type { PeerProfile } from '../../transport/peer-profile.ts';
+import type { QpCapabilities } from '../../transport/qp-capabilities.ts';
 import type { QpType } from '../../transport/qp-type.ts';
-import type { QpCapabilities } from '../../transport/queue-pair.ts';
 import type { SrqAttributes } from '../../transport/srq.ts';
 import type { FastReg, MwBind, RecvWr, SendWr } from '../../transport/work.ts';
 import type {

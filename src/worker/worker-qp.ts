@@ -8,9 +8,10 @@
 import type { IpAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { RateState } from '../../transport/congestion/rate-controller.ts';
+import type { QpCapabilities } from '../../transport/qp-capabilities.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from '../../transport/qp-state.ts';
 import { QpType } from '../../transport/qp-type.ts';
-import type { QpCapabilities, QpEvent } from '../../transport/queue-pair.ts';
+import type { QpEvent } from '../../transport/queue-pair.ts';
 import { checkSges } from '../../transport/segments.ts';
 import { checkService, type SendTerms } from '../../transport/send-checks.ts';
 import { checkSendWr } from '../../transport/send-queue.ts';
