@@ -1,11 +1,18 @@
 /**
- * From a captured packet to a parsed frame: link layer, addresses of the capture, what snap length took away, ICRC.
+ * From a captured packet to a parsed frame: link layer, direction, what the snap length took away, ICRC.
  *
- * Owns the way from `CapturedPacket` to `Frame` for everything that reads captures. Never throws, whatever the bytes.
+ * Owns the way from `CapturedPacket` to `Frame` for everything that reads captures. Never throws, whatever the bytes, and allocates
+ * nothing per packet while packets share the memory that the reader was given.
  */
-import { Frame, FrameStatus, Medium, parseFrame } from '../packets/frame.ts';
+import { BTH_BYTES } from '../packets/bth.ts';
+import { Frame, FrameStatus } from '../packets/frame.ts';
 import { icrcMatches } from '../packets/icrc.ts';
-import { type CapturedPacket, Direction, LinkType } from './types.ts';
+import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../packets/ipv4.ts';
+import { IPV6_BYTES } from '../packets/ipv6.ts';
+import { isRxeFlush } from '../packets/rxe-flush-icrc.ts';
+import { UDP_BYTES, UDP_DEST_PORT_AT, UDP_SOURCE_PORT_AT } from '../packets/udp.ts';
+import { cookedDirection, cookedInterface, isKnownLinkType, parseLink } from './link-header.ts';
+import { type CapturedPacket, Direction } from './types.ts';
 
 /** What is known of the ICRC of a packet. */
 export const IcrcState = {
@@ -15,46 +22,131 @@ export const IcrcState = {
   Good: 1,
   /** Wrong: a receiver drops the packet in silence. */
   Bad: 2,
+  /** A FLUSH with the wrong ICRC that rdma_rxe gives it and demands of it (`packets/rxe-flush-icrc.ts`): its receiver may well take it. */
+  RxeFlush: 3,
 } as const;
 /** One of the states. */
 export type IcrcState = (typeof IcrcState)[keyof typeof IcrcState];
 
 /** A dissected packet; made once and filled again by each `dissect`. */
 export class Dissection {
-  /** Where things are. Its memory is the packet's, or scratch memory when the capture cut the packet: read it before the next `dissect`. */
+  /**
+   * Where things are, as offsets into `frame.bytes`. That memory holds other packets too, or is scratch memory when the capture cut the
+   * packet: read it before the next `dissect`, and never at an index of `CapturedPacket.bytes` (`packetOffset` is between the two).
+   */
   readonly frame: Frame = new Frame();
-  /** What `parseFrame` said; NotIp where the link type is not known. */
+  /** What `parseFrame` said, of a cut packet as far as what was captured tells; NotIp where the link type is not known. */
   status: FrameStatus = FrameStatus.NotIp;
   /** Whether the link type is one this project reads. */
   linkKnown = false;
-  /** The capture kept fewer bytes than were on the wire: when `status` is Ok all headers are there, but not the payload, pad and ICRC. */
+  /**
+   * The capture lacks bytes of the IP packet: when `status` is Ok all headers are there and all lengths are known, but not the whole of
+   * payload, pad and ICRC. A trailer that is missing behind the packet does not count.
+   */
   cut = false;
+  /** Where the first captured byte lies in `frame.bytes`: at or before `frame.start`, for a cooked header is no part of the frame. */
+  packetOffset = 0;
+  /** Where the captured bytes end in `frame.bytes`; what lies beyond in a cut packet is zero. */
+  capturedEnd = 0;
   /** Which way it went, by the file or by its cooked header. */
   direction: Direction = Direction.Unknown;
   /** Index of the interface of the capturing host in a Linux cooked v2 header; 0 elsewhere. */
   cookedInterface = 0;
+  /** @internal Memory that the packets of the reader share, and a view of it. */
+  memory: Uint8Array = NO_BYTES;
+  /** @internal */
+  memoryView: DataView = NO_VIEW;
+  /** @internal Where packets lie that the capture cut; made for the first one. */
+  scratch: Uint8Array = NO_BYTES;
+  /** @internal */
+  scratchView: DataView = NO_VIEW;
+  /** @internal Bytes of `scratch` that may differ from zero. */
+  scratchUsed = 0;
 }
+
+const NO_BYTES = new Uint8Array(0);
+const NO_VIEW = new DataView(NO_BYTES.buffer);
 
 /** Dissects `packet`; returns `into.status`. The ICRC is a question of its own: `icrcState`. */
 export function dissect(packet: CapturedPacket, into: Dissection): FrameStatus {
-  const { bytes, linkType, direction, originalLength } = packet;
+  const { bytes, linkType, originalLength } = packet;
+  const { buffer } = bytes;
+  if (into.memory.buffer !== buffer) {
+    into.memory = new Uint8Array(buffer);
+    into.memoryView = new DataView(buffer);
+  }
+  const start = bytes.byteOffset;
+  const end = start + bytes.length;
+  const view = into.memoryView;
+  into.packetOffset = start;
+  into.capturedEnd = end;
+  into.linkKnown = isKnownLinkType(linkType);
+  into.direction =
+    packet.direction === Direction.Unknown ? cookedDirection(linkType, view, start, end) : packet.direction;
+  into.cookedInterface = cookedInterface(linkType, view, start, end);
+  into.status = parseLink(linkType, into.memory, view, start, end, into.frame);
   into.cut = bytes.length < originalLength;
-  into.direction = direction;
-  into.cookedInterface = 0;
-  const medium = mediumOf(linkType);
-  into.linkKnown = medium !== undefined;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  into.status = parseFrame(bytes, view, 0, bytes.length, medium ?? Medium.Ethernet, into.frame);
+  if (into.cut) dissectCut(packet, into);
   return into.status;
 }
 
 /** Computes and compares the ICRC of a dissected packet: the costly part. */
 export function icrcState({ status, cut, frame }: Dissection): IcrcState {
   if (status !== FrameStatus.Ok || cut) return IcrcState.Unknown;
-  return icrcMatches(frame) ? IcrcState.Good : IcrcState.Bad;
+  if (icrcMatches(frame)) return IcrcState.Good;
+  return isRxeFlush(frame) ? IcrcState.RxeFlush : IcrcState.Bad;
 }
 
-function mediumOf(linkType: number): Medium | undefined {
-  if (linkType === LinkType.Ethernet) return Medium.Ethernet;
-  return linkType === LinkType.Raw || linkType === LinkType.Ipv4 || linkType === LinkType.Ipv6 ? Medium.Ip : undefined;
+/**
+ * Looks again at a packet that the capture has cut, in a copy as long as the packet was, so that lengths are judged as they were on the
+ * wire. What the parser then read from bytes that were not captured is taken back.
+ */
+function dissectCut(packet: CapturedPacket, into: Dissection): void {
+  const { frame } = into;
+  if (into.status !== FrameStatus.Truncated) {
+    into.cut = frame.ipEnd < 0;
+    return;
+  }
+  // Without a whole IP header there is no length to go by, and without a UDP header nothing to be found by it.
+  if (frame.ipVersion === 0 || (frame.protocol === IP_PROTOCOL_UDP && into.capturedEnd < udpEnd(frame))) return;
+  copyToScratch(packet, into);
+  const { scratch, scratchView } = into;
+  const wireLength = Math.min(packet.originalLength, SCRATCH_BYTES);
+  into.status = parseLink(packet.linkType, scratch, scratchView, 0, wireLength, frame);
+  if (frame.bthOffset < 0) return;
+  if (frame.bthOffset + BTH_BYTES > into.capturedEnd) forgetBth(packet.linkType, into);
+  else if (into.status === FrameStatus.Ok && frame.payloadOffset > into.capturedEnd) {
+    into.status = FrameStatus.Truncated;
+    frame.payloadOffset = -1;
+    frame.payloadLength = 0;
+  }
 }
+
+/** Where the UDP header ends, when there is one. */
+function udpEnd({ ipOffset, ipVersion }: Frame): number {
+  return ipOffset + (ipVersion === 4 ? IPV4_BYTES : IPV6_BYTES) + UDP_BYTES;
+}
+
+function copyToScratch({ bytes }: CapturedPacket, into: Dissection): void {
+  if (into.scratch.length === 0) {
+    into.scratch = new Uint8Array(SCRATCH_BYTES);
+    into.scratchView = new DataView(into.scratch.buffer);
+  }
+  into.scratch.set(bytes);
+  into.scratch.fill(0, bytes.length, Math.max(bytes.length, into.scratchUsed));
+  into.scratchUsed = bytes.length;
+  into.packetOffset = 0;
+  into.capturedEnd = bytes.length;
+}
+
+/** The ports were captured, the BTH was not. */
+function forgetBth(linkType: number, into: Dissection): void {
+  const { frame, scratch, scratchView, capturedEnd } = into;
+  const { l4Offset } = frame;
+  into.status = parseLink(linkType, scratch, scratchView, 0, capturedEnd, frame);
+  frame.sourcePort = scratchView.getUint16(l4Offset + UDP_SOURCE_PORT_AT);
+  frame.destPort = scratchView.getUint16(l4Offset + UDP_DEST_PORT_AT);
+}
+
+/** Cooked header, two VLAN tags and the largest IPv6 packet fit: whatever is larger holds its IP packet whole and needs no copy. */
+const SCRATCH_BYTES = 0x1_0080;

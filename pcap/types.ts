@@ -9,14 +9,26 @@ import { Medium } from '../packets/frame.ts';
 
 /** Link types this project can read a frame from; a file may hold any other, and the reader passes it on unchanged. */
 export const LinkType = {
+  /** BSD loopback: an address family in the byte order of the capturing host, then IP. */
+  Null: 0,
   /** Ethernet II, no preamble, no FCS. */
   Ethernet: 1,
+  /** As `Raw`: the number that BSDs use inside, which some writers put into files. */
+  RawBsd: 12,
+  /** As `Raw`, of OpenBSD. */
+  RawOpenBsd: 14,
   /** An IPv4 or IPv6 packet, told apart by its first nibble. */
   Raw: 101,
+  /** OpenBSD loopback: an address family in big-endian order, then IP. */
+  Loop: 108,
+  /** Linux "cooked" capture, version 1: what listening on all interfaces gives, addresses and direction without an Ethernet header. */
+  LinuxCooked: 113,
   /** An IPv4 packet. */
   Ipv4: 228,
   /** An IPv6 packet. */
   Ipv6: 229,
+  /** Linux "cooked" capture, version 2: with the index of the interface. */
+  LinuxCooked2: 276,
 } as const;
 
 /** Which way a packet went past the capturing interface (pcapng `epb_flags`, bits 0 and 1). */
