@@ -1,0 +1,215 @@
+/**
+ * Frames by hand, for what the real stack never sends: RoCE version 1, priority flow control, ICMP errors, fragments, packets with mistakes.
+ *
+ * Owns the making of single frames with the project's own encoders. Never sends one: `Stage.forge` puts it into a capture.
+ */
+import { IpAddress, type MacAddress } from '../../packets/address.ts';
+import { BTH_BYTES, writeBth, writeBthCongestion } from '../../packets/bth.ts';
+import { finishChecksum, onesComplementSum } from '../../packets/checksum.ts';
+import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_ROCE_V1, writeEthernet } from '../../packets/ethernet.ts';
+import { Medium } from '../../packets/frame.ts';
+import { FrameWriter } from '../../packets/frame-writer.ts';
+import { HeaderTemplate } from '../../packets/header-template.ts';
+import { ICRC_BYTES } from '../../packets/icrc.ts';
+import { IP_PROTOCOL_ICMP, IP_PROTOCOL_TCP, IPV4_BYTES, IPV4_FRAGMENT_AT, writeIpv4 } from '../../packets/ipv4.ts';
+import { IPV6_BYTES, writeIpv6 } from '../../packets/ipv6.ts';
+import { PFC_FRAME_BYTES, writePfc } from '../../packets/pfc.ts';
+
+/** One end of a frame. */
+export interface Station {
+  readonly mac: MacAddress;
+  readonly address: IpAddress;
+}
+
+/** A RoCEv2 packet; what is absent takes the value in brackets. */
+export interface RoceSpec {
+  readonly from: Station;
+  readonly to: Station;
+  readonly opcode: number;
+  readonly destQpn: number;
+  readonly psn: number;
+  /** [0] */
+  readonly ackReq?: 0 | 1;
+  /** Extended headers, finished. [none] */
+  readonly headers?: Uint8Array;
+  /** [none] */
+  readonly payload?: Uint8Array;
+  /** [what makes payload and pad a multiple of four] */
+  readonly padCount?: number;
+  /** [0xffff] */
+  readonly pkey?: number;
+  /** [1] */
+  readonly migReq?: 0 | 1;
+  /** [0] */
+  readonly becn?: 0 | 1;
+  /** [0] */
+  readonly trafficClass?: number;
+  /** [64] */
+  readonly hopLimit?: number;
+  /** [0xc123] */
+  readonly sourcePort?: number;
+  /** [untagged] */
+  readonly vlanTci?: number;
+  /** [1] */
+  readonly ipId?: number;
+}
+
+/** `Station` number n of a stage: 10.0.0.n, or fd00::n. */
+export function station(n: number, ipVersion: 4 | 6 = 4, address?: string): Station {
+  const text = address ?? (ipVersion === 4 ? `10.0.0.${n}` : `fd00::${n}`);
+  return { mac: Uint8Array.of(2, 0, 0, 0, 0, n), address: IpAddress.parse(text) };
+}
+
+/** A RoCEv2 packet with lengths, checksum and ICRC right. */
+export function roceFrame(spec: RoceSpec): Uint8Array {
+  const { headers = NOTHING, payload = NOTHING, pkey = 0xffff, ackReq = 0, migReq = 1, becn = 0 } = spec;
+  const padCount = spec.padCount ?? -payload.length & 3;
+  const template = new HeaderTemplate({
+    medium: Medium.Ethernet,
+    sourceMac: spec.from.mac,
+    destMac: spec.to.mac,
+    ...(spec.vlanTci === undefined ? {} : { vlanTci: spec.vlanTci }),
+    source: spec.from.address,
+    destination: spec.to.address,
+    trafficClass: spec.trafficClass ?? 0,
+    hopLimit: spec.hopLimit ?? 64,
+    flowLabel: 0,
+    sourcePort: spec.sourcePort ?? 0xc123,
+  });
+  const room = template.length + BTH_BYTES + headers.length + payload.length + padCount + ICRC_BYTES;
+  const writer = new FrameWriter(1, room);
+  writer.nextIpId = spec.ipId ?? 1;
+  const bth = writer.begin(template);
+  writeBth(writer.view, bth, spec.opcode, 0, migReq, padCount, pkey, spec.destQpn, ackReq, spec.psn);
+  writeBthCongestion(writer.view, bth, 0, becn);
+  writer.bytes.set(headers, bth + BTH_BYTES);
+  writer.bytes.set(payload, bth + BTH_BYTES + headers.length);
+  const endOfPayload = bth + BTH_BYTES + headers.length + payload.length;
+  writer.bytes.fill(0, endOfPayload, endOfPayload + padCount);
+  writer.end(template, endOfPayload + padCount);
+  return writer.bytes.slice(0, writer.lengths[0] ?? 0);
+}
+
+/** The same packet with a byte of its ICRC turned over. */
+export function withBadIcrc(frame: Uint8Array): Uint8Array {
+  const bytes = frame.slice();
+  const last = bytes.length - 1;
+  bytes[last] = (bytes[last] ?? 0) ^ 0xff;
+  return bytes;
+}
+
+/**
+ * A RoCE version 1 packet: a global route header behind EtherType 0x8915, then what follows the UDP header in version 2. Its ICRC is
+ * that of version 2 and not right; nothing here reads it.
+ */
+export function roceV1Frame(spec: RoceSpec): Uint8Array {
+  const v2 = roceFrame({ ...spec, from: asIpv6(spec.from), to: asIpv6(spec.to) });
+  const bthAt = ETHERNET_BYTES + IPV6_BYTES + 8;
+  const rest = v2.subarray(bthAt);
+  const bytes = new Uint8Array(ETHERNET_BYTES + IPV6_BYTES + rest.length);
+  const view = new DataView(bytes.buffer);
+  writeEthernet(view, 0, spec.to.mac, spec.from.mac, ETHERTYPE_ROCE_V1);
+  writeIpv6(view, ETHERNET_BYTES, {
+    version: 6,
+    trafficClass: spec.trafficClass ?? 0,
+    flowLabel: 0,
+    payloadLength: rest.length,
+    nextHeader: BTH_NEXT_HEADER,
+    hopLimit: spec.hopLimit ?? 64,
+    source: asIpv6(spec.from).address,
+    destination: asIpv6(spec.to).address,
+  });
+  bytes.set(rest, ETHERNET_BYTES + IPV6_BYTES);
+  return bytes;
+}
+
+/** A priority flow control frame that asks for `quanta[priority]` units of 512 bit times of silence each. */
+export function pfcFrame(from: MacAddress, quanta: Readonly<Record<number, number>>): Uint8Array {
+  const bytes = new Uint8Array(PFC_FRAME_BYTES);
+  const times = Array.from({ length: 8 }, (_, priority) => quanta[priority] ?? 0);
+  const enableVector = Object.keys(quanta).reduce((bits, priority) => bits | (1 << Number(priority)), 0);
+  writePfc(new DataView(bytes.buffer), 0, from, enableVector, times);
+  return bytes;
+}
+
+/** ICMP "fragmentation needed" of a router about an IPv4 frame that was too long for its next link. */
+export function icmpFragmentationNeeded(from: Station, about: Uint8Array, mtu: number, to: Station): Uint8Array {
+  const quoted = about.subarray(ETHERNET_BYTES, ETHERNET_BYTES + IPV4_BYTES + 8);
+  const icmp = new Uint8Array(8 + quoted.length);
+  const view = new DataView(icmp.buffer);
+  view.setUint8(0, 3);
+  view.setUint8(1, 4);
+  view.setUint16(6, mtu);
+  icmp.set(quoted, 8);
+  view.setUint16(2, finishChecksum(onesComplementSum(view, 0, icmp.length, 0)));
+  return ipv4Frame(from, to, IP_PROTOCOL_ICMP, icmp);
+}
+
+/** A TCP segment without data, as a bootstrap connection has them. */
+export function tcpFrame(from: Station, to: Station, sourcePort: number, destPort: number, flags = 0x10): Uint8Array {
+  const tcp = new Uint8Array(20);
+  const view = new DataView(tcp.buffer);
+  view.setUint16(0, sourcePort);
+  view.setUint16(2, destPort);
+  view.setUint8(12, 0x50);
+  view.setUint8(13, flags);
+  view.setUint16(14, 0xffff);
+  return ipv4Frame(from, to, IP_PROTOCOL_TCP, tcp);
+}
+
+/** Cuts an IPv4 frame into fragments of at most `mtu` bytes of IP packet, as a router does where DF is not set. */
+export function ipv4Fragments(frame: Uint8Array, mtu: number): Uint8Array[] {
+  const header = frame.subarray(ETHERNET_BYTES, ETHERNET_BYTES + IPV4_BYTES);
+  const body = frame.subarray(ETHERNET_BYTES + IPV4_BYTES);
+  const step = (mtu - IPV4_BYTES) & ~7;
+  const fragments: Uint8Array[] = [];
+  for (let at = 0; at < body.length; at += step) {
+    const part = body.subarray(at, at + step);
+    const bytes = new Uint8Array(ETHERNET_BYTES + IPV4_BYTES + part.length);
+    bytes.set(frame.subarray(0, ETHERNET_BYTES));
+    bytes.set(header, ETHERNET_BYTES);
+    bytes.set(part, ETHERNET_BYTES + IPV4_BYTES);
+    const view = new DataView(bytes.buffer, ETHERNET_BYTES);
+    view.setUint16(2, IPV4_BYTES + part.length);
+    view.setUint16(IPV4_FRAGMENT_AT, (at >> 3) | (at + step < body.length ? 0x20_00 : 0));
+    view.setUint16(10, 0);
+    view.setUint16(10, finishChecksum(onesComplementSum(view, 0, IPV4_BYTES, 0)));
+    fragments.push(bytes);
+  }
+  return fragments;
+}
+
+function ipv4Frame(from: Station, to: Station, protocol: number, body: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(ETHERNET_BYTES + IPV4_BYTES + body.length);
+  const view = new DataView(bytes.buffer);
+  writeEthernet(view, 0, to.mac, from.mac, ETHERTYPE_IPV4);
+  writeIpv4(view, ETHERNET_BYTES, {
+    version: 4,
+    ihl: IPV4_BYTES / 4,
+    trafficClass: 0,
+    totalLength: IPV4_BYTES + body.length,
+    identification: 1,
+    flags: 0,
+    fragmentOffset: 0,
+    ttl: 64,
+    protocol,
+    checksum: 0,
+    source: from.address,
+    destination: to.address,
+  });
+  view.setUint16(
+    ETHERNET_BYTES + 10,
+    finishChecksum(onesComplementSum(view, ETHERNET_BYTES, ETHERNET_BYTES + IPV4_BYTES, 0)),
+  );
+  bytes.set(body, ETHERNET_BYTES + IPV4_BYTES);
+  return bytes;
+}
+
+/** The link-local address that a version 1 GID is made of, where a station has an IPv4 one. */
+function asIpv6({ mac, address }: Station): Station {
+  return address.version === 6 ? { mac, address } : { mac, address: IpAddress.parse(`fe80::ff:fe00:${mac[5] ?? 0}`) };
+}
+
+const NOTHING = new Uint8Array(0);
+/** Next header of a global route header: a BTH follows. */
+const BTH_NEXT_HEADER = 0x1b;

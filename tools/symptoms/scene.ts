@@ -1,0 +1,35 @@
+/**
+ * Scenes: captures that show one symptom, and neighbours that look like it and must not be taken for it.
+ *
+ * Owns what a scene is and how one is played: a script on a `Stage`, whose capture is the result. The same scene gives the same bytes each
+ * time. Never reads a clock and never touches a file; runs in a browser.
+ */
+import { Stage, type StageOptions } from './stage.ts';
+
+/** A capture on demand. */
+export interface Scene {
+  /** Id of the symptom it is about. */
+  readonly symptom: string;
+  /** Kebab case, unique among all scenes. */
+  readonly name: string;
+  /** Whether the symptom is there; otherwise it is a close neighbour in which nothing is to be complained of, unless `about` says so. */
+  readonly triggers: boolean;
+  /** What happens, in a sentence or two. */
+  readonly about: string;
+  /** A pcapng file. */
+  make(): Promise<Uint8Array> | Uint8Array;
+}
+
+/** What happens in a scene: actions on a stage, awaited in virtual time. */
+export type Script = (stage: Stage) => Promise<void>;
+
+/** Plays a script on a fresh stage until it ends, and a little longer so that frames on their way arrive. @returns the capture, a pcapng file */
+export async function play(options: StageOptions, script: Script): Promise<Uint8Array> {
+  const stage = new Stage(options);
+  await stage.world.run(script(stage));
+  stage.world.runFor(AFTERMATH_NS);
+  return stage.takeCapture();
+}
+
+/** Long against every way on the simulated network, short against every timeout. */
+const AFTERMATH_NS = 50_000;
