@@ -1,0 +1,122 @@
+/**
+ * From a filter to the function that judges packets.
+ *
+ * Owns the translation. Words and fields of the BTH look at the frame and nothing else; only other fields build the record of all fields,
+ * once for each packet however many of them a filter names.
+ */
+
+import { invariant } from '../../packets/errors.ts';
+import type { FieldValue } from '../../packets/field-list.ts';
+import { compileComparison, type FieldReader } from './compare.ts';
+import { fieldsOf } from './field-names.ts';
+import { fastField, subjectFields } from './fields.ts';
+import { findWord } from './language.ts';
+import { parseFilter, printFilter } from './parse.ts';
+import type { FilterNode, FilterSubject, Predicate } from './types.ts';
+import { anyOf } from './word.ts';
+
+/** A compiled filter: whether a packet passes. Not to be called while it runs. */
+export interface PacketFilter {
+  (subject: FilterSubject): boolean;
+  /** Whether it asks for what only the analysis knows: subjects without `facts` then pass as if nothing were remarkable. */
+  readonly needsAnalysis: boolean;
+  /** In its normal form. */
+  readonly text: string;
+  readonly tree: FilterNode;
+}
+
+/** The filter that `text` stands for; the empty one passes everything. @throws FilterError, a `RoceError` ERR_ROCE_ARGUMENT with the column */
+export function compileFilter(text: string): PacketFilter {
+  return compileTree(parseFilter(text));
+}
+
+/** The filter of a tree that `parseFilter` made, here or elsewhere. */
+export function compileTree(tree: FilterNode): PacketFilter {
+  const memo = new FieldMemo();
+  const test = compileNode(tree, memo.read);
+  const judge = (subject: FilterSubject): boolean => {
+    memo.forget();
+    return test(subject);
+  };
+  return Object.assign(judge, { needsAnalysis: needsAnalysis(tree), text: printFilter(tree), tree });
+}
+
+function compileNode(node: FilterNode, read: FieldReader): Predicate {
+  switch (node.kind) {
+    case 'all':
+      return () => true;
+    case 'and':
+      return allOf(node.terms.map((term) => compileNode(term, read)));
+    case 'or':
+      return anyOf(node.terms.map((term) => compileNode(term, read)));
+    case 'not': {
+      const operand = compileNode(node.operand, read);
+      return (subject) => !operand(subject);
+    }
+    case 'word': {
+      const test = findWord(node.word)?.bind(node.operand);
+      invariant(test !== undefined, 'a parsed word binds');
+      return test;
+    }
+    case 'field':
+      return presence(node.field, read);
+    case 'comparison': {
+      const test = compileComparison(node.field, node.operator, node.value, read);
+      invariant(typeof test !== 'string', 'a parsed comparison compiles');
+      return test;
+    }
+  }
+}
+
+function allOf(tests: readonly Predicate[]): Predicate {
+  return (subject) => {
+    for (const test of tests) if (!test(subject)) return false;
+    return true;
+  };
+}
+
+/** Whether the packet has the field, or any below it. */
+function presence(field: string, read: FieldReader): Predicate {
+  const fast = fastField(field);
+  if (fast !== undefined) return (subject) => !Number.isNaN(fast(subject));
+  const names = fieldsOf(field);
+  const below = `${field}.`;
+  return (subject) => {
+    const fields = read(subject);
+    if (names.some((name) => name in fields)) return true;
+    return Object.keys(fields).some((name) => name.startsWith(below));
+  };
+}
+
+function needsAnalysis(node: FilterNode): boolean {
+  switch (node.kind) {
+    case 'and':
+    case 'or':
+      return node.terms.some(needsAnalysis);
+    case 'not':
+      return needsAnalysis(node.operand);
+    case 'word':
+      return findWord(node.word)?.analysis === true;
+    case 'field':
+    case 'comparison':
+      return ANALYSIS_FIELDS.has(node.field);
+    default:
+      return false;
+  }
+}
+
+/** The record of the packet in hand, made when the first field asks for it. */
+class FieldMemo {
+  #fields: Record<string, FieldValue> | undefined;
+
+  readonly read: FieldReader = (subject) => {
+    this.#fields ??= subjectFields(subject);
+    return this.#fields;
+  };
+
+  forget(): void {
+    this.#fields = undefined;
+  }
+}
+
+const ANALYSIS_FIELDS: ReadonlySet<string> = new Set(['roce.stream', 'roce.relative_psn', 'roce.marks']);

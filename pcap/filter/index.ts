@@ -1,0 +1,15 @@
+/**
+ * The display filter: a language in the manner of tcpdump over dissected packets. Runs in a browser.
+ *
+ * Used by `roce dump`, `roce analyze` and the explorer. `compileFilter` is all that most need.
+ */
+export { compileFilter, compileTree, type PacketFilter } from './compile.ts';
+export { type FieldKind, fieldKind, fieldNames } from './field-names.ts';
+export { captureFields, markNames, subjectFields } from './fields.ts';
+export { FilterError } from './filter-error.ts';
+export { type Completion, completeFilter, filterHelp } from './help.ts';
+export { WORD_GROUPS, type WordGroup } from './language.ts';
+export { parseFilter, printFilter } from './parse.ts';
+export { suggest } from './suggest.ts';
+export type { FilterFacts, FilterNode, FilterSubject } from './types.ts';
+export type { FilterWord } from './word.ts';

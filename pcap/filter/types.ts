@@ -1,0 +1,44 @@
+/**
+ * What the display filter is about: the packet it judges, and the tree an expression becomes.
+ *
+ * Owns the vocabulary of the room. Computes nothing. The tree is plain data: it can be printed, stored and sent to a worker.
+ */
+import type { PacketFacts } from '../analysis/facts.ts';
+import type { Dissection } from '../dissection.ts';
+import type { CapturedPacket } from '../types.ts';
+
+/** What the analysis knows of a packet, as far as filters ask; `PacketFacts` is one of these. */
+export interface FilterFacts extends Pick<PacketFacts, 'marks' | 'relativePsn'> {
+  readonly conversation: { readonly id: number } | undefined;
+}
+
+/** One packet, as a filter sees it. */
+export interface FilterSubject {
+  readonly packet: CapturedPacket;
+  /** Of that packet. */
+  readonly dissection: Dissection;
+  /** Without them, words of the analysis match nothing. */
+  readonly facts?: FilterFacts | undefined;
+  /** Name of the packet's interface, where it has one. */
+  readonly interfaceName?: string | undefined;
+}
+
+/** A compiled piece of a filter. */
+export type Predicate = (subject: FilterSubject) => boolean;
+
+/** Comparison operators, as they are printed. */
+export const COMPARISONS = ['==', '!=', '<', '<=', '>', '>=', 'contains'] as const;
+/** One of them. */
+export type Comparison = (typeof COMPARISONS)[number];
+
+/** An expression as a tree. */
+export type FilterNode =
+  /** The empty filter: matches everything. */
+  | { readonly kind: 'all' }
+  | { readonly kind: 'and' | 'or'; readonly terms: readonly FilterNode[] }
+  | { readonly kind: 'not'; readonly operand: FilterNode }
+  /** One of `FILTER_WORDS` and its operand as text; empty for none. */
+  | { readonly kind: 'word'; readonly word: string; readonly operand: string }
+  /** A field that is there at all; or a header, by the common start of its fields. */
+  | { readonly kind: 'field'; readonly field: string }
+  | { readonly kind: 'comparison'; readonly field: string; readonly operator: Comparison; readonly value: string };

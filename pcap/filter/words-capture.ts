@@ -1,0 +1,57 @@
+/**
+ * Words about the capture itself, and about what is wrong with a packet: number, length, direction, comments, damage.
+ */
+import { FrameStatus } from '../../packets/frame.ts';
+import { IcrcState, icrcState } from '../dissection.ts';
+import { Direction } from '../types.ts';
+import type { FilterSubject } from './types.ts';
+import { type FilterWord, flagWord, numberWord, textWord } from './word.ts';
+
+/** Where and how it was captured. */
+export const CAPTURE_WORDS: readonly FilterWord[] = [
+  numberWord('frame', 'number in the capture, from 1', {
+    what: 'a number',
+    max: 999_999_999_999,
+    get: ({ packet }) => packet.number,
+  }),
+  numberWord('len', 'length on the wire, in bytes', {
+    what: 'a length',
+    max: 0xff_ff_ff_ff,
+    get: ({ packet }) => packet.originalLength,
+  }),
+  flagWord('in', 'received by the capturing host', ({ dissection }) => dissection.direction === Direction.Inbound, {
+    aliases: ['inbound'],
+  }),
+  flagWord('out', 'sent by the capturing host', ({ dissection }) => dissection.direction === Direction.Outbound, {
+    aliases: ['outbound'],
+  }),
+  textWord('interface', 'seen by the interface of this name', (name) => (subject) => subject.interfaceName === name),
+  flagWord('commented', 'carries a comment', ({ packet }) => packet.comments.length > 0),
+  textWord('comment', 'carries a comment with this text in it', (text) => ({ packet }) => {
+    return packet.comments.some((comment) => comment.includes(text));
+  }),
+  flagWord('cut', 'of which the capture kept a part only', ({ dissection }) => dissection.cut),
+];
+
+/** What is wrong with it by itself. */
+export const DAMAGE_WORDS: readonly FilterWord[] = [
+  flagWord(
+    'bad-icrc',
+    'the ICRC is wrong: a receiver drops it',
+    ({ dissection }) => icrcState(dissection) === IcrcState.Bad,
+  ),
+  flagWord('good-icrc', 'the ICRC is right', ({ dissection }) => icrcState(dissection) === IcrcState.Good),
+  flagWord('malformed', 'a packet that no receiver can read: lengths, checksum, opcode, version, pad', isMalformed),
+];
+
+/** What the capture cut away is no fault of the packet's. */
+function isMalformed({ dissection: { linkKnown, status, cut } }: FilterSubject): boolean {
+  return linkKnown && !WELL_FORMED.has(status) && !(cut && status === FrameStatus.Truncated);
+}
+
+const WELL_FORMED: ReadonlySet<FrameStatus> = new Set([
+  FrameStatus.Ok,
+  FrameStatus.NotIp,
+  FrameStatus.NotUdp,
+  FrameStatus.NotRoce,
+]);
