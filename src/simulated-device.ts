@@ -4,6 +4,7 @@
  */
 import { IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
 import type { CongestionOptions } from '../transport/congestion/congestion-options.ts';
+import type { QpTrace } from '../transport/trace.ts';
 import { Device } from './device.ts';
 import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './device-options.ts';
 import type { PortOptions } from './fabric/network.ts';
@@ -31,6 +32,8 @@ export type SimulatedDeviceOptions<P extends object = PortOptions> = P & {
   readonly congestion?: CongestionOptions;
   /** Packets a queue pair may have sent and not seen acknowledged; default 128. */
   readonly maxUnacked?: number;
+  /** Is told what queue pairs decide. */
+  readonly trace?: QpTrace;
 };
 
 /** Attaches a device to the world's network under a name of its own. Throws as `World.attach` and `Device` do. */
@@ -39,7 +42,8 @@ export function attachDevice<N extends WorldNetwork>(
   name: string,
   options: SimulatedDeviceOptions<PortOptionsOf<N>>,
 ): Device {
-  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked, ...port } = options;
+  const { addresses, mac, limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked, trace, ...port } =
+    options;
   const prefixes = addresses.map((text) => IpPrefix.parse(text));
   return world.attach(
     name,
@@ -60,6 +64,7 @@ export function attachDevice<N extends WorldNetwork>(
         ...(peer === undefined ? {} : { peer }),
         ...(congestion === undefined ? {} : { congestion }),
         ...(maxUnacked === undefined ? {} : { maxUnacked }),
+        trace,
       }),
     // What is left of the options when those of the device are taken out; the compiler cannot follow that for any N.
     port as unknown as PortOptionsOf<N>,

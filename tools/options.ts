@@ -13,7 +13,6 @@ import {
   IpAddress,
   IpPrefix,
   type LinkFacts,
-  Medium,
   type OpenRdmaDevice,
   type PathTraits,
   PEER_PROFILES,
@@ -24,8 +23,8 @@ import {
 } from '../src/index.ts';
 import { type CaptureSink, linkUsage, openLink } from '../src/links/index.ts';
 import { type OpenDeviceOptions, openDevice } from '../src/open.ts';
-import { CaptureFile } from './capture-file.ts';
 import { addCongestionOptions, type CongestionFlags, congestionOptions } from './congestion-options.ts';
+import { Recording } from './recording.ts';
 
 export interface LinkFlags extends CongestionFlags {
   readonly link: string;
@@ -44,6 +43,7 @@ export interface LinkFlags extends CongestionFlags {
   readonly flowLabel?: number;
   readonly sourcePort?: number;
   readonly write?: string;
+  readonly trace?: string;
   readonly worker?: boolean;
 }
 
@@ -74,12 +74,15 @@ export function addLinkOptions(command: Command, { optional = false } = {}): Com
       ),
     )
     .option('--write <file>', 'write all frames to a pcapng file')
+    .option('--trace <file>', 'write what the device does and why, as events (docs/trace.md)')
     .option('--worker', 'run the stack in a thread of its own, so that a busy command does not delay it');
   addEthernetOptions(command);
   addPathOptions(command);
   addCongestionOptions(command);
   return command.hook('preAction', () => {
-    const { link, ip } = command.opts<Partial<LinkFlags>>();
+    const { link, ip, trace, worker } = command.opts<Partial<LinkFlags>>();
+    if (trace !== undefined && worker === true)
+      command.error('error: --trace watches a device in this thread: not together with --worker');
     if (link !== undefined && ip === undefined && openLink(link).addresses === undefined)
       command.error(`error: ${link} has no addresses of its own: --ip is required`);
   });
@@ -128,26 +131,14 @@ export async function withDevice<T>(
   use: (device: RdmaDevice, interrupted: AbortSignal) => Promise<T>,
   watch?: (link: LinkFacts) => CaptureSink,
 ): Promise<T | undefined> {
-  let file: CaptureFile | undefined;
-  const capture = (path: string) => (wire: LinkFacts) => {
-    file = new CaptureFile(path, { interfaceName: wire.name, ethernet: wire.medium === Medium.Ethernet });
-    return file;
-  };
+  const recording = new Recording(flags, watch);
   try {
-    const { write } = flags;
-    const options = {
-      ...deviceOptions(flags),
-      ...sinkOption(watch ?? (write === undefined ? undefined : capture(write))),
-    };
+    const options = { ...deviceOptions(flags), ...recording.options };
     const opening = flags.worker === true ? openDevice({ ...options, thread: 'worker' }) : openDevice(options);
     return await lend(await opening, use);
   } finally {
-    file?.close();
+    recording.close();
   }
-}
-
-function sinkOption(captureSink: ((link: LinkFacts) => CaptureSink) | undefined) {
-  return captureSink === undefined ? {} : { captureSink };
 }
 
 async function lend<T>(

@@ -27,6 +27,7 @@ import { LAYOUTS } from 'rocev2/packets/layouts';
 import { type CapturedPacket, readCapture } from 'rocev2/pcap';
 import { fixedPoint, PAPER_FLUID } from 'rocev2/fluid';
 import { RSocket } from 'rocev2/rsockets';
+import { type TraceEvent, TraceReader } from 'rocev2/trace';
 import { ackTimeoutNs, QpState } from 'rocev2/transport';
 
 export const now: number = new World({ seed: 1 }).now;
@@ -36,6 +37,7 @@ export const numbers: number[] = [crc32(new Uint8Array(4)), Op.SendOnly, ackTime
 export const layout: object = LAYOUTS;
 export const packets: CapturedPacket[] = [...readCapture(new Uint8Array(24))];
 export const queueBytes: number | undefined = fixedPoint(PAPER_FLUID).queueBytes;
+export const event: TraceEvent | undefined = new TraceReader().next();
 export const open: typeof RSocket.connect = RSocket.connect;
 export const addresses = (device: RdmaDevice): string[] => device.addresses.map((prefix) => prefix.toString());
 // @ts-expect-error a seed is a number
