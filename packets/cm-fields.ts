@@ -34,6 +34,8 @@ export function listMadFields(list: FieldList, view: DataView, offset: number, l
   list.hex('infiniband.mad.classspecific', header.classSpecific, 4);
   list.hex('infiniband.mad.transactionid', header.transactionId, 16);
   list.hex('infiniband.mad.attributeid', header.attributeId, 4);
+  const reserved = view.getUint16(offset + MAD_RESERVED_AT);
+  if (reserved !== 0) list.hex('roce.mad.reserved16', reserved, 4);
   list.hex('infiniband.mad.attributemodifier', header.attributeModifier, 8);
   const mad = parseCmMad(view, offset, length);
   if (typeof mad === 'object') listCmMessage(list, mad.message);
@@ -110,6 +112,7 @@ function listCmMessage(list: FieldList, message: CmMessage): void {
 function listReq(list: FieldList, req: CmReq): void {
   list.begin('infiniband.cm.req');
   list.hex('infiniband.cm.req', req.localCommId, 8);
+  list.hex('roce.cm.req.vendorid', req.vendorId, 6);
   list.hex('infiniband.cm.req.serviceid', req.serviceId, 16);
   if (isRdmaServiceId(req.serviceId)) {
     list.hex('infiniband.cm.req.serviceid.protocol', (req.serviceId >> 16n) & 0xffn, 2);
@@ -137,6 +140,7 @@ function listReq(list: FieldList, req: CmReq): void {
   list.decimal('infiniband.cm.req.ext_transport', req.extendedTransportType);
   listPath(list, 'prim', req.primaryPath);
   listPath(list, 'alt', req.alternatePath);
+  list.decimal('roce.cm.req.sapsupported', req.sapSupported);
   listReqPrivateData(list, req);
 }
 
@@ -193,6 +197,7 @@ function listRep(list: FieldList, rep: CmRep): void {
   list.hex('infiniband.cm.rep.localqpn', rep.localQpn, 6);
   list.hex('infiniband.cm.rep.localeecn', rep.localEecn, 6);
   list.decimal('infiniband.cm.rep.startpsn', rep.startingPsn);
+  list.hex('roce.cm.rep.vendorid', rep.vendorId, 6);
   list.decimal('infiniband.cm.rep.respres', rep.responderResources);
   list.decimal('infiniband.cm.rep.initdepth', rep.initiatorDepth);
   list.decimal('infiniband.cm.rep.tgtackdelay', rep.targetAckDelay);
@@ -226,3 +231,6 @@ function listUnknownToTshark(list: FieldList, { kind, body }: CmMessage): void {
     else if (typeof value === 'number') list.decimal(field, value);
   }
 }
+
+/** Between attribute id and modifier. */
+const MAD_RESERVED_AT = 18;

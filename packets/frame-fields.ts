@@ -1,8 +1,8 @@
 /**
  * Every field of a frame by name, for printers and JSON writers.
  *
- * Owns the names. They are tshark's (4.0) wherever tshark has the field; what it does not know begins with `roce.`. Never judges. Reads
- * only what `parseFrame` found to be there, so any frame and any status will do. Cold path: allocates freely.
+ * Owns the names. They are tshark's (4.0) wherever tshark has the field; what it does not know begins with `roce.`. Reserved bits are listed
+ * where they are set. Never judges. Reads only what `parseFrame` found to be there, so any frame and any status will do. Cold path: allocates freely.
  */
 
 import { IpAddress } from './address.ts';
@@ -10,9 +10,17 @@ import { readAeth, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from 
 import { readArp } from './arp.ts';
 import { readAtomicAckEth } from './atomic-ack-eth.ts';
 import { readAtomicEth } from './atomic-eth.ts';
+import { BTH_MASKED_BYTE } from './bth.ts';
 import { listMadFields } from './cm-fields.ts';
 import { readDeth } from './deth.ts';
-import { ETHERNET_BYTES, ETHERTYPE_ARP, readEthernet } from './ethernet.ts';
+import {
+  ETHERNET_BYTES,
+  ETHERTYPE_ARP,
+  ETHERTYPE_SERVICE_VLAN,
+  ETHERTYPE_VLAN,
+  readEthernet,
+  VLAN_TAG_BYTES,
+} from './ethernet.ts';
 import { readFeth } from './feth.ts';
 import { FieldList, type FieldValue } from './field-list.ts';
 import { type Frame, FrameStatus, frameStatusName, Medium } from './frame.ts';
@@ -90,13 +98,20 @@ function listEthernet(list: FieldList, frame: Frame): void {
     list.decimal('vlan.dei', (frame.vlanTci >>> 12) & 1);
     list.decimal('vlan.id', frame.vlanTci & 0x0f_ff);
     list.hex('vlan.etype', frame.etherType, 4);
-  } else if (etherType === ETHERTYPE_ARP) {
-    listArp(list, frame);
   }
+  if (frame.etherType === ETHERTYPE_ARP) listArp(list, frame, innerStart(frame));
 }
 
-function listArp(list: FieldList, frame: Frame): void {
-  const arp = readArp(frame.view, frame.start + ETHERNET_BYTES, frame.end);
+/** Where that begins which the EtherType names: behind one tag or two. */
+function innerStart({ view, start, vlanTci }: Frame): number {
+  if (vlanTci < 0) return start + ETHERNET_BYTES;
+  const second = view.getUint16(start + ETHERNET_BYTES + 2);
+  const tags = second === ETHERTYPE_VLAN || second === ETHERTYPE_SERVICE_VLAN ? 2 : 1;
+  return start + ETHERNET_BYTES + tags * VLAN_TAG_BYTES;
+}
+
+function listArp(list: FieldList, frame: Frame, at: number): void {
+  const arp = readArp(frame.view, at, frame.end);
   if (arp === undefined) return;
   list.begin('arp');
   list.decimal('arp.opcode', arp.operation);
@@ -206,9 +221,16 @@ function listBth(list: FieldList, frame: Frame): void {
   // tshark 4.0 shows the byte of these two as reserved.
   list.decimal('roce.bth.fecn', frame.fecn);
   list.decimal('roce.bth.becn', frame.becn);
+  listReserved(list, 'roce.bth.reserved6', frame.view.getUint8(frame.bthOffset + BTH_MASKED_BYTE) & 0x3f);
   list.hex('infiniband.bth.destqp', frame.destQpn, 6);
   list.decimal('infiniband.bth.a', frame.ackReq);
+  listReserved(list, 'infiniband.bth.reserved7', frame.view.getUint8(frame.bthOffset + BTH_RESERVED_AT) & 0x7f);
   list.decimal('infiniband.bth.psn', frame.psn);
+}
+
+/** Bits without a meaning are worth a line only where somebody has set them. */
+function listReserved(list: FieldList, name: string, value: number): void {
+  if (value !== 0) list.hex(name, value, 2);
 }
 
 function listExtendedHeaders(list: FieldList, frame: Frame): void {
@@ -220,6 +242,7 @@ function listExtendedHeaders(list: FieldList, frame: Frame): void {
 
 function listRdeth(list: FieldList, view: DataView, at: number): void {
   list.begin('infiniband.rdeth');
+  listReserved(list, 'roce.rdeth.reserved8', view.getUint8(at));
   list.hex('infiniband.rdeth.eecnxt', readRdeth(view, at).eeContext, 6);
 }
 
@@ -227,6 +250,7 @@ function listDeth(list: FieldList, view: DataView, at: number): void {
   const { qkey, sourceQpn } = readDeth(view, at);
   list.begin('infiniband.deth');
   list.hex('infiniband.deth.q_key', qkey, 8);
+  listReserved(list, 'roce.deth.reserved8', view.getUint8(at + DETH_RESERVED_AT));
   list.hex('infiniband.deth.srcqp', sourceQpn, 6);
 }
 
@@ -299,6 +323,11 @@ function listOwn(list: FieldList, frame: Frame, status: FrameStatus, icrcOk: boo
   list.decimal('roce.payload.len', frame.payloadLength);
   list.text('roce.icrc.status', icrcOk ? 'good' : 'bad');
 }
+
+/** The byte with AckReq, of which seven bits are reserved, in the BTH. */
+const BTH_RESERVED_AT = 8;
+/** Between Q_Key and source QPN. */
+const DETH_RESERVED_AT = 4;
 
 /** In the order of the wire: offset tables by opcode, and who lists the header. */
 const EXTENDED_HEADERS: readonly (readonly [Int8Array, (list: FieldList, view: DataView, at: number) => void])[] = [

@@ -61,6 +61,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./dump/index.ts')).dumpCommand(),
   },
   {
+    name: 'verify',
+    description: "compare every field of every frame of a capture with tshark's dissection",
+    load: async () => (await import('./verify/main.ts')).verifyCommand(),
+  },
+  {
     name: 'bump',
     description:
       'stand between two Ethernet links and drop, delay, corrupt, mark or rewrite what passes, by rule or chance',

@@ -1,0 +1,221 @@
+/**
+ * Where Wireshark is wrong or blind, and where we are, by version: the table that `roce verify` holds differences against.
+ *
+ * Owns the rows. `versions.from` is the oldest version somebody has looked at, not the first that ever did it; a row without `below` holds
+ * until a tshark is met that says otherwise, and then the report calls it no longer needed. What was measured was measured with 4.0.17; the
+ * dissector's source was read of 3.4.5 and of a later version of unknown number, which knows FLUSH, ATOMIC WRITE and the FETH.
+ */
+
+import { BTH_BYTES, BTH_MASKED_BYTE } from '../../packets/bth.ts';
+import type { FieldValue } from '../../packets/field-list.ts';
+import { FrameStatus } from '../../packets/frame.ts';
+import { Op, OpFlag, opcodeInfo, Service } from '../../packets/opcode.ts';
+import { colonHex } from './compare.ts';
+import { Absent, type Expectation, type FramePair, Present, type Said, Whatever } from './expectation.ts';
+import { READ_ON } from './read-on.ts';
+
+/** Acknowledges and atomics; a READ request is shown with whatever follows it. */
+const HEADERS_ONLY = OpFlag.Ack | OpFlag.AtomicAck | OpFlag.Atomic;
+
+const MEASURED = 'measured with 4.0.17';
+const SINCE = { from: '3.4.5' };
+
+/** Every field behind the BTH. */
+const BEHIND_BTH: readonly string[] = [
+  ...['infiniband.rdeth.*', 'infiniband.deth.*', 'infiniband.reth.*', 'infiniband.aeth.*', 'infiniband.atomiceth.*'],
+  ...['infiniband.atomicacketh.*', 'infiniband.immdt', 'infiniband.ieth', 'infiniband.feth.*'],
+];
+
+/** What tshark shows whole, as bytes, because it does not know the opcode or what follows it. */
+const UNREAD: readonly (readonly [string, (opcode: number) => boolean, string])[] = [
+  ['flush', (opcode) => opcode === Op.Flush, 'FETH, RETH and ICRC'],
+  ['atomic-write', (opcode) => opcode === Op.AtomicWrite, 'RETH, payload and ICRC'],
+  ['cnp', (opcode) => opcode === Op.Cnp, '16 reserved bytes and the ICRC'],
+  [
+    'xrc',
+    (opcode) => opcodeInfo(opcode).service === Service.Xrc,
+    'the XRCETH of a request, what the RC packet has, and the ICRC',
+  ],
+];
+
+const UNREAD_ROWS: readonly Expectation[] = UNREAD.flatMap(([id, isMeant, truth]) => {
+  const common = {
+    blind: 'tshark' as const,
+    versions: SINCE,
+    when: ({ ours }: FramePair) => ours.status === FrameStatus.Ok && isMeant(ours.frame.opcode),
+    truth,
+    source: `ref:analyzer#3; ${MEASURED}`,
+  };
+  return [
+    {
+      ...common,
+      id: `${id}-unread`,
+      fields: [...BEHIND_BTH, 'infiniband.invariant.crc'],
+      says: () => Absent,
+      tshark: 'reads nothing behind the BTH',
+    },
+    {
+      ...common,
+      id: `${id}-as-bytes`,
+      fields: ['infiniband.vendor'],
+      says: behindBth,
+      tshark: 'shows what is behind the BTH, ICRC included, as unknown or vendor specific',
+    },
+  ];
+});
+
+const PATH_ROWS: readonly Expectation[] = ['prim', 'alt'].map((which) => ({
+  id: `cm-req-${which}-flow-label`,
+  blind: 'tshark',
+  versions: SINCE,
+  fields: ['flowlabel', 'reserved0', 'pktrate'].map((name) => `infiniband.cm.req.${which}_${name}`),
+  when: ({ ours }) => ours.fields['infiniband.cm.req.localqpn'] !== undefined,
+  says: (pair, field) => misreadPath(pair, field, which),
+  tshark: 'takes flow label, reserved bits and packet rate out of the first three bytes, as if the first were missing',
+  truth: 'a label of 20 bits, 6 reserved bits and a rate of 6: packets/cm/path.ts',
+  source: `rdma:ibta_vol1_c12.h for the offsets; ${MEASURED} on captures of rdma_rxe`,
+}));
+
+/** All rows. The first that fits a difference explains it. */
+export const EXPECTATIONS: readonly Expectation[] = [
+  ...PATH_ROWS,
+  {
+    id: 'cm-req-gid-form',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: ['local', 'remote'].flatMap((end) => [
+      `infiniband.cm.req.prim_${end}gid`,
+      `infiniband.cm.req.prim_${end}gid_ipv4`,
+    ]),
+    when: ({ ours: { fields, frame } }) => hasIpv4Gid(fields) !== (frame.ipVersion === 4),
+    says: gidForm,
+    tshark:
+      'shows the GIDs of the primary path as IPv4 addresses, their last 4 bytes, when IPv4 carries the REQ, and as IPv6 otherwise',
+    truth: 'a GID is an IPv4 address when it is a mapped one (::ffff:a.b.c.d)',
+    source: MEASURED,
+  },
+  {
+    id: 'cm-req-sap',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: ['infiniband.cm.req.alt_reserved1', 'infiniband.cm.req.alt_reserved2'],
+    when: ({ ours: { fields } }) => fields['roce.cm.req.sapsupported'] === 1,
+    says: () => 0x04,
+    tshark: 'shows the bit for an alternate path by service id as reserved',
+    truth: 'bit 2 of the last byte of the alternate path: roce.cm.req.sapsupported',
+    source: `rdma:ibta_vol1_c12.h; ${MEASURED}`,
+  },
+  {
+    id: 'reserved-bytes',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: ['infiniband.reserved'],
+    when: ({ ours }) => reservedBytes(ours.fields, ours.frame).length > 0,
+    says: ({ ours }) => reservedBytes(ours.fields, ours.frame),
+    tshark: 'shows the byte of FECN and BECN, and the vendor id of REQ and REP, as reserved',
+    truth:
+      'bit 7 of BTH byte 4 is FECN, bit 6 BECN; vendor id as in packets/cm; other reserved bits that are set are listed as roce.*.reserved*',
+    source: `ref:wire#4, rdma:ibta_vol1_c12.h; ${MEASURED}`,
+  },
+  ...UNREAD_ROWS,
+  {
+    id: 'rd-as-dc',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: [...BEHIND_BTH, 'infiniband.reserved', 'infiniband.invariant.crc', 'infiniband.vendor', '_ws.malformed'],
+    when: ({ ours }) => ours.status === FrameStatus.Ok && opcodeInfo(ours.frame.opcode).service === Service.Rd,
+    says: readAsDc,
+    tshark:
+      'takes 0x40-0x55 for dynamically connected transport: labels them so, and reads all headers 8 bytes too late',
+    truth: 'reliable datagrams: the RDETH is behind the BTH',
+    source: `ref:analyzer#3 for the names; the 8 bytes ${MEASURED}`,
+  },
+  {
+    id: 'payload-of-header-opcode',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: ['infiniband.invariant.crc'],
+    when: ({ ours: { status, frame } }) =>
+      status === FrameStatus.Ok &&
+      opcodeInfo(frame.opcode).service === Service.Rc &&
+      (frame.flags & HEADERS_ONLY) !== 0 &&
+      frame.icrcOffset > frame.payloadOffset,
+    says: () => Absent,
+    tshark: 'shows no ICRC when bytes follow the headers of an opcode that has no payload',
+    truth: 'the last four bytes of what the UDP length covers',
+    source: MEASURED,
+  },
+  {
+    id: 'opcode-unknown',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: ['infiniband.invariant.crc', 'infiniband.vendor'],
+    when: ({ ours: { status } }) => status === FrameStatus.UnknownOpcode,
+    says: (pair, field) => (field === 'infiniband.vendor' ? behindBth(pair) : Absent),
+    tshark: 'shows what is behind the BTH of an opcode that nobody knows as vendor specific',
+    truth: 'the ICRC is there all the same',
+    source: MEASURED,
+  },
+  {
+    id: 'capture-cut',
+    blind: 'us',
+    versions: { from: '0' },
+    fields: ['infiniband*'],
+    when: ({ ours }) => ours.cut,
+    says: () => Present,
+    tshark: 'shows the fields that the capture kept of a packet',
+    truth: 'we list nothing behind the headers of a packet that is not there as a whole',
+    source: 'tools/verify/our-frame.ts',
+  },
+  ...READ_ON,
+];
+
+function behindBth({ ours: { frame } }: FramePair): string {
+  return colonHex(frame.bytes.subarray(frame.bthOffset + BTH_BYTES, frame.icrcOffset + 4));
+}
+
+function misreadPath({ ours }: FramePair, field: string, which: string): number {
+  const label = Number(ours.fields[`infiniband.cm.req.${which}_flowlabel`]);
+  if (field.endsWith('flowlabel')) return label >>> 8;
+  return field.endsWith('pktrate') ? (label >>> 12) & 0x3f : label >>> 18;
+}
+
+type Fields = FramePair['ours']['fields'];
+
+function hasIpv4Gid(fields: Fields): boolean {
+  return fields['infiniband.cm.req.prim_localgid_ipv4'] !== undefined;
+}
+
+function gidForm({ ours: { fields, frame } }: FramePair, field: string): Said {
+  if (fields[field] !== undefined) return Absent;
+  const mapped = fields[`${field}_ipv4`];
+  if (mapped !== undefined) return `::ffff:${mapped}`;
+  // The last 4 of 16 bytes; the GIDs of a REQ are at 84 and 100 of the MAD.
+  const at = frame.payloadOffset + (field.includes('local') ? 80 : 96) + 12;
+  return Array.from(frame.bytes.subarray(at, at + 4)).join('.');
+}
+
+/** In the order of the packet, without what is zero, as tshark writes bytes. */
+function reservedBytes(fields: Fields, { view, bthOffset }: FramePair['ours']['frame']): string[] {
+  if (bthOffset < 0) return [];
+  const vendor = Number(fields['roce.cm.rep.vendorid'] ?? 0);
+  return [
+    bytesText(view.getUint8(bthOffset + BTH_MASKED_BYTE), 1),
+    bytesText(fields['roce.rdeth.reserved8'], 1),
+    bytesText(fields['roce.deth.reserved8'], 1),
+    bytesText(fields['roce.mad.reserved16'], 2),
+    bytesText(fields['roce.cm.req.vendorid'], 4),
+    ...[vendor >>> 16, (vendor >>> 8) & 0xff, vendor & 0xff].map((byte) => bytesText(byte, 1)),
+  ].filter((text) => text !== '');
+}
+
+function bytesText(value: FieldValue | undefined, bytes: number): string {
+  if (value === undefined || value === 0) return '';
+  const digits = value.toString(16).padStart(2 * bytes, '0');
+  return digits.replaceAll(/..(?!$)/g, '$&:');
+}
+
+function readAsDc({ ours: { frame }, theirs }: FramePair, field: string): Said {
+  const isShown = field === 'infiniband.rdeth.eecnxt' && theirs[field] !== undefined;
+  return isShown ? frame.view.getUint32(frame.bthOffset + BTH_BYTES + 8) & 0xff_ff_ff : Whatever;
+}

@@ -1,0 +1,88 @@
+/**
+ * Rows for packets in which we stop at a fault that a receiver drops the packet for, and Wireshark reads on.
+ *
+ * Each row holds only where tshark's own fields show the fault too: a parser of ours that stops too early is not excused by it.
+ */
+
+import { FrameStatus } from '../../packets/frame.ts';
+import { opcodeInfo } from '../../packets/opcode.ts';
+import { type Expectation, type FramePair, Present } from './expectation.ts';
+import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
+
+type Confirm = (theirs: TsharkFrame, ours: FramePair['ours']) => boolean;
+
+const FAULTS: readonly (readonly [FrameStatus, string, Confirm, string])[] = [
+  [FrameStatus.Truncated, 'truncated', isShort, 'the frame ends before its IP length says'],
+  [
+    FrameStatus.BadIpHeader,
+    'ip-options',
+    isOddIpHeader,
+    'an IPv4 header with options, or with a version or length that cannot be',
+  ],
+  [FrameStatus.BadIpChecksum, 'ip-checksum', isWrongIpChecksum, 'the checksum of the IPv4 header is wrong'],
+  [FrameStatus.Fragment, 'fragment', isFragment, 'a fragment: RoCE packets are never fragmented'],
+  [FrameStatus.BadUdpLength, 'udp-length', isOddUdpLength, 'the UDP length and that of IP cannot both be'],
+  [
+    FrameStatus.BadTransportVersion,
+    'transport-version',
+    (theirs) => number(theirs, 'infiniband.bth.tver') !== 0,
+    'a version of the header that nobody knows',
+  ],
+  [FrameStatus.BadPad, 'pad-count', isShortOfHeaders, 'more pad than there are bytes'],
+  [FrameStatus.BadHeaderLength, 'header-length', isShortOfHeaders, 'shorter than the headers of its opcode'],
+];
+
+/** A row for each. */
+export const READ_ON: readonly Expectation[] = FAULTS.map(([status, id, confirm, truth]) => ({
+  id: `fault-${id}`,
+  blind: 'us',
+  versions: { from: '0' },
+  fields: ['infiniband*', '_ws.malformed'],
+  when: ({ ours, theirs }) => ours.status === status && confirm(theirs, ours),
+  says: () => Present,
+  tshark: 'reads on behind the fault',
+  truth,
+  source: 'packets/frame.ts: a receiver drops it',
+}));
+
+function isShort(theirs: TsharkFrame, { frame }: FramePair['ours']): boolean {
+  const captured = frame.end - frame.start;
+  const ipv6 = number(theirs, 'ipv6.plen');
+  return (
+    (number(theirs, 'ip.len') ?? (ipv6 === undefined ? captured : ipv6 + 40)) > captured - 14 || captured < 14 + 20
+  );
+}
+
+function isOddIpHeader(theirs: TsharkFrame): boolean {
+  const length = number(theirs, 'ip.len') ?? 0;
+  return number(theirs, 'ip.hdr_len') !== 20 || number(theirs, 'ip.version') !== 4 || length < 20;
+}
+
+/** 0 is bad, 1 good, 2 not looked at. */
+function isWrongIpChecksum(theirs: TsharkFrame): boolean {
+  return number(theirs, 'ip.checksum.status') === 0;
+}
+
+function isFragment(theirs: TsharkFrame): boolean {
+  return number(theirs, 'ip.flags.mf') === 1 || (number(theirs, 'ip.frag_offset') ?? 0) > 0;
+}
+
+function isOddUdpLength(theirs: TsharkFrame): boolean {
+  const udp = number(theirs, 'udp.length') ?? 0;
+  const ip = number(theirs, 'ip.len');
+  const room = ip === undefined ? (number(theirs, 'ipv6.plen') ?? 0) : ip - (number(theirs, 'ip.hdr_len') ?? 0);
+  return udp > room || udp < UDP_BTH_AND_ICRC_BYTES;
+}
+
+function isShortOfHeaders(theirs: TsharkFrame): boolean {
+  const opcode = number(theirs, 'infiniband.bth.opcode') ?? 0;
+  const behindBth = (number(theirs, 'udp.length') ?? 0) - UDP_BTH_AND_ICRC_BYTES;
+  return behindBth < opcodeInfo(opcode).headerBytes + (number(theirs, 'infiniband.bth.padcnt') ?? 0);
+}
+
+function number(theirs: TsharkFrame, field: string): number | undefined {
+  const [value] = valuesOf(theirs, field);
+  return value === undefined ? undefined : Number(value);
+}
+
+const UDP_BTH_AND_ICRC_BYTES = 8 + 12 + 4;

@@ -1,0 +1,136 @@
+/**
+ * What tshark says of each frame of a capture file, frame by frame as it reads, so that memory does not grow with the file.
+ *
+ * Owns the command line, the cutting of its JSON into frames and the flattening of a frame into fields. Never judges a value.
+ * Source: `tshark -T json` of 4.0.17, which indents by two and begins every frame with a line of its own; an installed profile and
+ * look-ups of names have no effect.
+ */
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { RoceError } from '../../packets/errors.ts';
+
+/** One frame: tshark's field name to its value or values, as it prints them. */
+export type TsharkFrame = Readonly<Record<string, string | readonly string[]>>;
+
+/**
+ * The frames of `file` in order. @throws RoceError ERR_ROCE_CAPTURE with tshark's own words when it ends badly, after every frame
+ * that it gave; a system error when it cannot be started
+ */
+export async function* tsharkFrames(file: string): AsyncGenerator<TsharkFrame, void, undefined> {
+  // Whatever profile, decode-as or heuristics the user has set up: none of it is looked for here.
+  const child = spawn('tshark', [...OPTIONS, '-r', file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, WIRESHARK_CONFIG_DIR: NO_DIRECTORY },
+  });
+  const complaints: Buffer[] = [];
+  child.stderr.on('data', (chunk: Buffer) => complaints.push(chunk));
+  const closed = Promise.race([
+    once(child, 'close'),
+    once(child, 'error').then(([error]: unknown[]) => Promise.reject(error)),
+  ]);
+  // Looked at below; until then a failure to start must not count as unhandled.
+  closed.catch(() => {});
+  try {
+    for await (const packet of packetTexts(createInterface({ input: child.stdout, crlfDelay: Infinity }))) {
+      yield flattened(JSON.parse(packet));
+    }
+    const [status, signal]: unknown[] = await closed;
+    // Run as root it warns on stderr and succeeds: only the status decides.
+    if (status !== 0)
+      throw new RoceError('ERR_ROCE_CAPTURE', `tshark ends with ${signal ?? status}: ${words(complaints)}`);
+  } finally {
+    child.kill();
+  }
+}
+
+/** All frames of a file at once: for tests and small files. */
+export async function allTsharkFrames(file: string): Promise<TsharkFrame[]> {
+  const frames: TsharkFrame[] = [];
+  for await (const frame of tsharkFrames(file)) frames.push(frame);
+  return frames;
+}
+
+/** The values of a field, in the order of the packet; none when it is absent. */
+export function valuesOf(frame: TsharkFrame, field: string): readonly string[] {
+  const value = frame[field];
+  if (value === undefined) return [];
+  return typeof value === 'string' ? [value] : value;
+}
+
+/** The text of each frame's object out of the lines of the array around them. */
+async function* packetTexts(lines: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
+  let packet: string[] = [];
+  for await (const line of lines) {
+    if (line === PACKET_BEGINS) packet = ['{'];
+    else if (line.startsWith(PACKET_ENDS)) yield `${packet.join('')}}`;
+    else packet.push(line);
+  }
+}
+
+function flattened(packet: unknown): TsharkFrame {
+  const fields = new Map<string, string[]>();
+  const layers = member(member(packet, '_source'), 'layers');
+  for (const layer of LAYERS) {
+    for (const occurrence of [member(layers, layer)].flat()) flatten(occurrence, fields);
+  }
+  return Object.fromEntries(
+    [...fields].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]),
+  );
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+// Trees ("infiniband.bth_tree") and free-text nodes hold fields; everything else with a text value is a field. A layer inside a layer is
+// a packet inside a packet, such as an ICMP error quotes: not of this frame.
+function flatten(node: unknown, into: Map<string, string[]>): void {
+  if (typeof node !== 'object' || node === null) return;
+  for (const [name, value] of Object.entries(node)) {
+    if (INNER_PACKETS.has(name)) continue;
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (typeof item === 'string') add(into, name, item);
+      else flatten(item, into);
+    }
+  }
+}
+
+function add(into: Map<string, string[]>, name: string, value: string): void {
+  const known = into.get(name);
+  if (known === undefined) into.set(name, [value]);
+  else known.push(value);
+}
+
+function words(complaints: readonly Buffer[]): string {
+  return Buffer.concat(complaints)
+    .toString('utf8')
+    .replace(/^Running as user.*$/m, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+}
+
+/** The layers whose fields are compared; others are TCP payload and guesses. */
+const LAYERS = [
+  ...['eth', 'vlan', 'arp', 'macc', 'ip', 'ipv6', 'icmp', 'icmpv6', 'igmp', 'udp', 'tcp', 'infiniband', 'data'],
+  '_ws.malformed',
+];
+const INNER_PACKETS = new Set(LAYERS.filter((layer) => layer !== '_ws.malformed'));
+
+/** What a payload may look like to one of tshark's guesses: random bytes do now and then, and a guess that fails is a malformed packet. */
+const GUESSES = [
+  ...['rpcordma', 'smc', 'smb_direct', 'nvme-rdma', 'lnet', 'iser', 'infiniband_sdp', 'fcoib', 'infiniband.eoib'],
+  'drbd',
+];
+
+const OPTIONS = [
+  ...['-n', '-T', 'json', '--no-duplicate-keys', '-J', LAYERS.join(' ')],
+  ...['-o', 'infiniband.identify_payload:FALSE', '-o', 'ip.defragment:FALSE', '-o', 'ip.check_checksum:TRUE'],
+  ...['-o', 'ipv6.defragment:FALSE', '-o', 'tcp.desegment_tcp_streams:FALSE'],
+  ...GUESSES.flatMap((protocol) => ['--disable-protocol', protocol]),
+];
+
+const NO_DIRECTORY = '/nonexistent';
+const PACKET_BEGINS = '  {';
+const PACKET_ENDS = '  }';
