@@ -12,8 +12,10 @@ export interface Scene {
   readonly symptom: string;
   /** Kebab case, unique among all scenes. */
   readonly name: string;
-  /** Whether the symptom is there; otherwise it is a close neighbour in which nothing is to be complained of, unless `about` says so. */
+  /** Whether the symptom is there; otherwise it is a close neighbour, in which no error and no warning is right but those of `alsoFinds`. */
   readonly triggers: boolean;
+  /** Ids of other findings, errors or warnings, that are right here as well. */
+  readonly alsoFinds?: readonly string[];
   /** What happens, in a sentence or two. */
   readonly about: string;
   /** A pcapng file. */

@@ -15,11 +15,18 @@
  * ```
  */
 import type { IpAddress } from '../../packets/address.ts';
+import { invariant } from '../../packets/errors.ts';
 import { ETHERNET_BYTES } from '../../packets/ethernet.ts';
-import { RNR_TIMER_NS } from '../../packets/rnr-timer.ts';
 import { Direction, LinkType, PcapngWriter } from '../../pcap/index.ts';
 import { Fate, type FaultRule, type FaultSpec, type SimulatedPort } from '../../src/fabric/index.ts';
-import { attachDevice, type Connection, QpState, type SimulatedDeviceOptions, World } from '../../src/index.ts';
+import {
+  attachDevice,
+  type Connection,
+  QpState,
+  type SimulatedDeviceOptions,
+  type WcStatus,
+  World,
+} from '../../src/index.ts';
 import { ALL_ACCESS, End, type Host } from './end.ts';
 
 /** How a stage is built. */
@@ -282,9 +289,9 @@ export class Stage {
   }
 }
 
-/** Nanoseconds that an RNR timer code stands for, as scenes name it. */
-export function rnrNs(code: number): number {
-  return RNR_TIMER_NS[code] ?? 0;
+/** A scene in which something else happens than it is about shows nothing. */
+export function demandStatus(status: WcStatus, expected: WcStatus): void {
+  invariant(status === expected, `a request of the scene ends with status ${expected}, not with ${status}`);
 }
 
 /** 2026-01-01, so that times in the capture look like times. */

@@ -1,0 +1,18 @@
+/** Extended headers as bytes, for frames by hand. Owns nothing but the buffers it fills. */
+import { AETH_BYTES, writeAeth } from '../../packets/aeth.ts';
+import { RETH_BYTES, writeReth } from '../../packets/reth.ts';
+
+/** An AETH. */
+export function aeth(syndrome: number, msn: number): Uint8Array {
+  const bytes = new Uint8Array(AETH_BYTES);
+  writeAeth(new DataView(bytes.buffer), 0, syndrome, msn);
+  return bytes;
+}
+
+/** A RETH. */
+export function reth(va: bigint, rkey: number, dmaLength: number): Uint8Array {
+  const bytes = new Uint8Array(RETH_BYTES);
+  const [high, low] = [Number(va >> 32n), Number(va & 0xffff_ffffn)];
+  writeReth(new DataView(bytes.buffer), 0, high, low, rkey, dmaLength);
+  return bytes;
+}

@@ -1,0 +1,80 @@
+/** Scenes of `implied-nak`: READ responses that are lost, and requesters that notice at once or not before a timeout. Owns nothing else. */
+import type { Frame } from '../../packets/frame.ts';
+import { Op } from '../../packets/opcode.ts';
+import { WcStatus } from '../../src/index.ts';
+import { play, type Scene } from './scene.ts';
+import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
+
+const SYMPTOM = 'implied-nak';
+
+/** All of them. */
+export const IMPLIED_NAK_SCENES: readonly Scene[] = [
+  {
+    symptom: SYMPTOM,
+    name: 'implied-nak-at-once',
+    triggers: true,
+    about:
+      'A response in the middle of a READ is lost; the requester asks again from the gap on as soon as it sees the next one.',
+    make: () => play({ vantages: ['A'] }, (stage) => middleLost(stage, 'default')),
+  },
+  {
+    symptom: SYMPTOM,
+    name: 'implied-nak-after-timeout',
+    triggers: true,
+    about: 'The same with a requester that imitates rdma_rxe: it waits for its ACK timer.',
+    make: () => play({ vantages: ['A'] }, (stage) => middleLost(stage, 'rxe-6.12')),
+  },
+  {
+    symptom: SYMPTOM,
+    name: 'implied-nak-next-read',
+    triggers: true,
+    about: 'rdma_rxe with three READs outstanding: the last response of the first is lost, and the next READ shows it.',
+    make: () => play({ vantages: ['A'] }, nextRead),
+  },
+  {
+    symptom: SYMPTOM,
+    name: 'implied-nak-sound-reads',
+    triggers: false,
+    about: 'Many READs outstanding, none of them in trouble.',
+    make: () => play({ vantages: ['A'] }, soundReads),
+  },
+  {
+    symptom: SYMPTOM,
+    name: 'implied-nak-capture-loss',
+    triggers: false,
+    about: 'Sound READs of which the capture has lost responses: nobody asks again.',
+    make: () => play({ vantages: ['A'], keep: everyNinthMissing() }, soundReads),
+  },
+];
+
+async function middleLost(stage: Stage, peer: string): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A', { peer }), stage.host('B'), { timeout: 10 });
+  for (let i = 0; i < 4; i++) demandStatus(await a.read(b, 8_000), WcStatus.Success);
+  stage.rule({ port: 'B', match: isMiddle, nth: 3, action: 'drop' });
+  for (let i = 0; i < 4; i++) demandStatus(await a.read(b, 8_000), WcStatus.Success);
+}
+
+async function nextRead(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A', { peer: 'rxe-6.12' }), stage.host('B'), { timeout: 10 });
+  stage.rule({ port: 'B', match: ({ opcode }) => opcode === Op.ReadResponseLast, nth: 1, action: 'drop' });
+  const reads = [a.read(b, 8_000), a.read(b, 8_000), a.read(b, 8_000)];
+  for (const read of reads) demandStatus(await read, WcStatus.Success);
+}
+
+async function soundReads(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { timeout: 10 });
+  for (let round = 0; round < 4; round++) {
+    const reads = [8_000, 100, 30_000, 1_024].map((length) => a.read(b, length));
+    for (const read of reads) demandStatus(await read, WcStatus.Success);
+  }
+}
+
+function isMiddle({ opcode }: Frame): boolean {
+  return opcode === Op.ReadResponseMiddle;
+}
+
+/** Frames of data only. */
+function everyNinthMissing(): (seen: SeenFrame) => boolean {
+  let count = 0;
+  return ({ bytes }) => bytes.length < 500 || ++count % 9 !== 0;
+}

@@ -1,0 +1,159 @@
+/** Scenes of `no-reply`: requests that nobody ever answers, and captures that merely do not show the answers. Owns nothing else. */
+import type { Frame } from '../../packets/frame.ts';
+import { ROCE_UDP_PORT } from '../../packets/udp.ts';
+import { QpState, QpType, WcStatus, WrOpcode } from '../../src/index.ts';
+import { station, tcpFrame } from './forge.ts';
+import { play, type Scene } from './scene.ts';
+import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
+
+/** All of them. */
+export const NO_REPLY_SCENES: readonly Scene[] = [
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-firewall',
+    triggers: true,
+    about:
+      'A and B greet each other over TCP, and a firewall in front of B drops UDP port 4791: eight tries of a SEND, no answer.',
+    make: () => play({ vantages: ['A'] }, firewall),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-filtered-capture',
+    triggers: true,
+    about: 'The same, taken with the capture filter "udp port 4791": nothing that comes to A is in the capture.',
+    make: () => play({ vantages: ['A'], keep: isRoce }, firewall),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-wrong-qpn-ipv6',
+    triggers: true,
+    about:
+      'A large WRITE over IPv6 to a queue pair number that B does not have, seen at B: the requests arrive, B keeps silent.',
+    make: () => play({ vantages: ['B'] }, wrongNumber),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-three-pairs',
+    triggers: true,
+    about: 'Three queue pairs to a host that does not answer, two tries each.',
+    make: () => play({ vantages: ['A'] }, threePairs),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-one-direction',
+    triggers: false,
+    about: 'Sound traffic of which the capture has one direction only.',
+    make: () => play({ vantages: ['A'], keep: ({ direction }) => direction === 'out' }, soundTraffic),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-other-interface',
+    triggers: false,
+    about: 'Requests on one interface of the capture and answers on another.',
+    make: () => play({ vantages: ['A', 'B'], keep: ({ direction }) => direction === 'out' }, soundTraffic),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-capture-ends',
+    triggers: false,
+    about: 'The capture ends right after the first request.',
+    make: () => play({ vantages: ['A'] }, firstRequestOnly),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-answered-in-the-end',
+    triggers: false,
+    about: 'The answers to the first four tries are lost; the fifth arrives, and all is well.',
+    make: () => play({ vantages: ['A'] }, answeredInTheEnd),
+  },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-unreliable',
+    triggers: false,
+    about: 'SENDs of an unreliable connection, which nobody ever answers.',
+    make: () => play({ vantages: ['A'] }, unreliable),
+  },
+];
+
+async function firewall(stage: Stage): Promise<void> {
+  const [a, b] = [stage.host('A'), stage.host('B')];
+  const { a: left } = await stage.connect(a, b, { retryCnt: 7, timeout: 8 });
+  await stage.forgeAll([
+    tcpFrame(station(1), station(2), 40_000, 18_515, TCP_SYN),
+    tcpFrame(station(2), station(1), 18_515, 40_000, TCP_SYN | TCP_ACK),
+    tcpFrame(station(1), station(2), 40_000, 18_515, TCP_ACK),
+  ]);
+  stage.rule({ port: 'B', direction: 'receive', match: toRocePort, action: 'drop' });
+  demandStatus(await left.send(100), WcStatus.RetryExcErr);
+  await stage.sleep(5e6);
+}
+
+async function wrongNumber(stage: Stage): Promise<void> {
+  const [a, b] = [stage.host('A'), stage.host('B')];
+  const left = stage.end(a);
+  await stage.bringUp(left, { qpn: 0x4711, addresses: b.addresses }, { ipVersion: 6, retryCnt: 3, timeout: 9 });
+  demandStatus(await left.write(stage.end(b), 5_000), WcStatus.RetryExcErr);
+  await stage.sleep(20e6);
+}
+
+async function threePairs(stage: Stage): Promise<void> {
+  const [a, b] = [stage.host('A'), stage.host('B')];
+  const pairs = await Promise.all([1, 2, 3].map(() => stage.connect(a, b, { retryCnt: 1, timeout: 8 })));
+  stage.rule({ port: 'A', match: toRocePort, action: 'drop' });
+  await Promise.all(pairs.map(({ a: left }) => left.send(64)));
+  await stage.sleep(20e6);
+}
+
+async function soundTraffic(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'));
+  b.receive(5);
+  for (const length of [10, 5_000, 0]) demandStatus(await a.send(length), WcStatus.Success);
+  demandStatus(await a.write(b, 10_000), WcStatus.Success);
+  await stage.sleep(20e6);
+  demandStatus(await a.read(b, 10_000), WcStatus.Success);
+}
+
+async function firstRequestOnly(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'));
+  b.receive();
+  stage.rule({ port: 'B', direction: 'receive', match: toRocePort, action: 'drop' });
+  void a.send(100);
+  await stage.sleep(10_000);
+}
+
+async function answeredInTheEnd(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { timeout: 8 });
+  b.receive(4);
+  const lost = stage.rule({ port: 'B', match: toRocePort, action: 'drop' });
+  const first = a.send(100);
+  await stage.sleep(3_200_000);
+  lost.end();
+  demandStatus(await first, WcStatus.Success);
+  for (let i = 0; i < 3; i++) demandStatus(await a.send(100), WcStatus.Success);
+}
+
+async function unreliable(stage: Stage): Promise<void> {
+  const [a, b] = [stage.host('A'), stage.host('B')];
+  const left = stage.end(a);
+  const qp = left.pd.createQp({ sendCq: left.sendCq, recvCq: left.recvCq, type: QpType.Uc });
+  const [destination] = b.addresses;
+  if (destination === undefined) return;
+  await qp.modify({ state: QpState.Init, access: 0 });
+  await qp.modify({ state: QpState.Rtr, av: { destination }, destQpn: 0x77, rqPsn: 1, mtu: 1024 });
+  await qp.modify({ state: QpState.Rts, sqPsn: 5 });
+  for (let i = 0; i < 10; i++) {
+    qp.postSend({ wrId: i, opcode: WrOpcode.Send, sges: [{ mr: left.mr, length: 3_000 }] });
+    await stage.sleep(5e6);
+  }
+}
+
+function toRocePort({ destPort }: Frame): boolean {
+  return destPort === ROCE_UDP_PORT;
+}
+
+function isRoce({ bytes }: SeenFrame): boolean {
+  return bytes.length > 42 && new DataView(bytes.buffer, bytes.byteOffset).getUint16(36) === ROCE_UDP_PORT;
+}
+
+const TCP_SYN = 0x02;
+const TCP_ACK = 0x10;

@@ -1,0 +1,83 @@
+/** Scenes of `rnr-exceeded`: a receiver that is never ready, and receivers that are in the end. Owns nothing else. */
+import { WcStatus } from '../../src/index.ts';
+import { play, type Scene } from './scene.ts';
+import { demandStatus, type Stage } from './stage.ts';
+
+/** All of them. */
+export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
+  {
+    symptom: 'rnr-exceeded',
+    name: 'rnr-exceeded-three-retries',
+    triggers: true,
+    about:
+      'Two SENDs find receives, the third finds none: four tries with RNR retry count 3, timer 1.28 ms each, and A gives up.',
+    make: () => play({ vantages: ['A'] }, (stage) => exhausted(stage, false)),
+  },
+  {
+    symptom: 'rnr-exceeded',
+    name: 'rnr-exceeded-cm',
+    triggers: true,
+    about: 'The same with the RNR retry count told by connection management, seen at B.',
+    make: () => play({ vantages: ['B'] }, (stage) => exhausted(stage, true)),
+  },
+  {
+    symptom: 'rnr-exceeded',
+    name: 'rnr-exceeded-for-ever',
+    triggers: true,
+    about:
+      'RNR retry count 7 and timer code 0, 655 ms: A repeats one SEND for ever, and the capture ends before anybody posts a receive.',
+    make: () => play({ vantages: ['A'] }, forEver),
+  },
+  {
+    symptom: 'rnr-exceeded',
+    name: 'rnr-exceeded-ends-well',
+    triggers: false,
+    about: 'Twice not ready, then a receive is posted and all goes on.',
+    make: () => play({ vantages: ['A'] }, endsWell),
+  },
+  {
+    symptom: 'rnr-exceeded',
+    name: 'rnr-exceeded-capture-ends',
+    triggers: false,
+    about: 'The capture ends after the first RNR NAK.',
+    make: () => play({ vantages: ['A'] }, firstNakOnly),
+  },
+];
+
+async function exhausted(stage: Stage, cm: boolean): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { cm, rnrRetry: 3, minRnrTimer: 14 });
+  b.receive(2);
+  for (let i = 0; i < 2; i++) demandStatus(await a.send(3_000), WcStatus.Success);
+  demandStatus(await a.send(3_000), WcStatus.RnrRetryExcErr);
+  await stage.sleep(30e6);
+}
+
+async function forEver(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { rnrRetry: 7, minRnrTimer: 0, timeout: 20 });
+  b.receive();
+  demandStatus(await a.send(100), WcStatus.Success);
+  void a.send(100);
+  await stage.sleep(20 * 655.36e6 + 1e6);
+}
+
+async function endsWell(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { rnrRetry: 7, minRnrTimer: 14 });
+  b.receive();
+  demandStatus(await a.send(3_000), WcStatus.Success);
+  const late = a.send(3_000);
+  await stage.sleep(2_000_000);
+  b.receive(100);
+  demandStatus(await late, WcStatus.Success);
+  for (let i = 0; i < 90; i++) {
+    demandStatus(await a.send(500), WcStatus.Success);
+    await stage.sleep(500_000);
+  }
+}
+
+async function firstNakOnly(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { rnrRetry: 3, minRnrTimer: 14 });
+  b.receive();
+  demandStatus(await a.send(3_000), WcStatus.Success);
+  void a.send(100);
+  await stage.sleep(20_000);
+}
