@@ -1,13 +1,30 @@
 /**
- * The seam between `CaptureReader` and the file formats it reads.
+ * The seams of `CaptureReader`: to the file formats it reads, and to whoever copies what it reads.
  */
 
 import type { ByteQueue } from './byte-queue.ts';
-import type { CapturedPacket, CaptureInterface } from './types.ts';
+import type { Block } from './pcapng-block.ts';
+import type { CapturedPacket, CaptureInterface, CaptureSection } from './types.ts';
 
 /** What each file format does behind `CaptureReader`. */
 export interface CaptureFormat {
+  readonly name: 'pcap' | 'pcapng';
   readonly interfaces: readonly CaptureInterface[];
+  readonly sections: readonly CaptureSection[];
+  /** Names by address in text form. */
+  readonly names: ReadonlyMap<string, readonly string[]>;
   /** Consumes records up to and including the next packet; undefined when the queue holds no further whole packet. */
   next(queue: ByteQueue): CapturedPacket | undefined;
+}
+
+/** Is told what a reader passes, so that it can be written again as it was. What it is given is true during the call only. */
+export interface RecordSink {
+  /** The file header of a classic pcap file. */
+  pcapHeader(described: CaptureInterface): void;
+  /** A whole pcapng block that is no packet, after its lengths were checked. */
+  block(block: Block): void;
+  /** The block of the packet that `next` is about to return; its options begin at `optionsAt` of the body, or nowhere: -1. */
+  packetBlock(block: Block, packet: CapturedPacket, optionsAt: number): void;
+  /** A packet without a block, of a classic pcap file, that `next` is about to return. */
+  packetRecord(packet: CapturedPacket): void;
 }

@@ -1,78 +1,109 @@
 /**
  * The classic pcap format behind `CaptureReader`.
  *
- * Owns the file header and the record headers. Never does I/O. Source: draft-ietf-opsawg-pcap.
+ * Owns the file header and the record headers. Never does I/O. Sources: draft-ietf-opsawg-pcap; for the format of Kuznetzov's patches,
+ * whose records are longer, wiretap's libpcap reader.
  *
  * ```
  * file header:   magic 4 | major 2 | minor 2 | zone 4 | accuracy 4 | snap length 4 | link type 4
  * record:        seconds 4 | fraction 4 | captured length 4 | original length 4 | bytes
+ * patched:       seconds 4 | fraction 4 | captured length 4 | original length 4 | interface 4 | protocol 2 | type 1 | pad 1 | bytes
  * ```
  */
 
 import type { ByteQueue } from './byte-queue.ts';
 import { captureError, LARGEST_RECORD_BYTES } from './capture-error.ts';
-import type { CaptureFormat } from './capture-format.ts';
+import type { CaptureFormat, RecordSink } from './capture-format.ts';
 import { type CapturedPacket, type CaptureInterface, Direction } from './types.ts';
 
+/** What the magic number of a pcap file says. */
+export interface PcapVariant {
+  readonly littleEndian: boolean;
+  /** 1,000 or 1. */
+  readonly nanosecondsPerUnit: number;
+  /** Bytes before the packet: 16, or 24 in the patched format. */
+  readonly recordHeaderBytes: number;
+}
+
+/** The variant by the first four bytes of a file, read in both orders; undefined when it is no pcap file. */
+export function pcapVariant(little: number, big: number): PcapVariant | undefined {
+  for (const littleEndian of [true, false]) {
+    const magic = littleEndian ? little : big;
+    if (magic === PCAP_MAGIC_MICROSECONDS) return { littleEndian, nanosecondsPerUnit: 1_000, recordHeaderBytes: 16 };
+    if (magic === PCAP_MAGIC_NANOSECONDS) return { littleEndian, nanosecondsPerUnit: 1, recordHeaderBytes: 16 };
+    if (magic === PCAP_MAGIC_PATCHED) return { littleEndian, nanosecondsPerUnit: 1_000, recordHeaderBytes: 24 };
+  }
+  return undefined;
+}
+
 export class PcapFormat implements CaptureFormat {
+  readonly name = 'pcap';
   readonly interfaces: CaptureInterface[] = [];
-  private readonly littleEndian: boolean;
-  private readonly nanosecondsPerUnit: number;
+  readonly sections = [];
+  readonly names = new Map<string, string[]>();
+  private readonly variant: PcapVariant;
+  private readonly sink: RecordSink | undefined;
+  private linkType = -1;
   private packets = 0;
 
-  /** `nanosecondsPerUnit`: 1,000 or 1, by the magic number of the file. */
-  constructor(littleEndian: boolean, nanosecondsPerUnit: number) {
-    this.littleEndian = littleEndian;
-    this.nanosecondsPerUnit = nanosecondsPerUnit;
+  constructor(variant: PcapVariant, sink: RecordSink | undefined) {
+    this.variant = variant;
+    this.sink = sink;
   }
 
   next(queue: ByteQueue): CapturedPacket | undefined {
-    if (this.interfaces.length === 0 && !this.readFileHeader(queue)) return undefined;
-    const linkType = this.interfaces[0]?.linkType;
-    if (linkType === undefined || queue.length < RECORD_HEADER_BYTES) return undefined;
-    const at = queue.start;
-    const captured = queue.view.getUint32(at + 8, this.littleEndian);
+    const { littleEndian, nanosecondsPerUnit, recordHeaderBytes } = this.variant;
+    if (this.linkType < 0 && !this.readFileHeader(queue)) return undefined;
+    if (queue.length < PLAIN_RECORD_HEADER_BYTES) return undefined;
+    const { view, start } = queue;
+    const captured = view.getUint32(start + 8, littleEndian);
     if (captured > LARGEST_RECORD_BYTES) {
       throw captureError(queue.offset + 8, `a packet of ${captured} bytes is not believable`);
     }
-    if (queue.length < RECORD_HEADER_BYTES + captured) return undefined;
+    if (queue.length < recordHeaderBytes + captured) return undefined;
 
-    const nanoseconds = queue.view.getUint32(at + 4, this.littleEndian) * this.nanosecondsPerUnit;
-    const bytes = queue.bytes.subarray(at + RECORD_HEADER_BYTES, at + RECORD_HEADER_BYTES + captured);
+    const nanoseconds = view.getUint32(start + 4, littleEndian) * nanosecondsPerUnit;
+    const at = start + recordHeaderBytes;
     const packet: CapturedPacket = {
       number: ++this.packets,
       // Some writers let the fraction run past a second; carry it over.
-      seconds: queue.view.getUint32(at, this.littleEndian) + Math.floor(nanoseconds / 1e9),
+      seconds: view.getUint32(start, littleEndian) + Math.floor(nanoseconds / 1e9),
       nanoseconds: nanoseconds % 1e9,
-      bytes,
-      originalLength: queue.view.getUint32(at + 12, this.littleEndian),
-      linkType,
+      bytes: queue.bytes.subarray(at, at + captured),
+      originalLength: view.getUint32(start + 12, littleEndian),
+      linkType: this.linkType,
       interfaceIndex: 0,
       direction: Direction.Unknown,
       comments: NO_COMMENTS,
     };
-    queue.consume(RECORD_HEADER_BYTES + captured);
+    queue.consume(recordHeaderBytes + captured);
+    this.sink?.packetRecord(packet);
     return packet;
   }
 
   private readFileHeader(queue: ByteQueue): boolean {
     if (queue.length < FILE_HEADER_BYTES) return false;
     const { view, start } = queue;
-    const major = view.getUint16(start + 4, this.littleEndian);
+    const { littleEndian } = this.variant;
+    const major = view.getUint16(start + 4, littleEndian);
     if (major !== 2) throw captureError(queue.offset + 4, `pcap version ${major} is not known`);
-    this.interfaces.push({
-      linkType: view.getUint32(start + 20, this.littleEndian) & LINK_TYPE_MASK,
-      snapLength: view.getUint32(start + 16, this.littleEndian),
-      name: '',
-      description: '',
-    });
+    this.linkType = view.getUint32(start + 20, littleEndian) & LINK_TYPE_MASK;
+    const snapLength = view.getUint32(start + 16, littleEndian);
+    const described = { linkType: this.linkType, snapLength, name: '', description: '' };
+    this.interfaces.push(described);
     queue.consume(FILE_HEADER_BYTES);
+    this.sink?.pcapHeader(described);
     return true;
   }
 }
 
+/** First word of a pcap file in the byte order of its writer: fractions of a second in micro- or nanoseconds. */
+export const PCAP_MAGIC_MICROSECONDS = 0xa1b2_c3d4;
+export const PCAP_MAGIC_NANOSECONDS = 0xa1b2_3c4d;
+/** Of Kuznetzov's patches to libpcap, found in files of old Linux distributions. */
+const PCAP_MAGIC_PATCHED = 0xa1b2_cd34;
 const FILE_HEADER_BYTES = 24;
-const RECORD_HEADER_BYTES = 16;
+const PLAIN_RECORD_HEADER_BYTES = 16;
 // The bits above say how long a frame check sequence at the end of each packet is; frames are read by their IP length.
 const LINK_TYPE_MASK = 0x03ff_ffff;
 const NO_COMMENTS: readonly string[] = [];

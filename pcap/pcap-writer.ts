@@ -6,6 +6,7 @@
  */
 
 import { ByteBuilder } from './byte-builder.ts';
+import { PCAP_MAGIC_NANOSECONDS } from './pcap-format.ts';
 
 /** Writes one classic pcap file. */
 export class PcapWriter {
@@ -24,14 +25,24 @@ export class PcapWriter {
     this.out.u32(linkType);
   }
 
-  /** Appends the packet `bytes[start, end)` seen at `seconds` (0..2^32-1) + `nanoseconds` since the epoch. */
-  packet(bytes: Uint8Array, start: number, end: number, seconds: number, nanoseconds: number): void {
+  /**
+   * Appends the packet `bytes[start, end)` seen at `seconds` (0..2^32-1) + `nanoseconds` since the epoch. `originalLength`: the length on
+   * the wire, when the caller holds only a part of the packet.
+   */
+  packet(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    seconds: number,
+    nanoseconds: number,
+    originalLength = end - start,
+  ): void {
     const length = end - start;
     const kept = Math.min(length, this.snapLength);
     this.out.u32(seconds);
     this.out.u32(nanoseconds);
     this.out.u32(kept);
-    this.out.u32(length);
+    this.out.u32(originalLength);
     this.out.copy(bytes, start, start + kept);
   }
 
@@ -45,7 +56,3 @@ export class PcapWriter {
     return this.out.take();
   }
 }
-
-/** First word of a pcap file in the byte order of its writer: fractions of a second in micro- or nanoseconds. */
-export const PCAP_MAGIC_MICROSECONDS = 0xa1b2_c3d4;
-export const PCAP_MAGIC_NANOSECONDS = 0xa1b2_3c4d;

@@ -1,40 +1,56 @@
 /**
- * The pcapng format behind `CaptureReader`: several sections, each in its own byte order, several interfaces, packets in
- * enhanced, simple and (obsolete) packet blocks. Every other block is skipped.
+ * The pcapng format behind `CaptureReader`: several sections, each in its own byte order, several interfaces, packets in enhanced, simple
+ * and (obsolete) packet blocks, names, statistics. Every other block is passed over.
  *
- * Owns blocks and options. Never does I/O. Source: draft-ietf-opsawg-pcapng.
- *
- * ```
- * block:   type 4 | total length 4 | body, a multiple of 4 | total length 4
- * option:  code 2 | length 2 | value, padded to 4
- * ```
+ * Owns which blocks there are and what they do to the reader. Never does I/O. Source: draft-ietf-opsawg-pcapng.
  */
 
 import { invariant } from '../packets/errors.ts';
 import type { ByteQueue } from './byte-queue.ts';
 import { captureError, LARGEST_RECORD_BYTES } from './capture-error.ts';
-import type { CaptureFormat } from './capture-format.ts';
-import { BLOCK_OVERHEAD_BYTES, BlockType, BYTE_ORDER_MAGIC, Option } from './pcapng-blocks.ts';
-import { PcapngInterface } from './pcapng-interface.ts';
-import { type OptionVisitor, optionText, readOptions } from './pcapng-options.ts';
-import { type CapturedPacket, type CaptureInterface, Direction } from './types.ts';
+import type { CaptureFormat, RecordSink } from './capture-format.ts';
+import { Block } from './pcapng-block.ts';
+import {
+  BLOCK_OVERHEAD_BYTES,
+  BlockType,
+  BYTE_ORDER_MAGIC,
+  Option,
+  PACKET_FIXED_BYTES,
+  padded,
+  SECTION_FIXED_BYTES,
+} from './pcapng-blocks.ts';
+import { INTERFACE_FIXED_BYTES, keepComment, PcapngInterface, STATISTICS_FIXED_BYTES } from './pcapng-interface.ts';
+import { readNames } from './pcapng-names.ts';
+import { TextBudget } from './text-budget.ts';
+import { type CapturedPacket, type CaptureSection, Direction } from './types.ts';
 
 export class PcapngFormat implements CaptureFormat {
-  readonly interfaces: CaptureInterface[] = [];
-  private readonly all: PcapngInterface[] = [];
+  readonly name = 'pcapng';
+  readonly interfaces: PcapngInterface[] = [];
+  readonly sections: CaptureSection[] = [];
+  readonly names = new Map<string, string[]>();
+  private readonly sink: RecordSink | undefined;
+  private readonly budget = new TextBudget();
+  private readonly block = new Block();
+  private readonly options = new PacketOptions();
   private littleEndian = true;
   /** Interface numbers in the file count from the start of their section. */
   private sectionFirstInterface = 0;
   private packets = 0;
 
+  constructor(sink: RecordSink | undefined) {
+    this.sink = sink;
+  }
+
   next(queue: ByteQueue): CapturedPacket | undefined {
     for (;;) {
       const length = this.blockLength(queue);
       if (length === 0) return undefined;
-      const block = new Block(queue, length, this.littleEndian);
-      const packet = this.readBlock(block);
+      this.block.load(queue, length, this.littleEndian);
+      const packet = this.readBlock(this.block);
       queue.consume(length);
       if (packet !== undefined) return packet;
+      this.sink?.block(this.block);
     }
   }
 
@@ -64,18 +80,25 @@ export class PcapngFormat implements CaptureFormat {
 
   private readBlock(block: Block): CapturedPacket | undefined {
     switch (block.type) {
+      case BlockType.EnhancedPacket:
+        return this.timedPacket(block, block.require(PACKET_FIXED_BYTES).u32(0), NO_DROP_COUNT);
+      case BlockType.Packet:
+        // As above, but interface 2 | drops 2; its options have the same codes and meanings.
+        return this.timedPacket(block, block.require(PACKET_FIXED_BYTES).u16(0), block.u16(2));
+      case BlockType.SimplePacket:
+        return this.simplePacket(block);
       case BlockType.SectionHeader:
         this.startSection(block);
         return undefined;
       case BlockType.InterfaceDescription:
         this.addInterface(block);
         return undefined;
-      case BlockType.EnhancedPacket:
-        return this.enhancedPacket(block);
-      case BlockType.Packet:
-        return this.obsoletePacket(block);
-      case BlockType.SimplePacket:
-        return this.simplePacket(block);
+      case BlockType.InterfaceStatistics:
+        this.readStatistics(block);
+        return undefined;
+      case BlockType.NameResolution:
+        readNames(block, this.budget, this.names);
+        return undefined;
       default:
         return undefined;
     }
@@ -85,59 +108,70 @@ export class PcapngFormat implements CaptureFormat {
     block.require(SECTION_FIXED_BYTES);
     const major = block.u16(4);
     if (major !== 1) throw captureError(block.offsetOf(4), `pcapng version ${major} is not known`);
-    this.sectionFirstInterface = this.all.length;
+    if (this.sections.length >= MOST_SECTIONS) {
+      throw captureError(block.offsetOf(0), `more than ${MOST_SECTIONS} sections are not believable`);
+    }
+    const texts = { hardware: '', operatingSystem: '', application: '' };
+    const comments: string[] = [];
+    block.optionsAt(SECTION_FIXED_BYTES);
+    while (block.nextOption()) {
+      const text = SECTION_TEXTS.get(block.code);
+      if (text !== undefined) texts[text] = this.budget.keep(block.optionText());
+      else if (block.code === Option.Comment) keepComment(block, this.budget, comments);
+    }
+    this.sections.push({ ...texts, comments, littleEndian: this.littleEndian });
+    this.sectionFirstInterface = this.interfaces.length;
   }
 
   private addInterface(block: Block): void {
     block.require(INTERFACE_FIXED_BYTES);
-    if (this.all.length >= MOST_INTERFACES) {
+    if (this.interfaces.length >= MOST_INTERFACES) {
       throw captureError(block.offsetOf(0), `more than ${MOST_INTERFACES} interfaces are not believable`);
     }
-    const added = new PcapngInterface(block.u16(0), block.u32(4));
-    block.options(INTERFACE_FIXED_BYTES, (code, view, at, length, littleEndian) =>
-      added.option(code, view, at, length, littleEndian),
-    );
-    this.all.push(added);
-    this.interfaces.push(added);
+    this.interfaces.push(new PcapngInterface(block, this.sections.length - 1, this.budget));
+  }
+
+  private readStatistics(block: Block): void {
+    const index = this.interfaceIndex(block, block.require(STATISTICS_FIXED_BYTES).u32(0), 'a statistics block');
+    this.interfaceAt(index).readStatistics(block, this.budget);
   }
 
   // interface 4 | time high 4 | time low 4 | captured length 4 | original length 4 | bytes, padded | options
-  private enhancedPacket(block: Block): CapturedPacket {
-    return this.timedPacket(block, block.require(PACKET_FIXED_BYTES).u32(0));
-  }
-
-  // As above, but interface 2 | drops 2; its flags option has the same code and meaning.
-  private obsoletePacket(block: Block): CapturedPacket {
-    return this.timedPacket(block, block.require(PACKET_FIXED_BYTES).u16(0));
-  }
-
-  private timedPacket(block: Block, sectionInterface: number): CapturedPacket {
+  private timedPacket(block: Block, sectionInterface: number, drops: number): CapturedPacket {
     const captured = block.u32(12);
     const optionsAt = PACKET_FIXED_BYTES + padded(captured);
     if (optionsAt > block.bodyLength) {
       throw captureError(block.offsetOf(12), `a packet of ${captured} bytes does not fit into its block`);
     }
     const interfaceIndex = this.interfaceIndex(block, sectionInterface);
-    let flags = 0;
-    let comments: string[] | undefined;
-    block.options(optionsAt, (code, view, at, length, littleEndian) => {
-      if (code === Option.PacketFlags && length === 4) flags = view.getUint32(at, littleEndian);
-      if (code === Option.Comment) {
-        comments ??= [];
-        comments.push(optionText(view, at, length));
-      }
-    });
-    const [seconds, nanoseconds] = this.interfaceAt(interfaceIndex).time(block.u32(4), block.u32(8));
-    return {
+    const { options } = this;
+    options.read(block, optionsAt);
+    const { linkType, clock } = this.interfaceAt(interfaceIndex);
+    clock.read(block.u32(4), block.u32(8));
+    const packet = {
       number: ++this.packets,
-      seconds,
-      nanoseconds,
+      seconds: clock.seconds,
+      nanoseconds: clock.nanoseconds,
       bytes: block.bytes(PACKET_FIXED_BYTES, captured),
       originalLength: block.u32(16),
-      linkType: this.interfaceAt(interfaceIndex).linkType,
+      linkType,
       interfaceIndex,
-      direction: directionOf(flags),
-      comments: comments ?? NO_COMMENTS,
+      direction: options.direction,
+      comments: options.comments,
+    };
+    const complete = this.withFacts(packet, drops);
+    this.sink?.packetBlock(block, complete, optionsAt);
+    return complete;
+  }
+
+  /** Adds what most packets do not have; those that lack it all have one shape. */
+  private withFacts(packet: CapturedPacket, drops: number): CapturedPacket {
+    const { dropCount = drops === NO_DROP_COUNT ? undefined : drops, packetId } = this.options;
+    if (dropCount === undefined && packetId === undefined) return packet;
+    return {
+      ...packet,
+      ...(dropCount === undefined ? {} : { dropCount }),
+      ...(packetId === undefined ? {} : { packetId }),
     };
   }
 
@@ -151,7 +185,7 @@ export class PcapngFormat implements CaptureFormat {
     if (4 + padded(captured) > block.bodyLength) {
       throw captureError(block.offsetOf(0), `a packet of ${captured} bytes does not fit into its block`);
     }
-    return {
+    const packet = {
       number: ++this.packets,
       seconds: 0,
       nanoseconds: 0,
@@ -162,66 +196,50 @@ export class PcapngFormat implements CaptureFormat {
       direction: Direction.Unknown,
       comments: NO_COMMENTS,
     };
+    this.sink?.packetBlock(block, packet, -1);
+    return packet;
   }
 
-  private interfaceIndex(block: Block, sectionInterface: number): number {
+  private interfaceIndex(block: Block, sectionInterface: number, what = 'a packet'): number {
     const index = this.sectionFirstInterface + sectionInterface;
-    if (index >= this.all.length) {
-      throw captureError(block.offsetOf(0), `a packet names interface ${sectionInterface}, which was not described`);
+    if (index >= this.interfaces.length) {
+      throw captureError(block.offsetOf(0), `${what} names interface ${sectionInterface}, which was not described`);
     }
     return index;
   }
 
   private interfaceAt(index: number): PcapngInterface {
-    const found = this.all[index];
+    const found = this.interfaces[index];
     invariant(found !== undefined, 'interface indices are checked where they are read');
     return found;
   }
 }
 
-/** The body of one whole block: offsets count from behind type and length. */
-class Block {
-  readonly type: number;
-  readonly bodyLength: number;
-  private readonly queue: ByteQueue;
-  private readonly body: number;
-  private readonly littleEndian: boolean;
+/** What the options of one packet say; filled again for each packet, without allocation where there are none. */
+class PacketOptions {
+  direction: Direction = Direction.Unknown;
+  comments: readonly string[] = NO_COMMENTS;
+  dropCount: number | undefined = undefined;
+  packetId: bigint | undefined = undefined;
 
-  constructor(queue: ByteQueue, length: number, littleEndian: boolean) {
-    this.type = queue.view.getUint32(queue.start, littleEndian);
-    this.bodyLength = length - BLOCK_OVERHEAD_BYTES;
-    this.queue = queue;
-    this.body = queue.start + 8;
-    this.littleEndian = littleEndian;
-  }
-
-  u16(at: number): number {
-    return this.queue.view.getUint16(this.body + at, this.littleEndian);
-  }
-
-  u32(at: number): number {
-    return this.queue.view.getUint32(this.body + at, this.littleEndian);
-  }
-
-  bytes(at: number, length: number): Uint8Array {
-    return this.queue.bytes.subarray(this.body + at, this.body + at + length);
-  }
-
-  /** Position in the file, for error messages. */
-  offsetOf(at: number): number {
-    return this.queue.offset + 8 + at;
-  }
-
-  require(bytes: number): this {
-    if (this.bodyLength < bytes)
-      throw captureError(this.offsetOf(0), `a block is shorter than its ${bytes} fixed bytes`);
-    return this;
-  }
-
-  options(from: number, visit: OptionVisitor): void {
-    const at = this.body + from;
-    const bad = readOptions(this.queue.view, at, this.body + this.bodyLength, this.littleEndian, visit);
-    if (bad !== -1) throw captureError(this.offsetOf(from + bad - at), 'an option does not fit into its block');
+  read(block: Block, at: number): void {
+    this.direction = Direction.Unknown;
+    this.comments = NO_COMMENTS;
+    this.dropCount = undefined;
+    this.packetId = undefined;
+    let comments: string[] | undefined;
+    block.optionsAt(at);
+    while (block.nextOption()) {
+      const { code, valueAt, valueLength } = block;
+      if (code === Option.Comment) {
+        comments ??= [];
+        comments.push(block.optionText());
+        this.comments = comments;
+      }
+      if (code === Option.PacketFlags && valueLength === 4) this.direction = directionOf(block.u32(valueAt));
+      else if (code === Option.PacketDropCount && valueLength === 8) this.dropCount = Number(block.u64(valueAt));
+      else if (code === Option.PacketId && valueLength === 8) this.packetId = block.u64(valueAt);
+    }
   }
 }
 
@@ -230,13 +248,14 @@ function directionOf(flags: number): Direction {
   return bits === Direction.Inbound || bits === Direction.Outbound ? bits : Direction.Unknown;
 }
 
-function padded(length: number): number {
-  return Math.ceil(length / 4) * 4;
-}
-
 const SWAPPED_BYTE_ORDER_MAGIC = 0x4d3c_2b1a;
-const SECTION_FIXED_BYTES = 16;
-const INTERFACE_FIXED_BYTES = 8;
-const PACKET_FIXED_BYTES = 20;
 const MOST_INTERFACES = 65_536;
+const MOST_SECTIONS = 65_536;
+/** In an obsolete packet block: the count is not known. */
+const NO_DROP_COUNT = 0xffff;
 const NO_COMMENTS: readonly string[] = [];
+const SECTION_TEXTS: ReadonlyMap<number, 'hardware' | 'operatingSystem' | 'application'> = new Map([
+  [Option.Hardware, 'hardware'],
+  [Option.OperatingSystem, 'operatingSystem'],
+  [Option.Application, 'application'],
+]);

@@ -18,22 +18,43 @@
 import { RoceError } from '../packets/errors.ts';
 import { ByteQueue } from './byte-queue.ts';
 import { captureError } from './capture-error.ts';
-import type { CaptureFormat } from './capture-format.ts';
-import { PcapFormat } from './pcap-format.ts';
-import { PCAP_MAGIC_MICROSECONDS, PCAP_MAGIC_NANOSECONDS } from './pcap-writer.ts';
+import type { CaptureFormat, RecordSink } from './capture-format.ts';
+import { foreignFile } from './foreign-files.ts';
+import { PcapFormat, pcapVariant } from './pcap-format.ts';
 import { BlockType } from './pcapng-blocks.ts';
 import { PcapngFormat } from './pcapng-format.ts';
-import type { CapturedPacket, CaptureInterface } from './types.ts';
+import type { CapturedPacket, CaptureInterface, CaptureSection } from './types.ts';
 
 /** Reads one capture file, pcap or pcapng. */
 export class CaptureReader {
   private readonly queue = new ByteQueue();
+  private readonly sink: RecordSink | undefined;
   private format: CaptureFormat | undefined;
   private ended = false;
+
+  /** `copy`: a `CaptureCopy`, which from then on can keep the packets that this reader gives out. */
+  constructor(copy?: RecordSink) {
+    this.sink = copy;
+  }
+
+  /** Which format it is; undefined before the first four bytes are there. */
+  get formatName(): 'pcap' | 'pcapng' | undefined {
+    return this.format?.name;
+  }
 
   /** Interfaces described so far. In pcapng more can follow at any time. */
   get interfaces(): readonly CaptureInterface[] {
     return this.format?.interfaces ?? [];
+  }
+
+  /** Headers of the sections begun so far: who made the file, and comments on it. A classic pcap file has none. */
+  get sections(): readonly CaptureSection[] {
+    return this.format?.sections ?? [];
+  }
+
+  /** Names that the file has told so far, by address in text form: "10.0.0.1", "fe80::1", "52:54:00:00:00:01". */
+  get names(): ReadonlyMap<string, readonly string[]> {
+    return this.format?.names ?? NO_NAMES;
   }
 
   /** Appends the next bytes of the file. The reader may keep and hand out `chunk` itself: do not change it afterwards. */
@@ -42,9 +63,12 @@ export class CaptureReader {
     this.queue.push(chunk);
   }
 
-  /** The next packet, or undefined when more bytes are needed. Throws ERR_ROCE_CAPTURE when the file is malformed. */
+  /**
+   * The next packet, or undefined when more bytes are needed. Throws ERR_ROCE_CAPTURE where the file is malformed, after everything
+   * before that place was given out; there is nothing behind it.
+   */
   next(): CapturedPacket | undefined {
-    this.format ??= detectFormat(this.queue);
+    this.format ??= detectFormat(this.queue, this.sink);
     return this.format?.next(this.queue);
   }
 
@@ -69,20 +93,14 @@ export function* readCapture(bytes: Uint8Array): Generator<CapturedPacket, void,
   reader.end();
 }
 
-function detectFormat(queue: ByteQueue): CaptureFormat | undefined {
+function detectFormat(queue: ByteQueue, sink: RecordSink | undefined): CaptureFormat | undefined {
   if (queue.length < 4) return undefined;
   const big = queue.view.getUint32(queue.start);
-  if (big === BlockType.SectionHeader) return new PcapngFormat();
-  const little = queue.view.getUint32(queue.start, true);
-  for (const [magic, littleEndian] of [
-    [little, true],
-    [big, false],
-  ] as const) {
-    if (magic === PCAP_MAGIC_MICROSECONDS) return new PcapFormat(littleEndian, 1_000);
-    if (magic === PCAP_MAGIC_NANOSECONDS) return new PcapFormat(littleEndian, 1);
-  }
-  if (big >>> 16 === GZIP_MAGIC) throw captureError(0, 'the file is compressed with gzip: decompress it first');
-  throw captureError(0, `0x${big.toString(16).padStart(8, '0')} is neither the start of a pcap nor of a pcapng file`);
+  if (big === BlockType.SectionHeader) return new PcapngFormat(sink);
+  const variant = pcapVariant(queue.view.getUint32(queue.start, true), big);
+  if (variant !== undefined) return new PcapFormat(variant, sink);
+  const hex = big.toString(16).padStart(8, '0');
+  throw captureError(0, foreignFile(big) ?? `0x${hex} is neither the start of a pcap nor of a pcapng file`);
 }
 
-const GZIP_MAGIC = 0x1f8b;
+const NO_NAMES: ReadonlyMap<string, readonly string[]> = new Map();

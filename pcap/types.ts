@@ -53,6 +53,54 @@ export interface CaptureInterface {
   readonly name: string;
   /** Description; empty when the file has none. */
   readonly description: string;
+  /** Comments on it, in the order of the file. */
+  readonly comments?: readonly string[];
+  /** Capture filter, in the language of libpcap. */
+  readonly filter?: string;
+  /** Its hardware, in words. */
+  readonly hardware?: string;
+  /** Operating system of the machine it is in. */
+  readonly operatingSystem?: string;
+  /** Bits per second. */
+  readonly speedBps?: number;
+  /** Which of the reader's `sections` describes it. */
+  readonly section?: number;
+  /** The last that the file has said so far; capture tools write it at the end. */
+  readonly statistics?: InterfaceStatistics | undefined;
+}
+
+/** What the capturing side counted on one interface; what the file does not say is absent. */
+export interface InterfaceStatistics extends CaptureTime {
+  /** When counting began. */
+  readonly start?: CaptureTime;
+  /** When it ended. */
+  readonly end?: CaptureTime;
+  /** Packets that came to the interface. */
+  readonly received?: number;
+  /** Packets that the interface had no room for. */
+  readonly dropped?: number;
+  /** Packets that passed the capture filter. */
+  readonly accepted?: number;
+  /** Packets that the operating system dropped before they reached the capturing program. */
+  readonly droppedByOs?: number;
+  /** Packets given to the capturing program. */
+  readonly delivered?: number;
+  /** Comments, in the order of the file. */
+  readonly comments?: readonly string[];
+}
+
+/** One section of a pcapng file, as its header describes it; empty where it says nothing. */
+export interface CaptureSection {
+  /** Machine that made the capture. */
+  readonly hardware: string;
+  /** Its operating system. */
+  readonly operatingSystem: string;
+  /** The program that wrote the file. */
+  readonly application: string;
+  /** Comments on the whole section. */
+  readonly comments: readonly string[];
+  /** Byte order of its numbers. */
+  readonly littleEndian: boolean;
 }
 
 /**
@@ -61,13 +109,9 @@ export interface CaptureInterface {
  * Time is split because nanoseconds since 1970 need 61 bits: `seconds` since the epoch (an integer, negative before 1970)
  * and `nanoseconds` within that second (0..999,999,999). `nanosecondsSince` gives an exact difference as one number.
  */
-export interface CapturedPacket {
+export interface CapturedPacket extends CaptureTime {
   /** Position in the file, from 1, as Wireshark numbers frames. */
   readonly number: number;
-  /** Whole seconds since 1970, or since whatever the writer counted from. */
-  readonly seconds: number;
-  /** Within that second, 0..999,999,999. */
-  readonly nanoseconds: number;
   /** The bytes captured. They share memory with what was given to the reader. */
   readonly bytes: Uint8Array;
   /** Length on the wire; larger than `bytes.length` when the capture cut the packet. */
@@ -80,10 +124,19 @@ export interface CapturedPacket {
   readonly direction: Direction;
   /** Comments on this packet, in the order of the file. */
   readonly comments: readonly string[];
+  /** How many packets the capture lost between the one before on this interface and this one, where the file says so. */
+  readonly dropCount?: number;
+  /** The same packet seen on several interfaces has the same number, where the file gives one (64 bits). */
+  readonly packetId?: bigint;
 }
 
 /** A time in the two parts of `CapturedPacket`. */
-export type CaptureTime = Pick<CapturedPacket, 'seconds' | 'nanoseconds'>;
+export interface CaptureTime {
+  /** Whole seconds since 1970, or since whatever the writer counted from. */
+  readonly seconds: number;
+  /** Within that second, 0..999,999,999. */
+  readonly nanoseconds: number;
+}
 
 /** `later - earlier` in nanoseconds; exact while the two are less than 104 days apart. */
 export function nanosecondsSince(earlier: CaptureTime, later: CaptureTime): number {

@@ -152,7 +152,7 @@ describe('a pcapng file', () => {
           offset,
           file(e, u32(0)),
         ),
-        block(e, 5, new Uint8Array(8)), // a block to skip
+        block(e, 10, new Uint8Array(8)), // a block to pass over
         block(e, 6, file(e, u32(1), u32(0), u32(1024 * 7 + 512), u32(2), u32(9), new Uint8Array([1, 2, 0, 0]))),
         block(e, 2, file(e, u16(0), u16(3), u32(1), u32(5), u32(1), u32(1), new Uint8Array([7, 0, 0, 0]))),
         block(e, 3, file(e, u32(2), new Uint8Array([8, 9, 0, 0]))),
