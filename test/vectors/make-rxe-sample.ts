@@ -9,7 +9,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { tsharkAvailable, tsharkRows } from '../../tools/tshark.ts';
-import { type TsharkFrame, tsharkFrames } from '../interop/tshark-values.ts';
+import { allTsharkFrames, type TsharkFrame } from '../../tools/verify/index.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const PCAP_HEADER_BYTES = 24;
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   }
   const pcap = here('./rxe-sample.pcap');
   writeFileSync(pcap, Buffer.concat(parts));
-  const frames = await tsharkFrames(pcap);
+  const frames = await allTsharkFrames(pcap);
   writeFileSync(here('./rxe-sample.ndjson'), frames.map((frame) => `${JSON.stringify(keep(frame))}\n`).join(''));
   process.stdout.write(`${frames.length} frames, described by tshark ${tsharkAvailable().version}\n`);
 }
