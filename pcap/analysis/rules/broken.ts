@@ -1,0 +1,56 @@
+/**
+ * Which rules were broken, where and how often. Owns the bounded memory; makes the findings.
+ */
+import type { FindingDraft } from '../detector.ts';
+import type { PacketFacts } from '../facts.ts';
+import { MOST_FRAMES } from '../types.ts';
+import type { Rule } from './catalogue.ts';
+
+interface Breach {
+  readonly rule: Rule;
+  readonly frames: number[];
+  readonly conversations: Set<number>;
+  /** What was wrong the first time. */
+  readonly detail: string;
+  count: number;
+}
+
+/** Collects breaches of rules. */
+export class BrokenRules {
+  /** Breaches so far. */
+  count = 0;
+  readonly #breaches = new Map<Rule, Breach>();
+
+  /** A packet breaks a rule; `detail` says how, a part of a sentence. */
+  add(rule: Rule, facts: PacketFacts, detail: string): void {
+    this.count += 1;
+    let breach = this.#breaches.get(rule);
+    if (breach === undefined) {
+      breach = { rule, frames: [], conversations: new Set(), detail, count: 0 };
+      this.#breaches.set(rule, breach);
+    }
+    breach.count += 1;
+    if (breach.frames.length < MOST_FRAMES) breach.frames.push(facts.packet.number);
+    if (facts.conversation !== undefined && breach.conversations.size < MOST_FRAMES)
+      breach.conversations.add(facts.conversation.id);
+  }
+
+  /** One finding a rule, in the order in which they were first broken. */
+  findings(): (FindingDraft & { readonly id: string })[] {
+    return [...this.#breaches.values()].map(({ rule, frames, conversations, detail, count }) => ({
+      id: `rule/${rule.id}`,
+      severity: rule.severity,
+      text: `${count === 1 ? 'A packet breaks' : `${count} packets break`} a rule of the protocol: ${detail}. ${rule.says}`,
+      frames,
+      frameCount: count,
+      conversations: [...conversations],
+      evidence: { source: rule.source },
+      advice: ADVICE,
+      commands: [`roce dump -v FILE 'frame ${frames[0] ?? 0}'`],
+    }));
+  }
+}
+
+const ADVICE: readonly string[] = [
+  'Look at the sender: a device or driver that makes such packets is at fault, not the network, unless something on the way rewrites them.',
+];
