@@ -66,6 +66,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./verify/main.ts')).verifyCommand(),
   },
   {
+    name: 'view',
+    description: 'show a capture in the explorer, a page in the browser that asks the network for nothing',
+    load: async () => (await import('./explorer/command.ts')).viewCommand(),
+  },
+  {
     name: 'bump',
     description:
       'stand between two Ethernet links and drop, delay, corrupt, mark or rewrite what passes, by rule or chance',

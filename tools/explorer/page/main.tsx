@@ -1,5 +1,7 @@
 /** The page of the explorer: what the browser loads first. */
 import { render } from 'preact';
+import { App } from './app.tsx';
+import './style.css';
 
 const root = document.getElementById('root');
-if (root !== null) render(<main>rocev2</main>, root);
+if (root !== null) render(<App />, root);

@@ -1,0 +1,61 @@
+/**
+ * `roce view`: a capture in the explorer.
+ *
+ * Owns the command line. Exit codes: 0 done or interrupted by the user, 2 the file cannot be read or the command line makes no sense.
+ */
+import { spawn } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { explorerPage, pageWithCapture } from './page-file.ts';
+import { serveExplorer } from './serve.ts';
+
+interface ViewFlags {
+  readonly open: boolean;
+  readonly html?: string;
+  readonly port: number;
+}
+
+export function viewCommand(): Command {
+  return new Command('view')
+    .description('show a capture in the explorer, a page in the browser that asks the network for nothing')
+    .argument('[file]', 'capture file, pcap or pcapng; without one the page asks for it')
+    .option('--no-open', 'print the address and open no browser')
+    .option('--html <out>', 'write one HTML file with the capture inside, and serve nothing')
+    .option('--port <port>', 'port on the loopback interface (default: any)', parsePort, 0)
+    .action(view);
+}
+
+async function view(file: string | undefined, flags: ViewFlags, command: Command): Promise<void> {
+  if (file !== undefined && !statSync(file).isFile()) command.error(`error: ${file} is no file`);
+  const html = await explorerPage();
+  if (flags.html !== undefined) {
+    writeFileSync(flags.html, file === undefined ? html : pageWithCapture(html, basename(file), readFileSync(file)));
+    process.stdout.write(`${flags.html}\n`);
+    return;
+  }
+  const server = await serveExplorer(html, file, flags.port);
+  process.stdout.write(`${server.url}\n`);
+  if (flags.open) openBrowser(server.url);
+  await new Promise<void>((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
+  await server.close();
+}
+
+/** Whatever this system opens addresses with; where that is missing, the printed address has to do. */
+function openBrowser(url: string): void {
+  const [program, args]: [string, string[]] =
+    process.platform === 'darwin'
+      ? ['open', [url]]
+      : process.platform === 'win32'
+        ? ['rundll32', ['url.dll,FileProtocolHandler', url]]
+        : ['xdg-open', [url]];
+  spawn(program, args, { stdio: 'ignore', detached: true })
+    .once('error', () => undefined)
+    .unref();
+}
+
+function parsePort(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
+    throw new InvalidArgumentError('a port is a number from 0 to 65535.');
+  return Number(text);
+}

@@ -1,0 +1,50 @@
+/**
+ * The seam between the explorer and the display filter: text in, a test of one packet out.
+ *
+ * Owns how a row of the table becomes the subject of a filter. Never throws for a text, whatever it is.
+ */
+
+import type { Dissection } from '../../../pcap/dissection.ts';
+import { compileFilter } from '../../../pcap/filter/compile.ts';
+import { FilterError } from '../../../pcap/filter/filter-error.ts';
+import { completeFilter } from '../../../pcap/filter/help.ts';
+import type { CapturedPacket } from '../../../pcap/types.ts';
+import type { PacketTable } from './packet-table.ts';
+import type { Completion, FilterResult } from './protocol.ts';
+
+/** Whether a packet is to be shown; its number says where it stands in the table. */
+export type PacketTest = (packet: CapturedPacket, dissection: Dissection, table: PacketTable) => boolean;
+
+/** What a text means. Without a test everything is shown. */
+export function makeFilter(
+  text: string,
+  interfaceName: (index: number) => string | undefined,
+): { readonly test: PacketTest | undefined; readonly fault: FilterResult['fault'] } {
+  if (text.trim() === '') return { test: undefined, fault: null };
+  try {
+    const passes = compileFilter(text);
+    const test: PacketTest = (packet, dissection, table) => {
+      const index = packet.number - 1;
+      const id = table.conversation[index] ?? 0;
+      const facts = {
+        marks: table.marks[index] ?? 0,
+        relativePsn: table.relativePsn[index] ?? Number.NaN,
+        conversation: id === 0 ? undefined : { id },
+      };
+      return passes({ packet, dissection, facts, interfaceName: interfaceName(packet.interfaceIndex) });
+    };
+    return { test, fault: null };
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    const place = error instanceof FilterError ? error : { column: 1, length: 0 };
+    return { test: undefined, fault: { sentence: error.message, column: place.column, length: place.length } };
+  }
+}
+
+/** What may be meant at `cursor` of `text`. */
+export function completions(text: string, cursor: number): readonly Completion[] {
+  if (text.trim() === '') return [];
+  return completeFilter(text, cursor, MOST_COMPLETIONS);
+}
+
+const MOST_COMPLETIONS = 12;

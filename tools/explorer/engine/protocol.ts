@@ -1,0 +1,116 @@
+/**
+ * What page and worker say to each other: requests with answers, and news without being asked.
+ *
+ * Owns the types. All of it is plain data that can be posted. Numbers of packets are Wireshark's, from 1.
+ */
+import type { MappedField, MappedHeader } from '../../../packets/field-map.ts';
+import type { Analysis } from '../../../pcap/analysis/types.ts';
+import type { Completion } from '../../../pcap/filter/help.ts';
+import type { CaptureInterface } from '../../../pcap/types.ts';
+
+/** What the worker can be asked, by name: what goes in, and what comes back. */
+export interface Requests {
+  /** Opens a file; the bytes are handed over. News of progress follow, and at the end the result of the whole. */
+  open: { readonly params: { readonly name: string; readonly bytes: ArrayBuffer }; readonly result: null };
+  /** Rows of the list, after the filter. */
+  rows: { readonly params: { readonly from: number; readonly count: number }; readonly result: RowWindow };
+  /** Sets the filter; empty for none. Answers when all packets known so far have been looked at. */
+  filter: { readonly params: { readonly text: string }; readonly result: FilterResult };
+  /** One packet in full; null when there is none of this number. */
+  packet: { readonly params: { readonly number: number }; readonly result: PacketDetail | null };
+  /** Where a packet stands in the filtered list, or where it would: 0 based. */
+  position: { readonly params: { readonly number: number }; readonly result: number };
+  /** What may be meant at a place of a filter. */
+  complete: {
+    readonly params: { readonly text: string; readonly cursor: number };
+    readonly result: readonly Completion[];
+  };
+}
+
+/** Name of a request. */
+export type RequestName = keyof Requests;
+
+/** A request on its way to the worker. */
+export type Request = {
+  readonly [Name in RequestName]: {
+    readonly id: number;
+    readonly name: Name;
+    readonly params: Requests[Name]['params'];
+  };
+}[RequestName];
+
+/** What comes back: an answer, a refusal in a sentence, or news. */
+export type Reply =
+  | { readonly kind: 'answer'; readonly id: number; readonly result: unknown }
+  | { readonly kind: 'refusal'; readonly id: number; readonly sentence: string }
+  | { readonly kind: 'news'; readonly news: News };
+
+/** State of the capture that is being read. */
+export interface News {
+  readonly name: string;
+  readonly packets: number;
+  readonly bytesRead: number;
+  readonly bytes: number;
+  /** All is read and analyzed. */
+  readonly done: boolean;
+  /** What is wrong with the file, or with us; empty when nothing is. What came before it is whole. */
+  readonly problem: string;
+  readonly interfaces: readonly CaptureInterface[];
+  /** Seconds since 1970 of the first packet, with nine decimals. */
+  readonly startTime: string;
+  /** Packets that pass the filter. */
+  readonly shown: number;
+  /** With `done`, where there is one. */
+  readonly analysis: Analysis | null;
+}
+
+/** A window of the list. */
+export interface RowWindow {
+  readonly from: number;
+  /** Rows of the whole list, after the filter. */
+  readonly total: number;
+  readonly rows: readonly Row[];
+}
+
+/** One line of the list. */
+export interface Row {
+  readonly number: number;
+  readonly timeNs: number;
+  /** "10.0.0.1 > 10.0.0.2"; may be empty. */
+  readonly ends: string;
+  readonly info: string;
+  readonly length: number;
+  readonly conversation: number;
+  /** Bits of `Mark`. */
+  readonly marks: number;
+  readonly relativePsn: number;
+  readonly sender: 0 | 1;
+  readonly opcode: number;
+  /** The frame is malformed, or was cut. */
+  readonly broken: boolean;
+}
+
+/** What became of a filter. */
+export interface FilterResult {
+  readonly shown: number;
+  /** The filter makes no sense: a sentence, and where. All packets are shown then. */
+  readonly fault: { readonly sentence: string; readonly column: number; readonly length: number } | null;
+}
+
+/** One packet in full. */
+export interface PacketDetail {
+  readonly row: Row;
+  readonly bytes: Uint8Array;
+  readonly original: number;
+  readonly headers: readonly MappedHeader[];
+  readonly interfaceName: string;
+  readonly comments: readonly string[];
+  readonly refersTo: number;
+  readonly missing: number;
+  /** Sentences on what is remarkable. */
+  readonly remarks: readonly string[];
+  /** Findings that name this packet, by index into those of the analysis. */
+  readonly findings: readonly number[];
+}
+
+export type { Completion, MappedField, MappedHeader };

@@ -1,0 +1,272 @@
+/**
+ * One capture that is open: its bytes, the table of its packets, the filter, and what the analysis says.
+ *
+ * Owns reading in slices, so that questions are answered in between, and filtering in slices. Never throws for a file, whatever its bytes:
+ * what is whole is kept and `problem` says where it ends. Runs in the worker of the page; knows neither page nor worker.
+ */
+import { SYNDROME_KIND_MASK } from '../../../packets/aeth.ts';
+import { FrameStatus } from '../../../packets/frame.ts';
+import { AETH_AT } from '../../../packets/opcode.ts';
+import type { PacketFacts } from '../../../pcap/analysis/facts.ts';
+import type { Analysis } from '../../../pcap/analysis/types.ts';
+import { Dissection, dissect } from '../../../pcap/dissection.ts';
+import { CaptureReader } from '../../../pcap/reader.ts';
+import type { CapturedPacket, CaptureInterface } from '../../../pcap/types.ts';
+import { makeFilter, type PacketTest } from './filter.ts';
+import { type Follower, makeFollower } from './follow.ts';
+import { NONE, NumberList, PacketTable } from './packet-table.ts';
+import type { FilterResult } from './protocol.ts';
+
+/** An open capture. */
+export class Session {
+  readonly table = new PacketTable();
+  /** Indices of the packets of a conversation, by its id. */
+  readonly byConversation = new Map<number, NumberList>();
+  /** What is wrong with the file; empty when nothing is. */
+  problem = '';
+  /** When all has been read. */
+  analysis: Analysis | null = null;
+  /** All has been read. */
+  done = false;
+  /** Name of the file. */
+  readonly name: string;
+  readonly #bytes: Uint8Array;
+  readonly #reader = new CaptureReader();
+  #follower: Follower | undefined = makeFollower();
+  readonly #dissection = new Dissection();
+  readonly #comments = new Map<number, readonly string[]>();
+  /** Packets whose bytes are not those of the file, by index. */
+  readonly #copies = new Map<number, Uint8Array>();
+  #firstSeconds = 0;
+  #firstNanoseconds = 0;
+  #test: PacketTest | undefined;
+  #shown: NumberList | undefined;
+  /** Packets that the filter has seen. */
+  #filtered = 0;
+
+  constructor(name: string, bytes: Uint8Array) {
+    this.name = name;
+    this.#bytes = bytes;
+    this.#guard(() => this.#reader.push(bytes));
+  }
+
+  /** Bytes of the file, and how many of them are read. */
+  get size(): number {
+    return this.#bytes.length;
+  }
+
+  get bytesRead(): number {
+    if (this.done) return this.size;
+    const last = this.table.length - 1;
+    return last < 0 ? 0 : (this.table.offset[last] ?? 0) + (this.table.captured[last] ?? 0);
+  }
+
+  get interfaces(): readonly CaptureInterface[] {
+    return this.#reader.interfaces;
+  }
+
+  /** Time of the first packet as `CaptureReport.startTime`. */
+  get startTime(): string {
+    return `${this.#firstSeconds}.${`${this.#firstNanoseconds}`.padStart(9, '0')}`;
+  }
+
+  /** Packets that pass the filter, of those it has seen. */
+  get shown(): number {
+    return this.#shown === undefined ? this.table.length : this.#shown.length;
+  }
+
+  /** The filter has seen all packets there are. */
+  get filterIsDone(): boolean {
+    return this.#test === undefined || this.#filtered === this.table.length;
+  }
+
+  /** Reads up to `count` more packets, and lets the filter see as many; true while there is more to do. */
+  work(count: number): boolean {
+    if (!this.done) this.#guard(() => this.#read(count));
+    this.#guard(() => this.#filter(count));
+    return !this.done || !this.filterIsDone;
+  }
+
+  /** Sets the filter; what it makes of the packets follows with `work`. */
+  setFilter(text: string): FilterResult['fault'] {
+    const { test, fault } = makeFilter(text, (index) => this.interfaces[index]?.name);
+    this.#test = test;
+    this.#shown = test === undefined ? undefined : new NumberList();
+    this.#filtered = 0;
+    return fault;
+  }
+
+  /** Index of the packet in row `row` of the filtered list; undefined behind its end. */
+  indexOfRow(row: number): number | undefined {
+    return row < 0 || row >= this.shown ? undefined : (this.#shown?.at(row) ?? row);
+  }
+
+  /** Row in which the packet of an index stands, or the next one that is shown. */
+  rowOfIndex(index: number): number {
+    return this.#shown?.lowerBound(index) ?? index;
+  }
+
+  /** The packet as the reader gave it; undefined when there is none. */
+  packet(index: number): CapturedPacket | undefined {
+    const { table } = this;
+    if (!Number.isInteger(index) || index < 0 || index >= table.length) return undefined;
+    const at = table.offset[index] ?? 0;
+    const sinceSecond = this.#firstNanoseconds + (table.timeNs[index] ?? 0);
+    const seconds = Math.floor(sinceSecond / 1e9);
+    return {
+      number: index + 1,
+      seconds: this.#firstSeconds + seconds,
+      nanoseconds: sinceSecond - seconds * 1e9,
+      bytes: this.#copies.get(index) ?? this.#bytes.subarray(at, at + (table.captured[index] ?? 0)),
+      originalLength: table.original[index] ?? 0,
+      linkType: table.linkType[index] ?? 0,
+      interfaceIndex: table.interfaceIndex[index] ?? 0,
+      direction: directionOf(table.direction[index]),
+      comments: this.#comments.get(index) ?? [],
+    };
+  }
+
+  /** The packet dissected; the same object each time. */
+  dissection(index: number): Dissection | undefined {
+    const packet = this.packet(index);
+    if (packet === undefined) return undefined;
+    dissect(packet, this.#dissection);
+    return this.#dissection;
+  }
+
+  /** Indices of the packets of a conversation, in order. */
+  packetsOf(conversation: number): NumberList {
+    return this.byConversation.get(conversation) ?? NO_PACKETS;
+  }
+
+  #read(count: number): void {
+    for (let left = count; left > 0; left--) {
+      const packet = this.#reader.next();
+      if (packet === undefined) {
+        this.#end();
+        return;
+      }
+      this.#add(packet);
+    }
+  }
+
+  /** The file has ended, or what follows cannot be read. */
+  #end(): void {
+    if (this.done) return;
+    this.done = true;
+    this.#guard(() => this.#reader.end());
+    this.#guard(() => {
+      this.analysis = this.#follower?.finish() ?? null;
+    });
+  }
+
+  #add(packet: CapturedPacket): void {
+    const { table } = this;
+    const index = table.add();
+    if (index === 0) {
+      this.#firstSeconds = packet.seconds;
+      this.#firstNanoseconds = packet.nanoseconds;
+    }
+    if (packet.bytes.buffer !== this.#bytes.buffer) this.#copies.set(index, packet.bytes);
+    if (packet.comments.length > 0) this.#comments.set(index, packet.comments);
+    table.offset[index] = packet.bytes.byteOffset - this.#bytes.byteOffset;
+    table.captured[index] = packet.bytes.length;
+    table.original[index] = packet.originalLength;
+    table.linkType[index] = packet.linkType;
+    table.interfaceIndex[index] = packet.interfaceIndex;
+    table.direction[index] = packet.direction;
+    table.opcode[index] = NONE;
+    table.syndrome[index] = NONE;
+    table.relativePsn[index] = Number.NaN;
+    table.refersTo[index] = -1;
+    const facts = this.#follow(packet);
+    if (facts !== undefined) this.#note(index, facts);
+  }
+
+  /** A fault of the analysis is told, and ends it; the packets go on. */
+  #follow(packet: CapturedPacket): PacketFacts | undefined {
+    let facts: PacketFacts | undefined;
+    const follower = this.#follower;
+    if (follower === undefined) return undefined;
+    const failed = this.#guard(() => {
+      facts = follower.push(packet);
+    });
+    if (failed) this.#follower = undefined;
+    return facts;
+  }
+
+  #note(index: number, facts: PacketFacts): void {
+    const { table } = this;
+    const { frame, status } = facts.dissection;
+    table.timeNs[index] = facts.timeNs;
+    table.status[index] = status;
+    table.icrc[index] = facts.icrc;
+    table.trafficClass[index] = frame.trafficClass;
+    if (frame.bthOffset >= 0) {
+      table.opcode[index] = frame.opcode;
+      table.psn[index] = frame.psn;
+    }
+    if (status === FrameStatus.Ok) {
+      table.payload[index] = frame.payloadLength;
+      const aeth = AETH_AT[frame.opcode] ?? -1;
+      if (aeth >= 0) table.syndrome[index] = frame.view.getUint8(frame.bthOffset + aeth);
+    }
+    const id = facts.conversation?.id ?? 0;
+    table.conversation[index] = id;
+    table.sender[index] = facts.sender;
+    table.requester[index] = facts.requester;
+    table.role[index] = facts.role;
+    table.relativePsn[index] = facts.relativePsn;
+    table.psnCount[index] = facts.psnCount;
+    table.marks[index] = facts.marks;
+    table.missing[index] = facts.missing;
+    table.refersTo[index] = facts.refersTo;
+    if (id > 0) this.#listOf(id).push(index);
+  }
+
+  #listOf(conversation: number): NumberList {
+    let list = this.byConversation.get(conversation);
+    if (list === undefined) {
+      list = new NumberList();
+      this.byConversation.set(conversation, list);
+    }
+    return list;
+  }
+
+  #filter(count: number): void {
+    const test = this.#test;
+    if (test === undefined || this.#shown === undefined) return;
+    const end = Math.min(this.table.length, this.#filtered + count);
+    for (let index = this.#filtered; index < end; index++) {
+      const packet = this.packet(index);
+      if (packet === undefined) continue;
+      dissect(packet, this.#dissection);
+      if (test(packet, this.#dissection, this.table)) this.#shown.push(index);
+      this.#filtered = index + 1;
+    }
+  }
+
+  /** Runs a part that meets bytes of others: what it throws ends the reading and is told. True when it threw. */
+  #guard(part: () => void): boolean {
+    try {
+      part();
+      return false;
+    } catch (error) {
+      const sentence = error instanceof Error ? error.message : String(error);
+      if (this.problem === '') this.problem = sentence;
+      this.#end();
+      return true;
+    }
+  }
+}
+
+/** Whether a syndrome is a positive acknowledge; the top three bits are 0. */
+export function isAck(syndrome: number): boolean {
+  return (syndrome & SYNDROME_KIND_MASK) === 0;
+}
+
+function directionOf(value: number | undefined): CapturedPacket['direction'] {
+  return value === 1 || value === 2 ? value : 0;
+}
+
+const NO_PACKETS = new NumberList();

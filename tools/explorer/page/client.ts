@@ -1,0 +1,53 @@
+/**
+ * The page's side of the worker: requests as promises, news to a listener.
+ *
+ * Owns the worker. A worker that fails altogether is told as a sentence, once.
+ */
+import type { News, Reply, RequestName, Requests } from '../engine/protocol.ts';
+import EngineWorker from './worker.ts?worker&inline';
+
+interface Waiting {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A worker with one open file. */
+export class Client {
+  /** Called with every piece of news. */
+  onNews: (news: News) => void = () => undefined;
+  /** Called when the worker itself has failed. */
+  onFailure: (sentence: string) => void = () => undefined;
+  readonly #worker = new EngineWorker();
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+
+  constructor() {
+    this.#worker.onmessage = ({ data }: MessageEvent<Reply>) => this.#take(data);
+    this.#worker.onerror = (event) => this.onFailure(`the worker failed: ${event.message}`);
+    this.#worker.onmessageerror = () => this.onFailure('the worker sent what cannot be read');
+  }
+
+  /** Asks the worker. Rejects with a sentence when it refuses. */
+  ask<Name extends RequestName>(
+    name: Name,
+    params: Requests[Name]['params'],
+    transfer: Transferable[] = [],
+  ): Promise<Requests[Name]['result']> {
+    const id = ++this.#lastId;
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve: (result) => resolve(result as Requests[Name]['result']), reject });
+      this.#worker.postMessage({ id, name, params }, transfer);
+    });
+  }
+
+  #take(reply: Reply): void {
+    if (reply.kind === 'news') {
+      this.onNews(reply.news);
+      return;
+    }
+    const waiting = this.#waiting.get(reply.id);
+    this.#waiting.delete(reply.id);
+    if (reply.kind === 'answer') waiting?.resolve(reply.result);
+    else waiting?.reject(new Error(reply.sentence));
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * What the address of the page says: which view, conversation, packet and filter.
+ *
+ * Owns the hash. Everything in it can be missing or nonsense: then it is the default.
+ */
+
+/** The views, in the order of their keys 1, 2, 3... */
+export const TABS = ['overview', 'packets', 'ladder', 'sequence', 'rates', 'playground'] as const;
+/** One of them. */
+export type Tab = (typeof TABS)[number];
+
+/** Where one is in the page. */
+export interface Place {
+  readonly tab: Tab;
+  /** Packet number; 0: none. */
+  readonly packet: number;
+  readonly filter: string;
+  /** Conversation id; 0: the first. */
+  readonly conversation: number;
+}
+
+/** What the hash says. */
+export function readPlace(hash: string): Place {
+  const query = new URLSearchParams(hash.replace(/^#/, ''));
+  const tab = TABS.find((known) => known === query.get('view')) ?? 'overview';
+  return {
+    tab,
+    packet: count(query.get('packet')),
+    filter: query.get('filter') ?? '',
+    conversation: count(query.get('conversation')),
+  };
+}
+
+/** The hash for a place; what `others` carries of other parts of the page stays. */
+export function writePlace(place: Place, hash: string): string {
+  const query = new URLSearchParams(hash.replace(/^#/, ''));
+  set(query, 'view', place.tab === 'overview' ? '' : place.tab);
+  set(query, 'packet', place.packet > 0 ? `${place.packet}` : '');
+  set(query, 'filter', place.filter);
+  set(query, 'conversation', place.conversation > 0 ? `${place.conversation}` : '');
+  return query.size === 0 ? '' : `#${query}`;
+}
+
+function set(query: URLSearchParams, name: string, value: string): void {
+  if (value === '') query.delete(name);
+  else query.set(name, value);
+}
+
+function count(text: string | null): number {
+  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : 0;
+}

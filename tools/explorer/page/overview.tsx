@@ -1,0 +1,210 @@
+/**
+ * The overview: what is wrong first, then who speaks to whom, then what the capture is made of.
+ *
+ * Owns how the analysis is laid out.
+ */
+import type { ConversationReport, EndReport, Finding } from '../../../pcap/analysis/types.ts';
+import type { ViewProps } from './view.ts';
+import { bytes, count, plural, qpn, rate, span } from './words.ts';
+
+/** The view. */
+export function Overview({ news, go }: ViewProps) {
+  const { analysis } = news;
+  if (analysis === null) {
+    const words = news.done ? 'There is no analysis of this file.' : 'The analysis follows when all packets are read.';
+    return (
+      <div class="prose">
+        <h2>{news.name}</h2>
+        <p>{plural(news.packets, 'packet')}.</p>
+        <p class="quiet">{words}</p>
+      </div>
+    );
+  }
+  return (
+    <div class="prose" data-testid="overview">
+      <h2>Diagnosis</h2>
+      {analysis.findings.length === 0 ? <p>Nothing is wrong in this capture.</p> : null}
+      {analysis.findings.map((finding) => (
+        <FindingBox key={`${finding.id} ${finding.text}`} finding={finding} go={go} />
+      ))}
+      <h2>Conversations</h2>
+      <Conversations conversations={analysis.conversations} go={go} />
+      {analysis.conversationsOmitted > 0 ? (
+        <p class="quiet">{plural(analysis.conversationsOmitted, 'conversation')} more were not followed.</p>
+      ) : null}
+      <h2>Capture</h2>
+      <CaptureTable news={news} />
+    </div>
+  );
+}
+
+function FindingBox({ finding, go }: { readonly finding: Finding; readonly go: ViewProps['go'] }) {
+  const { severity, text, frames, frameCount, conversations, advice, commands, id } = finding;
+  return (
+    <article class={`finding ${severity}`} data-testid="finding">
+      <p>
+        <span class={`severity ${severity}`}>{severity}</span> <span class="quiet">{id}</span>
+      </p>
+      <h3>{text}</h3>
+      {frames.length > 0 ? (
+        <p class="frames">
+          Packets:{' '}
+          {frames.map((frame) => (
+            <button
+              type="button"
+              class="link"
+              key={frame}
+              onClick={() => go({ tab: 'packets', packet: frame, filter: '' })}
+            >
+              {frame}
+            </button>
+          ))}
+          {frameCount > frames.length ? `and ${count(frameCount - frames.length)} more` : ''}
+        </p>
+      ) : null}
+      {conversations.length > 0 ? (
+        <p class="frames">
+          Ladder of conversation:{' '}
+          {conversations.slice(0, MOST_LINKS).map((conversation) => (
+            <button
+              type="button"
+              class="link"
+              key={conversation}
+              onClick={() => go({ tab: 'ladder', conversation, packet: frames[0] ?? 0 })}
+            >
+              {conversation}
+            </button>
+          ))}
+        </p>
+      ) : null}
+      {advice.length > 0 ? (
+        <ul>
+          {advice.map((sentence) => (
+            <li key={sentence}>{sentence}</li>
+          ))}
+        </ul>
+      ) : null}
+      {commands.map((command) => (
+        <p key={command}>
+          <code>{command}</code>
+        </p>
+      ))}
+    </article>
+  );
+}
+
+function Conversations({
+  conversations,
+  go,
+}: {
+  readonly conversations: readonly ConversationReport[];
+  readonly go: ViewProps['go'];
+}) {
+  if (conversations.length === 0) return <p class="quiet">No RoCEv2 conversation.</p>;
+  return (
+    <div class="scroll">
+      <table data-testid="conversations">
+        <thead>
+          <tr>
+            <th>Id</th>
+            <th>Service</th>
+            <th>Ends</th>
+            <th class="n">Packets</th>
+            <th class="n">Bytes</th>
+            <th class="n">Goodput</th>
+            <th class="n">Lost</th>
+            <th class="n">Sent again</th>
+            <th class="n">NAK, RNR</th>
+            <th class="n">ACK p50</th>
+          </tr>
+        </thead>
+        <tbody>
+          {conversations.map((conversation) => (
+            <ConversationRow key={conversation.id} conversation={conversation} go={go} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function ConversationRow({
+  conversation,
+  go,
+}: {
+  readonly conversation: ConversationReport;
+  readonly go: ViewProps['go'];
+}) {
+  const { id, service, ends } = conversation;
+  const sum = (value: (end: EndReport) => number): number => value(ends[0]) + value(ends[1]);
+  const lost = sum(({ requester }) => requester.lostPackets + requester.responses.lostPackets);
+  const again = sum(({ requester }) => requester.retransmittedPackets + requester.responses.retransmittedPackets);
+  const naks = sum(({ requester }) => Object.values(requester.naks).reduce((total, value) => total + value, 0));
+  const rnr = sum(({ requester }) => requester.rnrNaks);
+  const busier = ends[0].requester.goodputBytes >= ends[1].requester.goodputBytes ? ends[0] : ends[1];
+  const latency = busier.requester.ackLatency;
+  return (
+    <tr>
+      <td>
+        <button type="button" class="link" onClick={() => go({ tab: 'ladder', conversation: id, packet: 0 })}>
+          {id}
+        </button>
+      </td>
+      <td>{service}</td>
+      <td>
+        {ends[0].address} {qpn(ends[0].qpn)}
+        <br />
+        {ends[1].address} {qpn(ends[1].qpn)}
+      </td>
+      <td class="n">{count(sum(({ packets }) => packets))}</td>
+      <td class="n">{bytes(sum((end) => end.bytes))}</td>
+      <td class="n">{busier.requester.goodputBps > 0 ? rate(busier.requester.goodputBps) : ''}</td>
+      <td class="n">{lost > 0 ? count(lost) : ''}</td>
+      <td class="n">{again > 0 ? count(again) : ''}</td>
+      <td class="n">{naks + rnr > 0 ? `${naks}, ${rnr}` : ''}</td>
+      <td class="n">{latency.count > 0 ? span(latency.p50Ns) : ''}</td>
+    </tr>
+  );
+}
+
+function CaptureTable({ news }: { readonly news: ViewProps['news'] }) {
+  const { analysis } = news;
+  if (analysis === null) return null;
+  const { capture } = analysis;
+  const rows: readonly (readonly [string, string])[] = [
+    ['Packets', `${count(capture.packets)}, ${bytes(capture.bytes)} on the wire`],
+    ['Duration', span(capture.durationNs)],
+    [
+      'RoCEv2',
+      `${count(capture.rocePackets)}; ICRC right in ${count(capture.goodIcrc)}, wrong in ${count(capture.badIcrc)}`,
+    ],
+    ['Cut short', count(capture.cutPackets)],
+    ['Dropped by the capture', count(capture.captureDrops)],
+    ['Other packets', listOf(capture.others)],
+    ['Operations', listOf(capture.opcodes)],
+    ['Interfaces', news.interfaces.map(({ name }, index) => (name === '' ? `${index}` : name)).join(', ')],
+  ];
+  return (
+    <table>
+      <tbody>
+        {rows
+          .filter(([, value]) => value !== '' && value !== '0')
+          .map(([name, value]) => (
+            <tr key={name}>
+              <th scope="row">{name}</th>
+              <td>{value}</td>
+            </tr>
+          ))}
+      </tbody>
+    </table>
+  );
+}
+
+function listOf(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, value]) => `${name} ${count(value)}`)
+    .join(', ');
+}
+
+const MOST_LINKS = 12;
