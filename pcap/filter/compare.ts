@@ -7,10 +7,12 @@
 import { formatMac, IpAddress, IpPrefix, parseMac } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { FieldValue } from '../../packets/field-list.ts';
+import { type Frame, frameDestinationIs, frameSourceIs } from '../../packets/frame.ts';
+import { fastField } from './fast-fields.ts';
 import { type FieldKind, fieldKind, fieldsOf } from './field-names.ts';
-import { fastField } from './fields.ts';
 import { compareWith } from './numbers.ts';
 import type { Comparison, FilterSubject, Predicate } from './types.ts';
+import { anyOf } from './word.ts';
 
 /** All fields of the packet that is being judged. */
 export type FieldReader = (subject: FilterSubject) => Readonly<Record<string, FieldValue>>;
@@ -28,12 +30,29 @@ export function compileComparison(
   const names = fieldsOf(field);
   const fast = kind === 'number' && names.length === 1 ? fastField(field) : undefined;
   if (fast !== undefined) return fastTest(fast, operator, Number(value));
+  const quick = kind === 'address' ? addressOfFrame(names, operator, value) : undefined;
+  if (quick !== undefined) return quick;
   const passes = (fields: Readonly<Record<string, FieldValue>>, name: string): boolean => {
     const actual = fields[name];
     return actual !== undefined && test(actual);
   };
   if (operator === '!=') return (subject) => names.every((name) => passes(read(subject), name));
   return (subject) => names.some((name) => passes(read(subject), name));
+}
+
+/** `ip.src == 10.0.0.1` and the like, without the record. */
+function addressOfFrame(names: readonly string[], operator: Comparison, value: string): Predicate | undefined {
+  if (operator !== '==' || value.includes('/')) return undefined;
+  const address = IpAddress.parse(value);
+  const tests: Predicate[] = [];
+  for (const name of names) {
+    const [version, is] = FRAME_ADDRESSES.get(name) ?? [];
+    if (is === undefined) return undefined;
+    // An IPv6 header may hold the long spelling of an IPv4 address; as text the two are one, so the record has to tell.
+    if (version !== address.version) return undefined;
+    tests.push(({ dissection: { frame } }) => is(frame, address));
+  }
+  return anyOf(tests);
 }
 
 type ValueTest = (actual: FieldValue) => boolean;
@@ -151,6 +170,12 @@ function orUndefined<T>(parse: () => T): T | undefined {
   }
 }
 
+const FRAME_ADDRESSES: ReadonlyMap<string, readonly [4 | 6, (frame: Frame, address: IpAddress) => boolean]> = new Map([
+  ['ip.src', [4, frameSourceIs]],
+  ['ip.dst', [4, frameDestinationIs]],
+  ['ipv6.src', [6, frameSourceIs]],
+  ['ipv6.dst', [6, frameDestinationIs]],
+]);
 const NUMBER = /^(?:\d{1,30}|0x[0-9a-f]{1,24})$/i;
 const BYTES = /^[0-9a-f]{2}(:[0-9a-f]{2})*$/i;
 const SECONDS = /^(-?)(\d{1,15})(?:\.(\d{1,9}))?$/;

@@ -8,8 +8,9 @@
 import { invariant } from '../../packets/errors.ts';
 import type { FieldValue } from '../../packets/field-list.ts';
 import { compileComparison, type FieldReader } from './compare.ts';
+import { fastField } from './fast-fields.ts';
 import { fieldsOf } from './field-names.ts';
-import { fastField, subjectFields } from './fields.ts';
+import { fieldsWithoutIcrc, ICRC_FIELD, subjectFields } from './fields.ts';
 import { findWord } from './language.ts';
 import { parseFilter, printFilter } from './parse.ts';
 import type { FilterNode, FilterSubject, Predicate } from './types.ts';
@@ -32,7 +33,7 @@ export function compileFilter(text: string): PacketFilter {
 
 /** The filter of a tree that `parseFilter` made, here or elsewhere. */
 export function compileTree(tree: FilterNode): PacketFilter {
-  const memo = new FieldMemo();
+  const memo = new FieldMemo(names(tree, ICRC_FIELD));
   const test = compileNode(tree, memo.read);
   const judge = (subject: FilterSubject): boolean => {
     memo.forget();
@@ -88,29 +89,36 @@ function presence(field: string, read: FieldReader): Predicate {
   };
 }
 
-function needsAnalysis(node: FilterNode): boolean {
-  switch (node.kind) {
-    case 'and':
-    case 'or':
-      return node.terms.some(needsAnalysis);
-    case 'not':
-      return needsAnalysis(node.operand);
-    case 'word':
-      return findWord(node.word)?.analysis === true;
-    case 'field':
-    case 'comparison':
-      return ANALYSIS_FIELDS.has(node.field);
-    default:
-      return false;
-  }
+function needsAnalysis(tree: FilterNode): boolean {
+  return someLeaf(tree, (leaf) => {
+    return leaf.kind === 'word' ? findWord(leaf.word)?.analysis === true : ANALYSIS_FIELDS.has(fieldOf(leaf));
+  });
+}
+
+function names(tree: FilterNode, field: string): boolean {
+  return someLeaf(tree, (leaf) => fieldOf(leaf) === field);
+}
+
+function fieldOf(leaf: FilterNode): string {
+  return leaf.kind === 'field' || leaf.kind === 'comparison' ? leaf.field : '';
+}
+
+function someLeaf(node: FilterNode, holds: (leaf: FilterNode) => boolean): boolean {
+  if (node.kind === 'not') return someLeaf(node.operand, holds);
+  return node.kind === 'and' || node.kind === 'or' ? node.terms.some((term) => someLeaf(term, holds)) : holds(node);
 }
 
 /** The record of the packet in hand, made when the first field asks for it. */
 class FieldMemo {
+  readonly #withIcrc: boolean;
   #fields: Record<string, FieldValue> | undefined;
 
+  constructor(withIcrc: boolean) {
+    this.#withIcrc = withIcrc;
+  }
+
   readonly read: FieldReader = (subject) => {
-    this.#fields ??= subjectFields(subject);
+    this.#fields ??= this.#withIcrc ? subjectFields(subject) : fieldsWithoutIcrc(subject);
     return this.#fields;
   };
 

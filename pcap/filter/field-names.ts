@@ -45,7 +45,7 @@ const EITHER: ReadonlyMap<string, readonly string[]> = new Map([
 
 /** Common start, kind, and the ends of the names; an end of "." is the start alone. */
 const FIELDS: readonly (readonly [start: string, kind: FieldKind, ends: string])[] = [
-  ['frame', 'number', 'number len cap_len interface_id packet_flags_direction'],
+  ['frame', 'number', 'number len cap_len interface_id packet_flags_direction drop_count packet_id'],
   ['frame', 'time', 'time_epoch'],
   ['frame', 'text', 'interface_name comment'],
   ['eth', 'mac', 'dst src'],
@@ -72,7 +72,9 @@ const FIELDS: readonly (readonly [start: string, kind: FieldKind, ends: string])
   ],
   ['icmpv6', 'address', 'nd.ns.target_address nd.na.target_address'],
   ['infiniband.bth', 'number', 'opcode se m padcnt tver p_key destqp a psn'],
-  ['roce.bth', 'number', 'fecn becn'],
+  ['roce.bth', 'number', 'fecn becn reserved6'],
+  ['infiniband.bth', 'number', 'reserved7'],
+  ['roce', 'number', 'rdeth.reserved8 deth.reserved8 mad.reserved16'],
   ['infiniband.rdeth', 'number', 'eecnxt'],
   ['infiniband.deth', 'number', 'q_key srcqp'],
   ['roce.xrceth', 'number', 'xrcsrq'],
@@ -112,6 +114,7 @@ const FIELDS: readonly (readonly [start: string, kind: FieldKind, ends: string])
   ['infiniband.cm.dreq', 'bytes', 'private'],
   ['infiniband.cm.drsp', 'number', 'localcommid remotecommid'],
   ['infiniband.cm.drsp', 'bytes', 'private'],
+  ['roce.cm', 'number', 'req.vendorid req.sapsupported rep.vendorid'],
   ['roce.cm.mra', 'number', 'localcommid remotecommid messagemraed servicetimeout'],
   ['roce.cm.mra', 'bytes', 'privatedata'],
   ['roce.cm.lap', 'number', 'localcommid remotecommid remoteqpn remotecmresponsetimeout'],

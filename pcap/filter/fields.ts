@@ -1,10 +1,9 @@
 /**
  * All fields of a packet by name: what the capture says of it, what `frameFields` reads, what the analysis knows.
  *
- * Owns the names that begin with `frame.` and those of the analysis. Cold path: allocates freely. `fastField` is for those that need no record.
+ * Owns the names that begin with `frame.` and those of the analysis. Cold path: allocates freely. `fast-fields.ts` is for those that need no record.
  */
 import type { FieldValue } from '../../packets/field-list.ts';
-import type { Frame } from '../../packets/frame.ts';
 import { frameFields } from '../../packets/frame-fields.ts';
 import { MARK_NAMES } from '../analysis/facts.ts';
 import { IcrcState, icrcState } from '../dissection.ts';
@@ -13,12 +12,18 @@ import type { FilterFacts, FilterSubject } from './types.ts';
 
 /** Everything that can be said of a packet, keys as tshark names them. */
 export function subjectFields(subject: FilterSubject): Record<string, FieldValue> {
-  const { packet, dissection, facts } = subject;
+  const fields = fieldsWithoutIcrc(subject);
+  if (ICRC_FIELD in fields) fields[ICRC_FIELD] = ICRC_NAMES[icrcState(subject.dissection)];
+  return fields;
+}
+
+/** The same but for what costs most, the verification of the ICRC: it is there when it should be, and "unknown". */
+export function fieldsWithoutIcrc(subject: FilterSubject): Record<string, FieldValue> {
+  const { packet, dissection, facts, interfaceName } = subject;
   const { frame, status, linkKnown } = dissection;
-  const icrc = icrcState(dissection);
-  const fields = linkKnown ? frameFields(frame, status, icrc === IcrcState.Good) : {};
-  const known = 'roce.icrc.status' in fields ? { 'roce.icrc.status': ICRC_NAMES[icrc] } : {};
-  return { ...captureFields(packet, subject.interfaceName), ...fields, ...known, ...factFields(facts) };
+  const fields = linkKnown ? frameFields(frame, status, true) : {};
+  if (ICRC_FIELD in fields) fields[ICRC_FIELD] = ICRC_NAMES[IcrcState.Unknown];
+  return { ...captureFields(packet, interfaceName), ...fields, ...factFields(facts) };
 }
 
 /** What the capture says about a packet beside its bytes. */
@@ -32,6 +37,9 @@ export function captureFields(packet: CapturedPacket, interfaceName = ''): Recor
     'frame.interface_id': packet.interfaceIndex,
     ...(interfaceName === '' ? {} : { 'frame.interface_name': interfaceName }),
     ...(packet.direction === Direction.Unknown ? {} : { 'frame.packet_flags_direction': packet.direction }),
+    ...(packet.dropCount === undefined ? {} : { 'frame.drop_count': packet.dropCount }),
+    // Text where it is beyond what a double holds, as `FieldList.toRecord` has it.
+    ...(packet.packetId === undefined ? {} : { 'frame.packet_id': exactNumber(packet.packetId) }),
     ...(packet.comments.length === 0 ? {} : { 'frame.comment': packet.comments.join('\n') }),
   };
 }
@@ -41,9 +49,8 @@ export function markNames(marks: number): string[] {
   return MARK_NAMES.filter((_, bit) => (marks & (1 << bit)) !== 0);
 }
 
-/** A number that can be had without the record of all fields: NaN where the packet has none. Undefined for any other field. */
-export function fastField(name: string): ((subject: FilterSubject) => number) | undefined {
-  return FAST_FIELDS.get(name);
+function exactNumber(value: bigint): FieldValue {
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value.toString();
 }
 
 function factFields(facts: FilterFacts | undefined): Record<string, FieldValue> {
@@ -55,32 +62,11 @@ function factFields(facts: FilterFacts | undefined): Record<string, FieldValue> 
   };
 }
 
-function bth(get: (frame: Frame) => number): (subject: FilterSubject) => number {
-  return ({ dissection: { frame } }) => (frame.bthOffset < 0 ? Number.NaN : get(frame));
-}
-
+/** "good", "bad", "unknown" where the capture cut the packet, or "rxe-flush" (see `IcrcState`). */
+export const ICRC_FIELD = 'roce.icrc.status';
 const ICRC_NAMES: Readonly<Record<IcrcState, string>> = {
   [IcrcState.Unknown]: 'unknown',
   [IcrcState.Good]: 'good',
   [IcrcState.Bad]: 'bad',
   [IcrcState.RxeFlush]: 'rxe-flush',
 };
-
-const FAST_FIELDS: ReadonlyMap<string, (subject: FilterSubject) => number> = new Map([
-  ['frame.number', ({ packet }) => packet.number],
-  ['frame.len', ({ packet }) => packet.originalLength],
-  ['frame.cap_len', ({ packet }) => packet.bytes.length],
-  ['frame.interface_id', ({ packet }) => packet.interfaceIndex],
-  ['infiniband.bth.opcode', bth((frame) => frame.opcode)],
-  ['infiniband.bth.se', bth((frame) => frame.solicited)],
-  ['infiniband.bth.m', bth((frame) => frame.migReq)],
-  ['infiniband.bth.padcnt', bth((frame) => frame.padCount)],
-  ['infiniband.bth.p_key', bth((frame) => frame.pkey)],
-  ['infiniband.bth.destqp', bth((frame) => frame.destQpn)],
-  ['infiniband.bth.a', bth((frame) => frame.ackReq)],
-  ['infiniband.bth.psn', bth((frame) => frame.psn)],
-  ['roce.bth.fecn', bth((frame) => frame.fecn)],
-  ['roce.bth.becn', bth((frame) => frame.becn)],
-  ['roce.stream', ({ facts }) => facts?.conversation?.id ?? Number.NaN],
-  ['roce.relative_psn', ({ facts }) => facts?.relativePsn ?? Number.NaN],
-]);

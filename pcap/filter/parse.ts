@@ -77,7 +77,8 @@ class Parser {
     const rest = this.#peek();
     if (rest.kind === 'end') return node;
     if (rest.kind === ')') throw this.#error(rest, 'this parenthesis closes nothing');
-    throw this.#unexpected(rest, `'and', 'or' or the end of the filter is expected`);
+    const meant = rest.kind === 'word' ? suggest(rest.text, findWord(this.#lastWord)?.choices ?? []) : [];
+    throw this.#unexpected(rest, `'and', 'or' or the end of the filter is expected`, meant);
   }
 
   #either(): FilterNode {

@@ -27,10 +27,11 @@ import {
 import { PSN_MASK } from '../../packets/psn.ts';
 import { rethDmaLength, rethRkey } from '../../packets/reth.ts';
 import { xrcethXrcSrq } from '../../packets/xrceth.ts';
+import { bth, extended } from './fast-fields.ts';
 import { parseNumbers } from './numbers.ts';
 import { OPCODE_GROUPS, OPCODE_NAMES, type OpcodeSet } from './opcode-names.ts';
 import type { FilterSubject, Predicate } from './types.ts';
-import { anyOf, choiceWord, type FilterWord, flagWord, type NumberWord, numberWord } from './word.ts';
+import { anyOf, choiceWord, type FilterWord, flagWord, numberWord } from './word.ts';
 
 /** Words that `opcode` takes though their opcode is one and the syndrome tells them apart. */
 const ANSWERS: readonly string[] = ['ack', 'nak', 'rnr'];
@@ -75,7 +76,7 @@ export const HEADER_WORDS: readonly FilterWord[] = [
   }),
   numberWord('src qp', 'source queue pair of a datagram', {
     ...numbers24('a QPN'),
-    get: header(DETH_AT, dethSourceQpn),
+    get: extended(DETH_AT, dethSourceQpn),
   }),
   numberWord('psn', 'PSN; a range may pass 0xffffff', {
     ...numbers24('a PSN'),
@@ -85,23 +86,26 @@ export const HEADER_WORDS: readonly FilterWord[] = [
   numberWord('msn', 'MSN of an acknowledge or READ response', {
     ...numbers24('an MSN'),
     wraps: true,
-    get: header(AETH_AT, aethMsn),
+    get: extended(AETH_AT, aethMsn),
   }),
-  numberWord('syndrome', 'syndrome of an AETH', { what: 'a syndrome', max: 255, get: header(AETH_AT, aethSyndrome) }),
+  numberWord('syndrome', 'syndrome of an AETH', { what: 'a syndrome', max: 255, get: extended(AETH_AT, aethSyndrome) }),
   numberWord('pkey', 'P_Key', { what: 'a P_Key', max: 0xff_ff, get: bth((frame) => frame.pkey) }),
-  numberWord('qkey', 'Q_Key of a datagram', { ...numbers32('a Q_Key'), get: header(DETH_AT, dethQkey) }),
+  numberWord('qkey', 'Q_Key of a datagram', { ...numbers32('a Q_Key'), get: extended(DETH_AT, dethQkey) }),
   numberWord('rkey', 'R_Key of a WRITE, READ, atomic or FLUSH, or one to be invalidated', {
     ...numbers32('an R_Key'),
     get: rkeyOf,
   }),
   numberWord('dma-len', 'DMA length: bytes of the whole message', {
     ...numbers32('a length'),
-    get: header(RETH_AT, rethDmaLength),
+    get: extended(RETH_AT, rethDmaLength),
   }),
-  numberWord('imm', 'immediate data, in network byte order', { ...numbers32('a number'), get: header(IMM_AT, immDt) }),
+  numberWord('imm', 'immediate data, in network byte order', {
+    ...numbers32('a number'),
+    get: extended(IMM_AT, immDt),
+  }),
   numberWord('xrcsrq', 'shared receive queue of XRC', {
     ...numbers24('a number'),
-    get: header(XRCETH_AT, xrcethXrcSrq),
+    get: extended(XRCETH_AT, xrcethXrcSrq),
   }),
   numberWord('payload', 'bytes of payload, pad excluded', {
     what: 'a length',
@@ -150,19 +154,6 @@ function service(wanted: number): Predicate {
 
 function bit(get: (frame: Frame) => number): Predicate {
   return (subject) => hasBth(subject) && get(subject.dissection.frame) === 1;
-}
-
-function bth(get: (frame: Frame) => number): NumberWord['get'] {
-  return (subject) => (hasBth(subject) ? get(subject.dissection.frame) : Number.NaN);
-}
-
-/** A number in an extended header; NaN where the packet is not whole or its opcode has no such header. */
-function header(offsets: Int8Array, read: (view: DataView, at: number) => number): NumberWord['get'] {
-  return (subject) => {
-    const { frame } = subject.dissection;
-    const at = offsets[frame.opcode] ?? -1;
-    return at < 0 || !isOk(subject) ? Number.NaN : read(frame.view, frame.bthOffset + at);
-  };
 }
 
 function rkeyOf(subject: FilterSubject): number {
@@ -253,7 +244,7 @@ function numbers32(what: string) {
   return { what, max: 0xff_ff_ff_ff };
 }
 
-const SYNDROME = header(AETH_AT, aethSyndrome);
-const RETH_RKEY = header(RETH_AT, rethRkey);
-const ATOMIC_RKEY = header(ATOMIC_ETH_AT, atomicRkey);
-const IETH_RKEY = header(IETH_AT, iethRkey);
+const SYNDROME = extended(AETH_AT, aethSyndrome);
+const RETH_RKEY = extended(RETH_AT, rethRkey);
+const ATOMIC_RKEY = extended(ATOMIC_ETH_AT, atomicRkey);
+const IETH_RKEY = extended(IETH_AT, iethRkey);
