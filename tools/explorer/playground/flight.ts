@@ -1,0 +1,109 @@
+/**
+ * One packet on its way, and what befalls it. Owns the record and the changing of its bytes; knows no time and no queue.
+ *
+ * What is done to a packet takes effect where its last hop ends, whenever it was asked for. So it makes no difference whether
+ * an intervention was known when the packet left or came while it was under way, and a link replays what a hand did.
+ */
+import { Frame, Medium, parseFrame } from '../../../packets/frame.ts';
+import { markCongestion } from '../../../src/fabric/ecn.ts';
+import type { Prng } from '../../../src/fabric/prng.ts';
+import type { Action, Intervention, LinkSpec } from './scenario.ts';
+
+/** Where a packet is. */
+export type FlightState = 'flying' | 'delivered' | 'lost';
+
+/** One frame, from the moment its host puts it on the wire. */
+export class Flight {
+  /** Number among all packets of the session, from 1; copies have numbers of their own. */
+  readonly serial: number;
+  /** Who sends it. */
+  readonly from: number;
+  /** To whom; -1: nobody has the address. */
+  readonly to: number;
+  /** Which of those that its host sends, from 1; a copy has that of its original. */
+  readonly packet: number;
+  readonly sentNs: number;
+  /** The frame as its host sent it. */
+  readonly bytes: Uint8Array;
+  /** The serial number of the original; 0: it is none itself. */
+  readonly copyOf: number;
+  state: FlightState = 'flying';
+  /** When it arrives if nothing more is done to it; Infinity while it waits in a queue. Once it is over: when it was. */
+  arrivesNs = Infinity;
+  /** As it arrived, where that differs from `bytes`. */
+  arrivedBytes: Uint8Array | undefined = undefined;
+  /** Why it is lost. */
+  lossReason: '' | 'dropped' | 'queue full' | 'no such host' = '';
+  /** The network marked it Congestion Experienced. */
+  marked = false;
+  /** What is to be done to it at the end of its way, by chance or by hand. */
+  readonly fate: Intervention[] = [];
+  /** `delay` was carried out. */
+  delayed = false;
+
+  constructor(init: Pick<Flight, 'serial' | 'from' | 'to' | 'packet' | 'sentNs' | 'bytes'>, copyOf = 0) {
+    this.serial = init.serial;
+    this.from = init.from;
+    this.to = init.to;
+    this.packet = init.packet;
+    this.sentNs = init.sentNs;
+    this.bytes = init.bytes;
+    this.copyOf = copyOf;
+  }
+
+  /** The bytes that arrive, or have arrived. */
+  get lastBytes(): Uint8Array {
+    return this.arrivedBytes ?? this.bytes;
+  }
+
+  /** Whether `action` is to be done to it, or was done. */
+  meets(action: Action): Intervention | undefined {
+    return this.fate.find((one) => one.action === action);
+  }
+
+  /** Sets both ECN bits; nothing happens to a packet that is not ECN-capable. */
+  mark(): void {
+    this.marked = this.#change((bytes, view) => markCongestion(view, 0, bytes.length, Medium.Ethernet)) || this.marked;
+  }
+
+  /** Flips the lowest bit of the last byte that the ICRC covers. */
+  corrupt(): void {
+    this.#change((bytes, view) => {
+      parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, PARSED);
+      const at = (PARSED.icrcOffset > 0 ? PARSED.icrcOffset : bytes.length) - 1;
+      view.setUint8(at, view.getUint8(at) ^ 1);
+      return true;
+    });
+  }
+
+  #change(change: (bytes: Uint8Array, view: DataView) => boolean): boolean {
+    const bytes = this.lastBytes.slice();
+    const changed = change(bytes, new DataView(bytes.buffer));
+    if (changed) this.arrivedBytes = bytes;
+    return changed;
+  }
+}
+
+/**
+ * What befalls the next packet of a host by chance. Draws the same count of numbers for each packet, so that what is done to one by hand
+ * changes nobody else's luck.
+ */
+export function drawFate(random: Prng, link: LinkSpec, host: number, packet: number): Intervention[] {
+  const fate: Intervention[] = [];
+  for (const [action, name] of CHANCES) {
+    const drawn = random.u32() / TWO_POW_32;
+    if (drawn < link[name]) fate.push({ host, packet, action });
+  }
+  return fate;
+}
+
+const CHANCES = [
+  ['drop', 'loss'],
+  ['corrupt', 'corrupt'],
+  ['duplicate', 'duplicate'],
+  ['delay', 'reorder'],
+  ['mark', 'mark'],
+] as const satisfies readonly (readonly [Action, keyof LinkSpec])[];
+const TWO_POW_32 = 0x1_00_00_00_00;
+/** Filled and read within one call. */
+const PARSED = new Frame();

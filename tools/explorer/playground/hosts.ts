@@ -1,0 +1,273 @@
+/**
+ * The hosts of a session: devices, queue pairs and memory made from a scenario, and the posting of its operations. This is the
+ * application; the protocol is the stack's. Everything stands in RTS from the beginning, with neighbours known, so that the first packet on
+ * the wire is the first request.
+ */
+import { IpAddress, parseMac } from '../../../packets/address.ts';
+import { RoceError } from '../../../packets/errors.ts';
+import type { Device } from '../../../src/device.ts';
+import type { World } from '../../../src/fabric/world.ts';
+import { attachDevice } from '../../../src/simulated-device.ts';
+import { Ah } from '../../../src/verbs/ah.ts';
+import type { Cq } from '../../../src/verbs/cq.ts';
+import type { Pd } from '../../../src/verbs/pd.ts';
+import type { Qp } from '../../../src/verbs/qp.ts';
+import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
+import { Access } from '../../../transport/memory.ts';
+import { QpState } from '../../../transport/qp-state.ts';
+import { QpType } from '../../../transport/qp-type.ts';
+import { FlushLevel, FlushType, type SendWr, WorkCompletion, WrOpcode, wcStatusName } from '../../../transport/work.ts';
+import { HostMemory } from './memory.ts';
+import { type Completion, HostNotes, type Note } from './notes.ts';
+import {
+  bytesOf,
+  DATAGRAM_HEADER_BYTES,
+  hostName,
+  isCounting,
+  type Operation,
+  type OperationKind,
+  type Scenario,
+  takesReceive,
+} from './scenario.ts';
+import type { StepNetwork } from './step-network.ts';
+
+/** One side of a connection. */
+export interface Endpoint {
+  readonly connection: number;
+  readonly side: 0 | 1;
+  readonly host: number;
+  readonly qp: Qp;
+}
+
+/** One host. */
+export interface Host {
+  readonly name: string;
+  readonly address: IpAddress;
+  readonly device: Device;
+  readonly pd: Pd;
+  readonly cq: Cq;
+  readonly memory: HostMemory;
+  readonly notes: HostNotes;
+}
+
+/** All hosts and their connections. */
+export class Hosts {
+  readonly list: readonly Host[];
+  readonly endpoints: readonly Endpoint[];
+  /** What was polled, oldest first. */
+  readonly completions: Completion[] = [];
+  readonly #scenario: Scenario;
+  readonly #handles = new Map<Endpoint, Ah>();
+  readonly #polled = new WorkCompletion();
+  #nextWrId = 1;
+
+  /** Attaches them to the world. Decisions are appended to `notes`. */
+  constructor(world: World<StepNetwork>, scenario: Scenario, notes: Note[]) {
+    this.#scenario = scenario;
+    this.list = Array.from({ length: scenario.hosts }, (_, host) => makeHost(world, scenario, host, notes));
+    this.endpoints = scenario.connections.flatMap(({ from, to }, connection) => {
+      const sides = [from, to].map((host, side) => this.#makeEndpoint(connection, side === 0 ? 0 : 1, host));
+      return sides;
+    });
+    for (const endpoint of this.endpoints) this.#connect(endpoint);
+    // Bringing them up was no step.
+    notes.length = 0;
+  }
+
+  /** The host of that number. */
+  host(index: number): Host {
+    const host = this.list[index];
+    if (host === undefined) throw new RangeError(`there is no host ${index}`);
+    return host;
+  }
+
+  /** Posts what an operation says; what is refused at once is a note. Says who posted. */
+  post(operation: Operation): number {
+    const own = this.#endpoint(operation.connection ?? 0, operation.side ?? 0);
+    const peer = this.peerOf(own);
+    const count = operation.count ?? 1;
+    const { notes } = this.host(own.host);
+    try {
+      if (takesReceive(operation) && operation.receive !== false) this.#postReceives(peer, operation);
+      if (operation.kind === 'recv') this.#postReceives(own, operation);
+      else for (let index = 0; index < count; index++) this.#postSend(own, peer, operation, index);
+      notes.posted(`posts ${describe(operation)}`);
+    } catch (error) {
+      if (!(error instanceof RoceError)) throw error;
+      notes.posted(`cannot post ${describe(operation)}: ${error.message}`);
+    }
+    return own.host;
+  }
+
+  /** Takes what has completed. */
+  poll(timeNs: number): void {
+    for (const [host, { cq }] of this.list.entries()) {
+      while (cq.poll(this.#polled)) {
+        const { qpn, wrId, status, opcode, byteLen, immData } = this.#polled;
+        const what = { qpn, wrId, status, opcode, byteLen, immData, statusName: wcStatusName(status) };
+        this.completions.push({ host, timeNs, ...what });
+      }
+    }
+  }
+
+  /** The other side of a connection. */
+  peerOf({ connection, side }: Endpoint): Endpoint {
+    return this.#endpoint(connection, side === 0 ? 1 : 0);
+  }
+
+  #endpoint(connection: number, side: number): Endpoint {
+    const endpoint = this.endpoints[2 * connection + side];
+    if (endpoint === undefined) throw new RangeError(`there is no connection ${connection}`);
+    return endpoint;
+  }
+
+  #makeEndpoint(connection: number, side: 0 | 1, host: number): Endpoint {
+    const { pd, cq } = this.host(host);
+    const capabilities = { maxSendWr: MAX_WR, maxRecvWr: MAX_WR };
+    const type = { rc: QpType.Rc, uc: QpType.Uc, ud: QpType.Ud }[this.#scenario.qp.service];
+    return { connection, side, host, qp: pd.createQp({ type, sendCq: cq, recvCq: cq, ...capabilities }) };
+  }
+
+  #connect(endpoint: Endpoint): void {
+    const { qp: spec } = this.#scenario;
+    const { qp, side, host } = endpoint;
+    const peer = this.peerOf(endpoint);
+    const destination = this.host(peer.host).address;
+    const [sqPsn, rqPsn] = side === 0 ? [spec.firstPsn, spec.peerFirstPsn] : [spec.peerFirstPsn, spec.firstPsn];
+    if (spec.service === 'ud') {
+      qp.modifyNow({ state: QpState.Init, qkey: QKEY });
+      qp.modifyNow({ state: QpState.Rtr });
+      qp.modifyNow({ state: QpState.Rts, sqPsn });
+      const { device, pd } = this.host(host);
+      this.#handles.set(endpoint, new Ah(device, pd, { destination }, device.paths.pathTo(qp.qpn, { destination }, 1)));
+      return;
+    }
+    const rc = spec.service === 'rc';
+    const { maxRdAtomic, minRnrTimer, timeout, retryCnt, rnrRetry, mtu } = spec;
+    qp.modifyNow({ state: QpState.Init, access: ALL_ACCESS });
+    qp.modifyNow({
+      ...{ state: QpState.Rtr, av: { destination }, destQpn: peer.qp.qpn, rqPsn, mtu },
+      ...(rc ? { maxDestRdAtomic: maxRdAtomic, minRnrTimer } : {}),
+    });
+    qp.modifyNow({ state: QpState.Rts, sqPsn, ...(rc ? { timeout, retryCnt, rnrRetry, maxRdAtomic } : {}) });
+  }
+
+  #postReceives({ host, qp }: Endpoint, operation: Operation): void {
+    const { incoming } = this.host(host).memory.regions;
+    const { offset = 0, count = 1 } = operation;
+    const length = bytesOf(operation) + (this.#scenario.qp.service === 'ud' ? DATAGRAM_HEADER_BYTES : 0);
+    for (let index = 0; index < count; index++)
+      qp.postRecv({ wrId: this.#nextWrId++, sges: [{ mr: incoming, offset: offset + index * length, length }] });
+  }
+
+  #postSend(own: Endpoint, peer: Endpoint, operation: Operation, index: number): void {
+    const { kind, value, swap = DEFAULT_SWAP, mistake } = operation;
+    const { outgoing, incoming } = this.host(own.host).memory.regions;
+    const { exposed, counters, outgoing: closed } = this.host(peer.host).memory.regions;
+    const target = mistake === 'right' ? closed : isCounting(operation) ? counters : exposed;
+    const length = bytesOf(operation);
+    const offset = (operation.offset ?? 0) + index * length;
+    const local = BRINGING.includes(kind) ? incoming : outgoing;
+    const ah = this.#handles.get(own);
+    const wr: SendWr = {
+      wrId: this.#nextWrId++,
+      opcode: OPCODES[kind],
+      remoteAddr: target.iova + BigInt(mistake === 'range' ? target.length : offset),
+      rkey: mistake === 'rkey' ? nextKey(target.rkey) : target.rkey,
+      ...(kind === 'atomic-write' ? { inline: little64(swap) } : {}),
+      ...(kind === 'flush' ? { flush: { type: FlushType.Global, level: FlushLevel.Range }, length } : {}),
+      ...(WITHOUT_SGES.includes(kind) ? {} : { sges: [{ mr: local, offset, length }] }),
+      ...{ immData: IMMEDIATE, compareAdd: BigInt(value ?? (kind === 'fetch-add' ? 1 : 0)), swap: BigInt(swap) },
+      ...(ah === undefined ? {} : { ah, remoteQpn: peer.qp.qpn, remoteQkey: QKEY }),
+    };
+    own.qp.postSend(wr);
+  }
+}
+
+/** "3 WRITEs of 4096 bytes". */
+export function describe(operation: Operation): string {
+  const { kind, count = 1, mistake } = operation;
+  const name = WORDS[kind];
+  const many = count === 1 ? `a ${name}` : `${count} ${name}s`;
+  const wrong = mistake === undefined ? '' : `, ${MISTAKE_WORDS[mistake]}`;
+  return `${many} of ${bytesOf(operation)} bytes${wrong}`;
+}
+
+function makeHost(world: World<StepNetwork>, scenario: Scenario, host: number, shared: Note[]): Host {
+  const { congestion, link } = scenario;
+  const name = hostName(host);
+  const notes = new HostNotes(host, name, shared);
+  const neighbours = Array.from({ length: scenario.hosts }, (_, other) => other)
+    .filter((other) => other !== host)
+    .map((other) => ({ address: addressOf(other), mac: parseMac(`02:00:00:00:00:0${other + 1}`) }));
+  const reaction: CongestionOptions | undefined = congestion && {
+    reaction: { kind: 'dcqcn', profile: congestion.profile, parameters: congestion.parameters },
+    notification: { minTimeBetweenCnpsNs: congestion.cnpIntervalNs },
+    lineRateBps: link.ratesBps[host] || link.rateBps,
+    maxBurstBytes: 0,
+  };
+  const device = attachDevice(world, name, {
+    addresses: [`${addressOf(host)}/24`],
+    neighbours,
+    maxUnacked: scenario.qp.maxUnacked,
+    trace: notes,
+    ...(reaction === undefined ? {} : { congestion: reaction }),
+  });
+  const pd = device.allocPd();
+  const cq = device.createCq(MAX_CQE);
+  return { name, address: addressOf(host), device, pd, cq, memory: new HostMemory(pd, host, scenario), notes };
+}
+
+function addressOf(host: number): IpAddress {
+  return IpAddress.parse(`10.0.0.${host + 1}`);
+}
+
+/** A key that opens nothing: the same region, with another variant. */
+function nextKey(rkey: number): number {
+  return ((rkey & ~0xff) | ((rkey + 1) & 0xff)) >>> 0;
+}
+
+function little64(value: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(value), true);
+  return bytes;
+}
+
+const OPCODES: Readonly<Record<Exclude<OperationKind, 'recv'> | 'recv', WrOpcode>> = {
+  send: WrOpcode.Send,
+  'send-imm': WrOpcode.SendWithImm,
+  write: WrOpcode.RdmaWrite,
+  'write-imm': WrOpcode.RdmaWriteWithImm,
+  read: WrOpcode.RdmaRead,
+  'fetch-add': WrOpcode.AtomicFetchAndAdd,
+  'cmp-swap': WrOpcode.AtomicCmpAndSwp,
+  'atomic-write': WrOpcode.AtomicWrite,
+  flush: WrOpcode.Flush,
+  recv: WrOpcode.Send,
+};
+const WORDS: Readonly<Record<OperationKind, string>> = {
+  send: 'SEND',
+  'send-imm': 'SEND with immediate',
+  write: 'WRITE',
+  'write-imm': 'WRITE with immediate',
+  read: 'READ',
+  'fetch-add': 'FETCH & ADD',
+  'cmp-swap': 'COMPARE & SWAP',
+  'atomic-write': 'ATOMIC WRITE',
+  flush: 'FLUSH',
+  recv: 'receive',
+};
+const MISTAKE_WORDS = {
+  rkey: 'with a key that opens nothing',
+  range: 'beyond the end of the region',
+  right: 'to a region that does not allow it',
+} as const;
+const BRINGING: readonly OperationKind[] = ['read', 'fetch-add', 'cmp-swap'];
+const WITHOUT_SGES: readonly OperationKind[] = ['atomic-write', 'flush'];
+const ALL_ACCESS =
+  Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic | Access.FlushGlobal;
+const QKEY = 0x11_11_11_11;
+const IMMEDIATE = 0x2a;
+const DEFAULT_SWAP = 7;
+const MAX_WR = 1_024;
+const MAX_CQE = 4_096;

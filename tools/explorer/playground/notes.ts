@@ -1,0 +1,162 @@
+/**
+ * What the queue pairs decide in a step, in words. Owns the wording and the kinds; hears from `QpTrace` and from counters, and decides
+ * nothing. Cold: every note allocates.
+ */
+
+import type { DeviceCounters } from '../../../src/device-counters.ts';
+import type { PortCounters } from '../../../transport/counters.ts';
+import { QP_STATE_NAMES, QpState } from '../../../transport/qp-state.ts';
+import type { QpTrace, RequestJudgement, RetryTrigger } from '../../../transport/trace.ts';
+import { WcStatus, type WorkCompletion, wcStatusName } from '../../../transport/work.ts';
+
+/** Kinds of notes, for colours and for lessons that wait for one. */
+export type NoteKind =
+  | 'acknowledged'
+  | 'completed'
+  | 'dropped'
+  | 'duplicate'
+  | 'failed'
+  | 'icrc'
+  | 'not-ready'
+  | 'notified'
+  | 'out-of-sequence'
+  | 'posted'
+  | 'refused'
+  | 'retry'
+  | 'rnr-over'
+  | 'rnr-wait'
+  | 'state'
+  | 'unreliable-loss';
+
+/** One decision. */
+export interface Note {
+  readonly kind: NoteKind;
+  /** Whose. */
+  readonly host: number;
+  readonly text: string;
+}
+
+/** A completion as it was polled. */
+export interface Completion {
+  readonly host: number;
+  readonly timeNs: number;
+  readonly qpn: number;
+  readonly wrId: number;
+  readonly status: number;
+  /** `status` in words. */
+  readonly statusName: string;
+  /** A `WcOpcode`. */
+  readonly opcode: number;
+  readonly byteLen: number;
+  /** Immediate data, or -1. */
+  readonly immData: number;
+}
+
+/** Takes the decisions of one host's queue pairs down. */
+export class HostNotes implements QpTrace {
+  readonly #host: number;
+  readonly #name: string;
+  readonly #notes: Note[];
+  readonly #counters = new Map<string, number>();
+  /** Queue pairs that were asked to wait and have not been heard of since. */
+  readonly waiting = new Set<number>();
+
+  /** Appends to `notes`, which all hosts share. */
+  constructor(host: number, name: string, notes: Note[]) {
+    this.#host = host;
+    this.#name = name;
+    this.#notes = notes;
+  }
+
+  stateChanged(_qpn: number, from: QpState, to: QpState): void {
+    const why = to === QpState.Error ? ': nothing is sent any more, and all work is flushed' : '';
+    this.#note('state', `${this.#name} moves from ${QP_STATE_NAMES[from]} to ${QP_STATE_NAMES[to]}${why}`);
+  }
+
+  acknowledged(_qpn: number, psn: number, outstanding: number): void {
+    const rest = outstanding === 0 ? 'nothing is outstanding' : `${packets(outstanding)} still to be acknowledged`;
+    this.#note('acknowledged', `${this.#name} knows that everything before PSN ${psn} arrived; ${rest}`);
+  }
+
+  wentBack(_qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void {
+    const why = trigger === 'timeout' ? 'The ACK timer ran out' : 'Something is missing at the peer';
+    const left = Number.isFinite(retriesLeft) ? `; ${retriesLeft} more tries` : '';
+    this.#note('retry', `${why}: ${this.#name} goes back to PSN ${psn} and sends from there again${left}`);
+  }
+
+  rnrWait(qpn: number, psn: number, waitNs: number): void {
+    this.waiting.add(qpn);
+    this.#note('rnr-wait', `${this.#name} waits ${microseconds(waitNs)} before it sends PSN ${psn} again`);
+  }
+
+  judged(_qpn: number, psn: number, judgement: RequestJudgement): void {
+    this.#note(judgement, `${this.#name} ${JUDGEMENTS[judgement]} (PSN ${psn})`);
+  }
+
+  completed({ wrId, status }: WorkCompletion): void {
+    if (status === WcStatus.Success) this.#note('completed', `${this.#name}: work request ${wrId} is done`);
+    else this.#note('failed', `${this.#name}: work request ${wrId} failed: ${wcStatusName(status)}`);
+  }
+
+  notified(): void {
+    this.#note('notified', `${this.#name} was told of congestion and slows down`);
+  }
+
+  rate(): void {}
+
+  /** The pause of a queue pair is over. */
+  rnrOver(qpn: number): void {
+    this.waiting.delete(qpn);
+    this.#note('rnr-over', `The pause is over: ${this.#name} tries again`);
+  }
+
+  /** What was posted, or was refused at once. */
+  posted(text: string): void {
+    this.#note('posted', `${this.#name} ${text}`);
+  }
+
+  /** Says what counters have counted since the last call, where no decision of a queue pair says it. */
+  count(device: DeviceCounters, port: PortCounters): void {
+    for (const [name, kind, text] of COUNTED) {
+      const value = name in device ? device[name as keyof DeviceCounters] : port[name as keyof PortCounters];
+      if (value > (this.#counters.get(name) ?? 0)) this.#note(kind, `${this.#name} ${text}`);
+      this.#counters.set(name, value);
+    }
+  }
+
+  #note(kind: NoteKind, text: string): void {
+    this.#notes.push({ kind, host: this.#host, text });
+  }
+}
+
+function packets(count: number): string {
+  return count === 1 ? '1 packet is' : `${count} packets are`;
+}
+
+/** "12.5 us", "1.2 ms". */
+export function microseconds(ns: number): string {
+  if (ns === Infinity) return 'for ever';
+  if (ns >= 1e6) return `${round(ns / 1e6)} ms`;
+  return ns >= 1_000 ? `${round(ns / 1_000)} us` : `${ns} ns`;
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+const JUDGEMENTS: Readonly<Record<RequestJudgement, string>> = {
+  duplicate: 'has executed this before: it answers once more and does nothing twice',
+  'out-of-sequence': 'expects an earlier PSN: it says so with one NAK',
+  dropped: 'drops it without a word: its NAK is out, or it remembers nothing of it',
+  'not-ready': 'has no receive posted: it asks for a pause with an RNR NAK',
+  refused: 'refuses this request with a NAK, and gives the connection up',
+};
+
+const COUNTED: readonly (readonly [keyof DeviceCounters | keyof PortCounters, NoteKind, string])[] = [
+  ['badIcrc', 'icrc', 'finds the ICRC wrong: it drops the packet without a word'],
+  ['badIpChecksum', 'icrc', 'finds the IP checksum wrong: it drops the packet without a word'],
+  ['brokenMessage', 'unreliable-loss', 'misses a part of the message: the rest of it is worthless, and nobody is told'],
+  ['noReceive', 'unreliable-loss', 'has no receive posted: the message is gone, and nobody is told'],
+  ['bufferTooSmall', 'unreliable-loss', 'has a receive that is too small: the message is gone, and nobody is told'],
+  ['accessRefused', 'unreliable-loss', 'does not allow this WRITE: it is dropped, and nobody is told'],
+];

@@ -1,0 +1,138 @@
+/**
+ * A packet in words: what a ladder, a list and a detail view show of it. Owns the wording; parses what it is given and keeps nothing.
+ */
+import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
+import type { FieldValue } from '../../../packets/field-list.ts';
+import { formatAeth, formatFrame } from '../../../packets/format.ts';
+import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
+import { frameFields } from '../../../packets/frame-fields.ts';
+import { icrcMatches } from '../../../packets/icrc.ts';
+import { AETH_AT, Op, OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
+import { isMarked } from '../../../packets/traffic-class.ts';
+import type { Flight } from './flight.ts';
+
+/** What a ladder shows of one packet. */
+export interface PacketSummary {
+  readonly serial: number;
+  readonly from: number;
+  readonly to: number;
+  /** Which of those that `from` sends. */
+  readonly packet: number;
+  readonly sentNs: number;
+  /** Infinity while it waits in a queue. */
+  readonly arrivesNs: number;
+  readonly state: Flight['state'];
+  readonly lossReason: Flight['lossReason'];
+  /** Serial number of the original; 0: it is no copy. */
+  readonly copyOf: number;
+  /** "SEND Only", "RDMA WRITE First", "Acknowledge"; "not RoCE". */
+  readonly name: string;
+  readonly opcode: number;
+  readonly destQpn: number;
+  /** -1: a packet without one. */
+  readonly psn: number;
+  /** "NAK PSN sequence error msn 0"; "1024 bytes". May be empty. */
+  readonly detail: string;
+  readonly kind: 'request' | 'answer' | 'ack' | 'nak' | 'rnr-nak' | 'cnp' | 'other';
+  /** Its sender sent this request before. */
+  readonly again: boolean;
+  readonly ackReq: boolean;
+  /** Marked Congestion Experienced on its way. */
+  readonly marked: boolean;
+  /** What is to be done to it, or was done. */
+  readonly fate: readonly string[];
+}
+
+/** Everything about one packet. */
+export interface PacketDetails {
+  /** One line in the manner of tcpdump. */
+  readonly line: string;
+  /** Fields by the names of tshark. */
+  readonly fields: Readonly<Record<string, FieldValue>>;
+  readonly bytes: Uint8Array;
+  readonly icrcOk: boolean;
+}
+
+/** Remembers which PSNs were sent, so that it knows a repetition. */
+export class PacketReader {
+  readonly #seen = new Set<string>();
+  readonly #again = new Set<number>();
+
+  /** Called once for each packet, when it is sent. */
+  sent(flight: Flight): void {
+    const frame = parse(flight.bytes);
+    if (frame === undefined || (frame.flags & OpFlag.Response) !== 0 || frame.opcode === Op.Cnp) return;
+    const key = `${flight.from} ${frame.destQpn} ${frame.psn}`;
+    if (this.#seen.has(key)) this.#again.add(flight.serial);
+    this.#seen.add(key);
+  }
+
+  /** The packet as it was sent, and what has become of it. */
+  summary(flight: Flight): PacketSummary {
+    const { serial, from, to, packet, sentNs, arrivesNs, state, lossReason, copyOf, marked } = flight;
+    const what = { serial, from, to, packet, sentNs, arrivesNs, state, lossReason, copyOf, marked };
+    const fate = flight.fate.map(({ action }) => action);
+    const frame = parse(flight.bytes);
+    if (frame === undefined) return { ...what, fate, ...NO_ROCE };
+    const { opcode, destQpn, psn } = frame;
+    return {
+      ...what,
+      ...{ fate, opcode, destQpn, psn: opcode === Op.Cnp ? -1 : psn, name: opcodeInfo(opcode).name },
+      ...{ detail: detailOf(frame), kind: kindOf(frame), again: this.#again.has(serial), ackReq: frame.ackReq === 1 },
+    };
+  }
+}
+
+/** A packet in full, as it was sent or as it arrived. */
+export function packetDetails(bytes: Uint8Array): PacketDetails {
+  const frame = new Frame();
+  const status = parseFrame(
+    bytes,
+    new DataView(bytes.buffer, bytes.byteOffset, bytes.length),
+    0,
+    bytes.length,
+    Medium.Ethernet,
+    frame,
+  );
+  const icrcOk = status === FrameStatus.Ok && icrcMatches(frame);
+  return { line: formatFrame(frame, status, icrcOk), fields: frameFields(frame, status, icrcOk), bytes, icrcOk };
+}
+
+function parse(bytes: Uint8Array): Frame | undefined {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, PARSED) === FrameStatus.Ok ? PARSED : undefined;
+}
+
+function kindOf(frame: Frame): PacketSummary['kind'] {
+  if (frame.opcode === Op.Cnp) return 'cnp';
+  if ((frame.flags & OpFlag.Response) === 0) return 'request';
+  if ((frame.flags & OpFlag.Ack) === 0) return 'answer';
+  const kind = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[frame.opcode] ?? 0)) & SYNDROME_KIND_MASK;
+  if (kind === SyndromeKind.RnrNak) return 'rnr-nak';
+  return kind === SyndromeKind.Nak ? 'nak' : 'ack';
+}
+
+function detailOf(frame: Frame): string {
+  const words: string[] = [];
+  const aeth = AETH_AT[frame.opcode] ?? -1;
+  if (aeth >= 0) {
+    const at = frame.bthOffset + aeth;
+    words.push(formatAeth(aethSyndrome(frame.view, at), aethMsn(frame.view, at)));
+  }
+  if (frame.payloadLength > 0) words.push(`${frame.payloadLength} bytes`);
+  if (isMarked(frame.trafficClass)) words.push('CE');
+  return words.join(', ');
+}
+
+const NO_ROCE = {
+  opcode: -1,
+  destQpn: 0,
+  psn: -1,
+  name: 'not RoCE',
+  detail: '',
+  kind: 'other',
+  again: false,
+  ackReq: false,
+} as const;
+/** Filled and read within one call. */
+const PARSED = new Frame();

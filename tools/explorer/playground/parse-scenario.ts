@@ -1,0 +1,331 @@
+/**
+ * Scenarios from outside: links, files, forms. Every field is checked for its kind and its bounds, and what fits together is checked
+ * to do so; what is wrong is a `ScenarioError` that names the place. Nothing else is ever thrown, whatever the value is.
+ */
+import { MLX_DEFAULTS, PAPER_DEFAULTS } from '../../../transport/congestion/dcqcn-parameters.ts';
+import { makeController } from '../../../transport/congestion/make-controller.ts';
+import {
+  ACTIONS,
+  bytesOf,
+  COUNTER_BYTES,
+  type CongestionSpec,
+  type ConnectionSpec,
+  DEFAULT_CONGESTION,
+  DEFAULT_SCENARIO,
+  type EcnSpec,
+  type Intervention,
+  isCounting,
+  LIMITS,
+  type LinkSpec,
+  MISTAKES,
+  OPERATION_KINDS,
+  type Operation,
+  type QpSpec,
+  reachOf,
+  type Scenario,
+} from './scenario.ts';
+
+/** What is wrong with a scenario, in one sentence that names the field. */
+export class ScenarioError extends Error {
+  override name = 'ScenarioError';
+}
+
+/** A scenario from any value, absent fields filled with defaults. @throws ScenarioError */
+export function parseScenario(value: unknown): Scenario {
+  const fields = new Fields(value, 'scenario', SCENARIO_FIELDS);
+  const hosts = fields.whole('hosts', 2, LIMITS.hosts, DEFAULT_SCENARIO.hosts);
+  const congestion = fields.has('congestion') ? parseCongestion(fields.get('congestion')) : undefined;
+  const scenario: Scenario = {
+    seed: fields.whole('seed', 0, 0xff_ff_ff_ff, DEFAULT_SCENARIO.seed),
+    hosts,
+    memoryBytes: fields.whole('memoryBytes', 256, LIMITS.memoryBytes, DEFAULT_SCENARIO.memoryBytes),
+    link: parseLink(fields.get('link'), hosts),
+    qp: parseQp(fields.get('qp')),
+    ...(congestion === undefined ? {} : { congestion }),
+    connections: fields.list('connections', LIMITS.connections, DEFAULT_SCENARIO.connections, (item, path) =>
+      parseConnection(item, path, hosts),
+    ),
+    operations: fields.list('operations', LIMITS.operations, DEFAULT_SCENARIO.operations, parseOperation),
+    interventions: fields.list('interventions', LIMITS.interventions, [], (item, path) =>
+      parseIntervention(item, path, hosts),
+    ),
+  };
+  checkTogether(scenario);
+  return scenario;
+}
+
+/** The shortest value from which `parseScenario` makes the same scenario. */
+export function compactScenario(scenario: Scenario): Record<string, unknown> {
+  const { link, qp, congestion, ...rest } = scenario;
+  const short = without(rest, DEFAULT_SCENARIO);
+  const shortLink = without(link, DEFAULT_SCENARIO.link);
+  const shortQp = without(qp, DEFAULT_SCENARIO.qp);
+  return {
+    ...short,
+    ...(Object.keys(shortLink).length === 0 ? {} : { link: shortLink }),
+    ...(Object.keys(shortQp).length === 0 ? {} : { qp: shortQp }),
+    ...(congestion === undefined ? {} : { congestion: without(congestion, DEFAULT_CONGESTION) }),
+  };
+}
+
+/** Why an operation does not fit the memory there is; empty when it does. */
+export function memoryError(operation: Operation, memoryBytes: number): string {
+  const reach = reachOf(operation);
+  if (isCounting(operation) && reach > COUNTER_BYTES) return `reaches beyond the ${COUNTER_BYTES} bytes of counters`;
+  return reach > memoryBytes ? `needs ${reach} bytes of memory; memoryBytes is ${memoryBytes}` : '';
+}
+
+function parseLink(value: unknown, hosts: number): LinkSpec {
+  const d = DEFAULT_SCENARIO.link;
+  const fields = new Fields(value ?? {}, 'link', LINK_FIELDS);
+  const ecn = fields.has('ecn') ? parseEcn(fields.get('ecn')) : undefined;
+  return {
+    rateBps: fields.whole('rateBps', MIN_RATE_BPS, MAX_RATE_BPS, d.rateBps),
+    ratesBps: fields.list('ratesBps', hosts, d.ratesBps, (item, path) =>
+      item === 0 ? 0 : whole(item, path, MIN_RATE_BPS, MAX_RATE_BPS),
+    ),
+    delayNs: fields.whole('delayNs', 2, 1e9, d.delayNs),
+    queueBytes: fields.whole('queueBytes', 8_192, 1 << 24, d.queueBytes),
+    loss: fields.chance('loss'),
+    corrupt: fields.chance('corrupt'),
+    duplicate: fields.chance('duplicate'),
+    reorder: fields.chance('reorder'),
+    mark: fields.chance('mark'),
+    ...(ecn === undefined ? {} : { ecn }),
+  };
+}
+
+function parseEcn(value: unknown): EcnSpec {
+  const fields = new Fields(value, 'link.ecn', ['kminBytes', 'kmaxBytes', 'pmax']);
+  const kminBytes = fields.whole('kminBytes', 0, 1 << 24, 5_000);
+  const kmaxBytes = fields.whole('kmaxBytes', kminBytes, 1 << 24, Math.max(kminBytes, 50_000));
+  return { kminBytes, kmaxBytes, pmax: fields.number('pmax', 0, 1, 0.1) };
+}
+
+function parseQp(value: unknown): QpSpec {
+  const d = DEFAULT_SCENARIO.qp;
+  const fields = new Fields(value ?? {}, 'qp', Object.keys(d));
+  return {
+    service: fields.oneOf('service', SERVICES, d.service),
+    mtu: fields.oneOf('mtu', MTUS, d.mtu),
+    retryCnt: fields.whole('retryCnt', 0, 7, d.retryCnt),
+    rnrRetry: fields.whole('rnrRetry', 0, 7, d.rnrRetry),
+    timeout: fields.whole('timeout', 0, 31, d.timeout),
+    minRnrTimer: fields.whole('minRnrTimer', 0, 31, d.minRnrTimer),
+    maxRdAtomic: fields.whole('maxRdAtomic', 1, 128, d.maxRdAtomic),
+    maxUnacked: fields.whole('maxUnacked', 1, 4_096, d.maxUnacked),
+    firstPsn: fields.whole('firstPsn', 0, 0xff_ff_ff, d.firstPsn),
+    peerFirstPsn: fields.whole('peerFirstPsn', 0, 0xff_ff_ff, d.peerFirstPsn),
+  };
+}
+
+function parseCongestion(value: unknown): CongestionSpec {
+  const fields = new Fields(value, 'congestion', Object.keys(DEFAULT_CONGESTION));
+  const profile = fields.oneOf('profile', ['paper', 'mlx'], DEFAULT_CONGESTION.profile);
+  const known: Readonly<Record<string, unknown>> = { ...(profile === 'paper' ? PAPER_DEFAULTS : MLX_DEFAULTS) };
+  const asked = new Fields(fields.get('parameters') ?? {}, 'congestion.parameters', Object.keys(known));
+  const parameters: Record<string, number | boolean> = {};
+  for (const name of asked.names) {
+    const given = asked.get(name);
+    if (typeof given !== typeof known[name] || (typeof given !== 'number' && typeof given !== 'boolean'))
+      throw new ScenarioError(`congestion.parameters.${name} is a ${typeof known[name]}`);
+    parameters[name] = given;
+  }
+  return {
+    profile,
+    parameters,
+    cnpIntervalNs: fields.whole('cnpIntervalNs', 0, 1e9, DEFAULT_CONGESTION.cnpIntervalNs),
+  };
+}
+
+function parseConnection(value: unknown, path: string, hosts: number): ConnectionSpec {
+  const fields = new Fields(value, path, ['from', 'to']);
+  const from = fields.whole('from', 0, hosts - 1, 0);
+  const to = fields.whole('to', 0, hosts - 1, 1);
+  if (from === to) throw new ScenarioError(`${path} joins a host to itself`);
+  return { from, to };
+}
+
+function parseOperation(value: unknown, path: string): Operation {
+  const fields = new Fields(value, path, OPERATION_FIELDS);
+  const { messageBytes, memoryBytes, count, connections, steps, timeNs } = LIMITS;
+  const operation: Operation = {
+    kind: fields.oneOf('kind', OPERATION_KINDS),
+    ...fields.optional('connection', (item, at) => whole(item, at, 0, connections - 1)),
+    ...fields.optional('side', (item, at) => (whole(item, at, 0, 1) === 0 ? 0 : 1)),
+    ...fields.optional('bytes', (item, at) => whole(item, at, 0, messageBytes)),
+    ...fields.optional('count', (item, at) => whole(item, at, 1, count)),
+    ...fields.optional('offset', (item, at) => whole(item, at, 0, memoryBytes)),
+    ...fields.optional('value', (item, at) => whole(item, at, 0, Number.MAX_SAFE_INTEGER)),
+    ...fields.optional('swap', (item, at) => whole(item, at, 0, Number.MAX_SAFE_INTEGER)),
+    ...fields.optional('receive', flag),
+    ...fields.optional('mistake', (item, at) => oneOf(item, at, MISTAKES)),
+    ...fields.optional('atNs', (item, at) => whole(item, at, 0, timeNs)),
+    ...fields.optional('atStep', (item, at) => whole(item, at, 1, steps)),
+  };
+  if (operation.atNs !== undefined && operation.atStep !== undefined)
+    throw new ScenarioError(`${path} has either atNs or atStep`);
+  return operation;
+}
+
+function parseIntervention(value: unknown, path: string, hosts: number): Intervention {
+  const fields = new Fields(value, path, ['host', 'packet', 'action', 'byNs']);
+  return {
+    host: fields.whole('host', 0, hosts - 1, 0),
+    packet: fields.whole('packet', 1, LIMITS.steps),
+    action: fields.oneOf('action', ACTIONS),
+    ...fields.optional('byNs', (item, at) => whole(item, at, 0, 1e9)),
+  };
+}
+
+/** What no single field can say. */
+function checkTogether({ connections, operations, congestion, qp, link, memoryBytes }: Scenario): void {
+  if (connections.length === 0) throw new ScenarioError('connections has one connection at least');
+  let workRequests = 0;
+  for (const [index, operation] of operations.entries()) {
+    const path = `operations[${index}]`;
+    const { connection = 0, count = 1, kind } = operation;
+    if (connection >= connections.length)
+      throw new ScenarioError(`${path}.connection: there is no connection ${connection}`);
+    const error = memoryError(operation, memoryBytes);
+    if (error !== '') throw new ScenarioError(`${path} ${error}`);
+    workRequests += count;
+    if (!KINDS_OF[qp.service].includes(kind)) throw new ScenarioError(`${path}.kind: ${qp.service} has no ${kind}`);
+    if (qp.service === 'ud' && kind !== 'recv' && bytesOf(operation) > MAX_DATAGRAM)
+      throw new ScenarioError(`${path}.bytes: a datagram has ${MAX_DATAGRAM} bytes at most`);
+  }
+  if (workRequests > LIMITS.workRequests)
+    throw new ScenarioError(`operations post more than ${LIMITS.workRequests} requests`);
+  if (congestion !== undefined) checkController(congestion, link);
+}
+
+/** The controller itself knows the ranges of its parameters. */
+function checkController({ profile, parameters }: CongestionSpec, { rateBps, ratesBps }: LinkSpec): void {
+  try {
+    for (const rate of [rateBps, ...ratesBps.filter((rate) => rate > 0)])
+      makeController({ kind: 'dcqcn', profile, parameters }, rate);
+  } catch (error) {
+    throw new ScenarioError(`congestion: ${error instanceof Error ? error.message : 'parameters make no sense'}`);
+  }
+}
+
+type Parse<T> = (value: unknown, path: string) => T;
+
+/** The fields of one object, each asked for by name. */
+class Fields {
+  readonly names: readonly string[];
+  readonly #values: ReadonlyMap<string, unknown>;
+  readonly #path: string;
+
+  constructor(value: unknown, path: string, known: readonly string[]) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw new ScenarioError(`${path} is an object`);
+    this.#path = path;
+    this.#values = new Map(Object.entries(value).filter(([, item]) => item !== undefined));
+    this.names = [...this.#values.keys()];
+    const unknown = this.names.find((name) => !known.includes(name));
+    if (unknown !== undefined) throw new ScenarioError(`${path} has no field '${unknown.slice(0, 40)}'`);
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name);
+  }
+
+  get(name: string): unknown {
+    return this.#values.get(name);
+  }
+
+  whole(name: string, low: number, high: number, absent?: number): number {
+    if (absent !== undefined && !this.has(name)) return absent;
+    return whole(this.get(name), this.#at(name), low, high);
+  }
+
+  number(name: string, low: number, high: number, absent: number): number {
+    return this.has(name) ? inRange(this.get(name), this.#at(name), low, high) : absent;
+  }
+
+  chance(name: string): number {
+    return this.number(name, 0, 1, 0);
+  }
+
+  oneOf<T extends string | number>(name: string, choices: readonly T[], absent?: T): T {
+    if (absent !== undefined && !this.has(name)) return absent;
+    return oneOf(this.get(name), this.#at(name), choices);
+  }
+
+  optional<K extends string, T>(name: K, parse: Parse<T>): { readonly [key in K]?: T } {
+    // A computed key widens to string; the name is K all the same.
+    return (this.has(name) ? { [name]: parse(this.get(name), this.#at(name)) } : {}) as { readonly [key in K]?: T };
+  }
+
+  list<T>(name: string, most: number, absent: readonly T[], parse: Parse<T>): readonly T[] {
+    if (!this.has(name)) return absent;
+    const value = this.get(name);
+    const path = this.#at(name);
+    if (!Array.isArray(value)) throw new ScenarioError(`${path} is a list`);
+    if (value.length > most) throw new ScenarioError(`${path} has ${most} entries at most, not ${value.length}`);
+    return value.map((item, index) => parse(item, `${path}[${index}]`));
+  }
+
+  #at(name: string): string {
+    return this.#path === 'scenario' ? name : `${this.#path}.${name}`;
+  }
+}
+
+function whole(value: unknown, path: string, low: number, high: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= low && value <= high) return value;
+  throw new ScenarioError(`${path} is a whole number from ${low} to ${high}`);
+}
+
+function inRange(value: unknown, path: string, low: number, high: number): number {
+  if (typeof value === 'number' && value >= low && value <= high) return value;
+  throw new ScenarioError(`${path} is a number from ${low} to ${high}`);
+}
+
+function oneOf<T extends string | number>(value: unknown, path: string, choices: readonly T[]): T {
+  const choice = choices.find((item) => item === value);
+  if (choice === undefined) throw new ScenarioError(`${path} is one of ${choices.join(', ')}`);
+  return choice;
+}
+
+function flag(value: unknown, path: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new ScenarioError(`${path} is true or false`);
+}
+
+/** The entries of `value` that `defaults` does not have alike. */
+function without(value: object, defaults: object): Record<string, unknown> {
+  const known = new Map<string, unknown>(Object.entries(defaults));
+  return Object.fromEntries(
+    Object.entries(value).filter(([name, item]) => JSON.stringify(item) !== JSON.stringify(known.get(name))),
+  );
+}
+
+const SERVICES = ['rc', 'uc', 'ud'] as const;
+const MTUS = [256, 512, 1024, 2048, 4096] as const;
+const MIN_RATE_BPS = 1e6;
+const MAX_RATE_BPS = 400e9;
+const MAX_DATAGRAM = 4_096;
+const KINDS_OF = {
+  rc: OPERATION_KINDS,
+  uc: ['send', 'send-imm', 'write', 'write-imm', 'recv'],
+  ud: ['send', 'send-imm', 'recv'],
+} as const satisfies Record<string, readonly string[]> as Readonly<Record<'rc' | 'uc' | 'ud', readonly string[]>>;
+const SCENARIO_FIELDS = [...Object.keys(DEFAULT_SCENARIO), 'congestion'];
+const LINK_FIELDS = [...Object.keys(DEFAULT_SCENARIO.link), 'ecn'];
+const OPERATION_FIELDS = [
+  ...[
+    'kind',
+    'connection',
+    'side',
+    'bytes',
+    'count',
+    'offset',
+    'value',
+    'swap',
+    'receive',
+    'mistake',
+    'atNs',
+    'atStep',
+  ],
+];

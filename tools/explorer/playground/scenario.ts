@@ -1,0 +1,241 @@
+/**
+ * A scenario: everything that decides what happens in the playground, as plain data. The same scenario gives the same bytes.
+ *
+ * Owns names, units, defaults and bounds. Computes nothing; `parse-scenario.ts` checks what comes from outside.
+ * Hosts are numbered from 0 and called A, B, C... Times are virtual nanoseconds.
+ */
+
+/** What is posted. `recv` posts receives; all others are send work requests. */
+export const OPERATION_KINDS = [
+  'send',
+  'send-imm',
+  'write',
+  'write-imm',
+  'read',
+  'fetch-add',
+  'cmp-swap',
+  'atomic-write',
+  'flush',
+  'recv',
+] as const;
+/** One of them. */
+export type OperationKind = (typeof OPERATION_KINDS)[number];
+
+/** What is wrong with a request, on purpose. */
+export const MISTAKES = ['rkey', 'range', 'right'] as const;
+/** `rkey`: a key that opens nothing. `range`: beyond the end of the region. `right`: a region whose key does not allow it. */
+export type Mistake = (typeof MISTAKES)[number];
+
+/** Work requests that one side of a connection posts. */
+export interface Operation {
+  readonly kind: OperationKind;
+  /** Index into `Scenario.connections`; default 0. */
+  readonly connection?: number;
+  /** Which side posts: 0 the one that `from` names, 1 its peer. Default 0. */
+  readonly side?: 0 | 1;
+  /** Bytes of each message; default 64. Atomics and ATOMIC WRITE have 8. */
+  readonly bytes?: number;
+  /** How many of them at once; default 1. */
+  readonly count?: number;
+  /**
+   * Where in the memory on both sides, in bytes; default 0. Further ones follow behind the first. Atomics and ATOMIC WRITE change the
+   * counters of the peer.
+   */
+  readonly offset?: number;
+  /** FETCH & ADD: the addend; COMPARE & SWAP: the value compared with. Default 1 and 0. */
+  readonly value?: number;
+  /** COMPARE & SWAP and ATOMIC WRITE: the new value. Default 7. */
+  readonly swap?: number;
+  /** SENDs and WRITE with immediate: the peer posts the receives it takes in the same instant. Default true. */
+  readonly receive?: boolean;
+  readonly mistake?: Mistake;
+  /** When; default 0. */
+  readonly atNs?: number;
+  /** Instead of a time: as the step with this number. What somebody posts by hand is kept so. */
+  readonly atStep?: number;
+}
+
+/** What can be done to a packet on its way. */
+export const ACTIONS = ['drop', 'corrupt', 'duplicate', 'delay', 'mark'] as const;
+/** One of them: `mark` marks Congestion Experienced. */
+export type Action = (typeof ACTIONS)[number];
+
+/** Something that is done to one packet. */
+export interface Intervention {
+  /** Who sends the packet. */
+  readonly host: number;
+  /** Which of those it sends, from 1. */
+  readonly packet: number;
+  readonly action: Action;
+  /** `delay`: how much later it arrives; `duplicate`: how much later the copy does. Default 20,000 and 1,000. */
+  readonly byNs?: number;
+}
+
+/** When the queue towards a host marks packets, as RED does it: by the bytes that wait. */
+export interface EcnSpec {
+  readonly kminBytes: number;
+  readonly kmaxBytes: number;
+  /** 0..1. */
+  readonly pmax: number;
+}
+
+/** Every host's cable to the switch in the middle, both ways. */
+export interface LinkSpec {
+  /** Bits a second. */
+  readonly rateBps: number;
+  /** Rates of single hosts, where they differ: `ratesBps[2]` is C's. 0: as all others. */
+  readonly ratesBps: readonly number[];
+  /** From host to host, beside the time that sending takes. */
+  readonly delayNs: number;
+  /** Bytes that may wait in the switch for one host; what comes then is lost. */
+  readonly queueBytes: number;
+  /** Chances of one packet, 0..1; what befalls it follows from the seed, its sender and its number alone. */
+  readonly loss: number;
+  readonly corrupt: number;
+  readonly duplicate: number;
+  readonly reorder: number;
+  readonly mark: number;
+  readonly ecn?: EcnSpec;
+}
+
+/** Attributes of every queue pair. Names after ibv_modify_qp(3). */
+export interface QpSpec {
+  readonly service: 'rc' | 'uc' | 'ud';
+  /** Path MTU: bytes of payload, 256 .. 4096. */
+  readonly mtu: number;
+  /** Retries after a timeout or sequence NAK, 0..7. */
+  readonly retryCnt: number;
+  /** Retries after an RNR NAK, 0..7; 7 has no end. */
+  readonly rnrRetry: number;
+  /** ACK timeout is 4.096 us * 2^timeout; 0 waits for ever. */
+  readonly timeout: number;
+  /** Code of the pause asked for in RNR NAKs, 0..31. */
+  readonly minRnrTimer: number;
+  /** READs and atomics outstanding at most, on both sides. */
+  readonly maxRdAtomic: number;
+  /** Packets sent and not acknowledged at most. */
+  readonly maxUnacked: number;
+  /** First PSN that the first side of a connection sends, and that its peer does. */
+  readonly firstPsn: number;
+  readonly peerFirstPsn: number;
+}
+
+/** Congestion control of all hosts: DCQCN in one of its profiles. Absent in a scenario: none, and packets are not ECN-capable. */
+export interface CongestionSpec {
+  readonly profile: 'paper' | 'mlx';
+  /** What is not the profile's default, by the names of `PaperParameters` or `MlxParameters`. */
+  readonly parameters: Readonly<Record<string, number | boolean>>;
+  /** At most one CNP of a flow in this time. */
+  readonly cnpIntervalNs: number;
+}
+
+/** Two queue pairs that speak to each other. */
+export interface ConnectionSpec {
+  /** The host of the first side. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** All of it. */
+export interface Scenario {
+  /** 0 .. 2^32 - 1: keys, queue pair numbers, memory and chance follow from it. */
+  readonly seed: number;
+  /** How many, 2..8. */
+  readonly hosts: number;
+  /** Bytes of each host's outgoing, incoming and exposed memory. */
+  readonly memoryBytes: number;
+  readonly link: LinkSpec;
+  readonly qp: QpSpec;
+  readonly congestion?: CongestionSpec;
+  readonly connections: readonly ConnectionSpec[];
+  readonly operations: readonly Operation[];
+  readonly interventions: readonly Intervention[];
+}
+
+/** Two hosts, one reliable connection, one SEND of 64 bytes. */
+export const DEFAULT_SCENARIO: Scenario = {
+  seed: 1,
+  hosts: 2,
+  memoryBytes: 16_384,
+  link: {
+    rateBps: 10e9,
+    ratesBps: [],
+    delayNs: 2_000,
+    queueBytes: 1 << 20,
+    loss: 0,
+    corrupt: 0,
+    duplicate: 0,
+    reorder: 0,
+    mark: 0,
+  },
+  qp: {
+    service: 'rc',
+    mtu: 1024,
+    retryCnt: 3,
+    rnrRetry: 3,
+    timeout: 6,
+    minRnrTimer: 5,
+    maxRdAtomic: 4,
+    maxUnacked: 128,
+    firstPsn: 100,
+    peerFirstPsn: 5000,
+  },
+  connections: [{ from: 0, to: 1 }],
+  operations: [{ kind: 'send' }],
+  interventions: [],
+};
+
+/** What a congestion section has that does not say. */
+export const DEFAULT_CONGESTION: CongestionSpec = { profile: 'paper', parameters: {}, cnpIntervalNs: 50_000 };
+
+/** Bounds that keep any scenario, however hostile, small. */
+export const LIMITS = {
+  hosts: 8,
+  connections: 8,
+  operations: 64,
+  interventions: 256,
+  /** Bytes of one message, and of one region of memory. */
+  messageBytes: 0x4_00_00,
+  memoryBytes: 0x10_00_00,
+  /** Work requests of one operation, and of all. */
+  count: 64,
+  workRequests: 512,
+  /** Steps of a session: beyond it nothing goes on. */
+  steps: 50_000,
+  /** Virtual time of a session: ten minutes. */
+  timeNs: 600e9,
+  /** Characters of a link. */
+  linkChars: 0x1_00_00,
+} as const;
+
+/** A, B, C... */
+export function hostName(host: number): string {
+  return String.fromCharCode(0x41 + host);
+}
+
+/** Bytes of each message of an operation. */
+export function bytesOf(operation: Operation): number {
+  return EIGHT_BYTES.includes(operation.kind) ? 8 : (operation.bytes ?? 64);
+}
+
+/** Bytes of memory from the beginning that an operation reaches on either side. */
+export function reachOf(operation: Operation): number {
+  const room = takesReceive(operation) || operation.kind === 'recv' ? DATAGRAM_HEADER_BYTES : 0;
+  return (operation.offset ?? 0) + (operation.count ?? 1) * (bytesOf(operation) + room);
+}
+
+/** Whether it changes the peer's counters. */
+export function isCounting({ kind }: Operation): boolean {
+  return EIGHT_BYTES.includes(kind);
+}
+
+/** Whether each message of it takes a receive of the peer. */
+export function takesReceive({ kind }: Operation): boolean {
+  return kind === 'send' || kind === 'send-imm' || kind === 'write-imm';
+}
+
+/** The headers in front of a received datagram. */
+export const DATAGRAM_HEADER_BYTES = 40;
+/** Bytes of the counters that peers may do atomics on. */
+export const COUNTER_BYTES = 256;
+const EIGHT_BYTES: readonly OperationKind[] = ['fetch-add', 'cmp-swap', 'atomic-write'];

@@ -1,0 +1,132 @@
+/**
+ * Everything there is to see at one moment, as plain data: queue pairs with both of their machines, queues, timers, rates, memory, completions
+ * and packets under way. Owns the shapes and the copying; changes nothing.
+ */
+import type { RateState } from '../../../transport/congestion/rate-controller.ts';
+import type { QpInspection } from '../../../transport/inspection.ts';
+import { QP_STATE_NAMES, type QpState } from '../../../transport/qp-state.ts';
+import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
+import { UnreliableQueuePair } from '../../../transport/unreliable-queue-pair.ts';
+import type { Endpoint, Host } from './hosts.ts';
+import { type ByteRange, REGION_NAMES, type RegionName } from './memory.ts';
+import type { Completion } from './notes.ts';
+import type { PacketSummary } from './packet-view.ts';
+import type { Run, RunEnd, Step } from './run.ts';
+
+/** The whole session at one moment. */
+export interface Snapshot {
+  /** Steps taken. */
+  readonly position: number;
+  readonly timeNs: number;
+  readonly end: RunEnd;
+  /** Undefined before the first. */
+  readonly last: Step | undefined;
+  readonly hosts: readonly HostSnapshot[];
+  /** Packets on their way, oldest first. */
+  readonly inFlight: readonly PacketSummary[];
+}
+
+/** One host. */
+export interface HostSnapshot {
+  readonly name: string;
+  readonly address: string;
+  readonly queuePairs: readonly QpSnapshot[];
+  readonly memory: readonly RegionSnapshot[];
+  /** Oldest first. */
+  readonly completions: readonly Completion[];
+  /** Those that are not 0. */
+  readonly counters: Readonly<Record<string, number>>;
+  /** Bytes that wait in the switch for this host. */
+  readonly queuedBytes: number;
+  /** Packets sent. */
+  readonly sent: number;
+}
+
+/** One queue pair. */
+export interface QpSnapshot extends QpInspection {
+  readonly connection: number;
+  readonly side: 0 | 1;
+  readonly qpn: number;
+  /** Host and number of the peer. */
+  readonly peerHost: number;
+  readonly peerQpn: number;
+  readonly state: QpState;
+  readonly stateName: (typeof QP_STATE_NAMES)[number];
+  /** What will happen by itself, and when. */
+  readonly timers: readonly TimerSnapshot[];
+  /** Where congestion control stands; absent without it. */
+  readonly rate?: RateState;
+}
+
+/** A deadline. */
+export interface TimerSnapshot {
+  readonly name: 'ACK timeout' | 'RNR pause' | 'rate';
+  readonly deadlineNs: number;
+}
+
+/** One region of memory. */
+export interface RegionSnapshot {
+  readonly name: RegionName;
+  readonly iova: bigint;
+  readonly rkey: number;
+  /** The memory itself: to be read, and not to be kept. */
+  readonly bytes: Uint8Array;
+  /** What has changed with the last thing that was asked for. */
+  readonly changed: readonly ByteRange[];
+}
+
+/** What there is to see of a run. */
+export function takeSnapshot(run: Run): Snapshot {
+  const { network, hosts, steps, end, packets } = run;
+  return {
+    ...{ position: steps.length, timeNs: run.now, end, last: steps[steps.length - 1] },
+    hosts: hosts.list.map((host, index) => ({
+      ...{ name: host.name, address: String(host.address) },
+      queuePairs: hosts.endpoints.filter((one) => one.host === index).map((one) => qpSnapshot(one, run)),
+      memory: REGION_NAMES.map((name) => regionSnapshot(host, name)),
+      completions: hosts.completions.filter((one) => one.host === index),
+      counters: countersOf(host),
+      queuedBytes: network.queuedBytes(index),
+      sent: network.flights.filter(({ from, copyOf }) => from === index && copyOf === 0).length,
+    })),
+    inFlight: network.inFlight().map((flight) => packets.summary(flight)),
+  };
+}
+
+/** What a queue pair is doing. */
+export function inspectionOf({ core }: Endpoint['qp']): QpInspection {
+  if (core instanceof RcQueuePair || core instanceof UnreliableQueuePair) return core.inspect();
+  return { sends: [], receives: [] };
+}
+
+function qpSnapshot(endpoint: Endpoint, { hosts }: Run): QpSnapshot {
+  const { connection, side, qp } = endpoint;
+  const peer = hosts.peerOf(endpoint);
+  const inspection = inspectionOf(qp);
+  const { congestion } = qp;
+  return {
+    ...inspection,
+    ...{ connection, side, qpn: qp.qpn, peerHost: peer.host, peerQpn: peer.qp.qpn },
+    ...{ state: qp.state, stateName: QP_STATE_NAMES[qp.state], timers: timersOf(qp, inspection) },
+    ...(congestion === undefined ? {} : { rate: congestion }),
+  };
+}
+
+function timersOf({ core }: Endpoint['qp'], { requester }: QpInspection): TimerSnapshot[] {
+  const timers: TimerSnapshot[] = [];
+  if (requester !== undefined && requester.deadline < Infinity)
+    timers.push({ name: requester.rnrWaiting ? 'RNR pause' : 'ACK timeout', deadlineNs: requester.deadline });
+  const paced = core.pacer?.deadline ?? Infinity;
+  if (paced < Infinity) timers.push({ name: 'rate', deadlineNs: paced });
+  return timers;
+}
+
+function regionSnapshot({ memory }: Host, name: RegionName): RegionSnapshot {
+  const { iova, rkey, bytes } = memory.regions[name];
+  return { name, iova, rkey, bytes, changed: memory.changed(name) };
+}
+
+function countersOf({ device }: Host): Record<string, number> {
+  const all: [string, number][] = [...Object.entries(device.counters), ...Object.entries(device.portCounters)];
+  return Object.fromEntries(all.filter(([, value]) => value !== 0));
+}

@@ -1,0 +1,320 @@
+/**
+ * The playground's network: hosts around one switch, where nothing happens faster than one can look. In each step one host puts one
+ * packet on its wire, or one packet ends its way.
+ *
+ * Owns the clock, the packets under way, the switch's queues with their ECN marks, and what is done to packets. Never reads a clock and
+ * never draws anything but by seed. `World` drives it; who asks for more than one packet in an instant is given its turn in the next step.
+ * A host that is slower than its peers is what a queue grows in front of (ref:dcqcn#1: marks by what waits behind a frame as it leaves).
+ */
+import { invariant } from '../../../packets/errors.ts';
+import type { FrameBatch } from '../../../packets/frame-writer.ts';
+import { markingProbability } from '../../../src/fabric/ecn.ts';
+import { EventQueue } from '../../../src/fabric/event-queue.ts';
+import { Prng } from '../../../src/fabric/prng.ts';
+import type { WorldNetwork } from '../../../src/fabric/world.ts';
+import { drawFate, Flight } from './flight.ts';
+import { hostName, type Intervention, type Scenario } from './scenario.ts';
+import { StepPort } from './step-port.ts';
+
+/** What a packet did in a step. */
+export interface FlightEvent {
+  readonly kind: 'sent' | 'delivered' | 'lost' | 'delayed';
+  readonly flight: Flight;
+}
+
+/** Hosts around a switch, one packet at a time. */
+export class StepNetwork implements WorldNetwork {
+  now = 0;
+  /** One at a time, so that what a packet is made of is decided when it leaves. */
+  readonly batchFrames = 1;
+  /** Every packet of the session, in the order of their numbers. */
+  readonly flights: Flight[] = [];
+  /** What packets did since `takeEvents`. */
+  #happened: FlightEvent[] = [];
+  readonly #scenario: Scenario;
+  readonly #interventions: Intervention[];
+  readonly #ports: StepPort[] = [];
+  readonly #lines: Egress[] = [];
+  readonly #events = new EventQueue();
+  readonly #random: Prng;
+  readonly #chances: Prng[] = [];
+  readonly #alarms: (() => void)[] = [];
+  #turnTaken = false;
+  #underWay = 0;
+
+  constructor(scenario: Scenario) {
+    this.#scenario = scenario;
+    this.#interventions = [...scenario.interventions];
+    this.#random = new Prng(scenario.seed).fork('switch');
+  }
+
+  /** Packets on their way. */
+  get framesInFlight(): number {
+    return this.#underWay;
+  }
+
+  /** Packets on their way, oldest first. */
+  inFlight(): Flight[] {
+    return this.flights.filter(({ state }) => state === 'flying');
+  }
+
+  /** Bytes that wait in the switch for a host. */
+  queuedBytes(host: number): number {
+    return this.#line(host).bytes;
+  }
+
+  /** Hosts in their order; how their ports are is the scenario's. */
+  attach(name: string, _options: object = {}): StepPort {
+    const host = this.#ports.length;
+    invariant(name === hostName(host) && host < this.#scenario.hosts, 'hosts are attached in their order');
+    const { rateBps, ratesBps } = this.#scenario.link;
+    const port = new StepPort(this, host, name, ratesBps[host] || rateBps);
+    this.#ports.push(port);
+    this.#lines.push({ waiting: [], bytes: 0, busy: false });
+    this.#chances.push(new Prng(this.#scenario.seed).fork(`chance ${name}`));
+    return port;
+  }
+
+  /** Does this to a packet, now or when it comes to be sent. */
+  intervene(intervention: Intervention): void {
+    this.#interventions.push(intervention);
+    for (const flight of this.flights)
+      if (flight.state === 'flying' && flight.copyOf === 0 && isFor(intervention, flight))
+        flight.fate.push(intervention);
+  }
+
+  /** Calls `ring` in an event of its own when this time has come: before packets of the same instant that were sent later. */
+  alarm(atNs: number, ring: () => void): void {
+    this.#alarms.push(ring);
+    this.#push(atNs, Kind.Alarm, this.#alarms.length - 1);
+  }
+
+  /** What packets did since the last call. */
+  takeEvents(): FlightEvent[] {
+    const happened = this.#happened;
+    if (happened.length > 0) this.#happened = [];
+    return happened;
+  }
+
+  nextEventTime(): number {
+    return this.#events.peekTime();
+  }
+
+  /** One event, so that the world looks at its machines after each. */
+  advance(limit: number): boolean {
+    if (this.#events.size === 0 || this.#events.peekTime() > limit) return false;
+    this.now = Math.max(this.now, this.#events.peekTime());
+    this.#handle(this.#events.pop());
+    return true;
+  }
+
+  deliverDue(now: number): void {
+    while (this.advance(now));
+    this.now = now;
+  }
+
+  /** For the ports: whether any may send in this step. */
+  get turnTaken(): boolean {
+    return this.#turnTaken;
+  }
+
+  /** For the ports: puts one frame on the wire, which ends the turn. */
+  send(port: StepPort, { bytes, starts, lengths }: FrameBatch, index: number): void {
+    const start = starts[index] ?? 0;
+    const length = lengths[index] ?? 0;
+    const from = port.host;
+    const packet = ++port.sent;
+    const flight = new Flight({
+      ...{ serial: this.flights.length + 1, from, packet, sentNs: this.now },
+      ...{ to: this.#hostOf(bytes, start), bytes: bytes.slice(start, start + length) },
+    });
+    const chance = this.#chances[from];
+    invariant(chance !== undefined, 'every port has its chance');
+    flight.fate.push(...drawFate(chance, this.#scenario.link, from, packet));
+    flight.fate.push(...this.#interventions.filter((one) => isFor(one, flight)));
+    this.#begin(flight, 'sent');
+    const freeNs = this.now + sendingTime(length, port.rateBps);
+    port.busy = true;
+    this.#turnTaken = true;
+    this.#push(this.now, Kind.Turn, 0);
+    this.#push(freeNs, Kind.Free, from);
+    this.#push(freeNs + this.#hopNs(0), Kind.Enter, flight.serial);
+  }
+
+  #handle(event: number): void {
+    const id = Math.floor(event / KINDS);
+    switch (event % KINDS) {
+      case Kind.Turn:
+        this.#turnTaken = false;
+        for (const port of this.#ports) port.unblock();
+        break;
+      case Kind.Free:
+        this.#freed(id);
+        break;
+      case Kind.Enter:
+        this.#enterSwitch(this.#flight(id));
+        break;
+      case Kind.Leave:
+        this.#leaveSwitch(id);
+        break;
+      case Kind.Alarm:
+        this.#alarms[id]?.();
+        break;
+      default:
+        this.#arrive(this.#flight(id));
+    }
+  }
+
+  #freed(host: number): void {
+    const port = this.#port(host);
+    port.busy = false;
+    port.unblock();
+  }
+
+  #enterSwitch(flight: Flight): void {
+    const { to } = flight;
+    if (to < 0) {
+      this.#lose(flight, 'no such host');
+      return;
+    }
+    const line = this.#line(to);
+    if (line.bytes + flight.bytes.length > this.#scenario.link.queueBytes) {
+      this.#lose(flight, 'queue full');
+      return;
+    }
+    line.waiting.push(flight);
+    line.bytes += flight.bytes.length;
+    if (!line.busy) this.#startSending(to);
+  }
+
+  /** The frame at the head of the queue begins to leave; what waits behind it decides on its mark. */
+  #startSending(host: number): void {
+    const line = this.#line(host);
+    const [flight] = line.waiting;
+    line.busy = flight !== undefined;
+    if (flight === undefined) return;
+    const { ecn } = this.#scenario.link;
+    const behind = line.bytes - flight.bytes.length;
+    if (ecn !== undefined && this.#random.chance(markingProbability(ecn, behind))) flight.mark();
+    this.#push(this.now + sendingTime(flight.bytes.length, this.#port(host).rateBps), Kind.Leave, host);
+  }
+
+  #leaveSwitch(host: number): void {
+    const line = this.#line(host);
+    const flight = line.waiting.shift();
+    invariant(flight !== undefined, 'what leaves a queue was in it');
+    line.bytes -= flight.bytes.length;
+    flight.arrivesNs = this.now + this.#hopNs(1);
+    this.#push(flight.arrivesNs, Kind.Arrive, flight.serial);
+    this.#startSending(host);
+  }
+
+  /** The end of the way: what is to be done to the packet is done here. */
+  #arrive(flight: Flight): void {
+    if (flight.meets('drop') !== undefined) {
+      this.#lose(flight, 'dropped');
+      return;
+    }
+    const delay = flight.meets('delay');
+    if (delay !== undefined && !flight.delayed) {
+      flight.delayed = true;
+      flight.arrivesNs = this.now + (delay.byNs ?? DEFAULT_DELAY_NS);
+      this.#push(flight.arrivesNs, Kind.Arrive, flight.serial);
+      this.#happened.push({ kind: 'delayed', flight });
+      return;
+    }
+    if (flight.meets('mark') !== undefined) flight.mark();
+    if (flight.meets('corrupt') !== undefined) flight.corrupt();
+    const duplicate = flight.meets('duplicate');
+    if (duplicate !== undefined) this.#copy(flight, duplicate.byNs ?? DEFAULT_COPY_NS);
+    this.#end(flight, 'delivered');
+    this.#port(flight.to).deliver(flight.lastBytes);
+  }
+
+  #copy(flight: Flight, byNs: number): void {
+    const serial = this.flights.length + 1;
+    const copy = new Flight({ ...flight, serial, sentNs: this.now }, flight.serial);
+    copy.arrivedBytes = flight.arrivedBytes;
+    copy.marked = flight.marked;
+    copy.arrivesNs = this.now + byNs;
+    this.#begin(copy);
+    this.#push(copy.arrivesNs, Kind.Arrive, serial);
+  }
+
+  #lose(flight: Flight, reason: Flight['lossReason']): void {
+    flight.lossReason = reason;
+    this.#end(flight, 'lost');
+  }
+
+  #begin(flight: Flight, kind?: 'sent'): void {
+    this.flights.push(flight);
+    this.#underWay += 1;
+    if (kind !== undefined) this.#happened.push({ kind, flight });
+  }
+
+  #end(flight: Flight, kind: 'delivered' | 'lost'): void {
+    flight.state = kind;
+    flight.arrivesNs = this.now;
+    this.#underWay -= 1;
+    this.#happened.push({ kind, flight });
+  }
+
+  /** Half of the way before the switch, the rest behind it. */
+  #hopNs(hop: 0 | 1): number {
+    const first = Math.floor(this.#scenario.link.delayNs / 2);
+    return hop === 0 ? first : this.#scenario.link.delayNs - first;
+  }
+
+  /** MAC addresses end with the number of their host, from 1, as `attachDevice` makes them. */
+  #hostOf(bytes: Uint8Array, start: number): number {
+    const own = bytes[start] === LOCAL_MAC && MAC_ZEROS.every((at) => bytes[start + at] === 0);
+    const host = (bytes[start + MAC_LAST] ?? 0) - 1;
+    return own && host >= 0 && host < this.#ports.length ? host : -1;
+  }
+
+  #push(time: number, kind: number, id: number): void {
+    this.#events.push(time, id * KINDS + kind);
+  }
+
+  #flight(serial: number): Flight {
+    const flight = this.flights[serial - 1];
+    invariant(flight !== undefined, 'an event names a packet that was sent');
+    return flight;
+  }
+
+  #port(host: number): StepPort {
+    const port = this.#ports[host];
+    invariant(port !== undefined, 'an event names a host that is there');
+    return port;
+  }
+
+  #line(host: number): Egress {
+    const line = this.#lines[host];
+    invariant(line !== undefined, 'a packet goes to a host that is there');
+    return line;
+  }
+}
+
+/** The switch's queue towards one host. */
+interface Egress {
+  readonly waiting: Flight[];
+  bytes: number;
+  busy: boolean;
+}
+
+function isFor({ host, packet }: Intervention, flight: Flight): boolean {
+  return host === flight.from && packet === flight.packet;
+}
+
+function sendingTime(bytes: number, rateBps: number): number {
+  return Math.max(1, Math.ceil((8e9 * bytes) / rateBps));
+}
+
+/** Kinds of events; those of one instant come in the order in which they were pushed. */
+const Kind = { Turn: 0, Free: 1, Enter: 2, Leave: 3, Arrive: 4, Alarm: 5 } as const;
+const KINDS = 8;
+const DEFAULT_DELAY_NS = 20_000;
+const DEFAULT_COPY_NS = 1_000;
+const LOCAL_MAC = 0x02;
+const MAC_ZEROS = [1, 2, 3, 4];
+const MAC_LAST = 5;

@@ -1,0 +1,80 @@
+/**
+ * A host's end of its cable: a `Link` that takes one frame, and no more until that has left and it is somebody's turn again.
+ * Owns the sink and whether the wire is busy. Never moves a frame: the network does.
+ */
+import { Medium } from '../../../packets/frame.ts';
+import type { FrameBatch } from '../../../packets/frame-writer.ts';
+import type { WorldPort } from '../../../src/fabric/member.ts';
+import type { LinkSink } from '../../../src/links/link.ts';
+
+/** What a port needs of its network. */
+export interface StepMedium {
+  /** Somebody has put a packet on a wire in this step. */
+  readonly turnTaken: boolean;
+  send(port: StepPort, batch: FrameBatch, index: number): void;
+}
+
+/** One end of a cable. */
+export class StepPort implements WorldPort {
+  readonly name: string;
+  readonly host: number;
+  readonly rateBps: number;
+  readonly medium = Medium.Ethernet;
+  /** Room for a path MTU of 4096 bytes. */
+  readonly mtu = 4_500;
+  readonly maxFrameBytes = 4_600;
+  closed = false;
+  /** A frame is being sent. */
+  busy = false;
+  /** Packets sent. */
+  sent = 0;
+  readonly #network: StepMedium;
+  #sink: LinkSink | undefined;
+  #owesWritable = false;
+
+  constructor(network: StepMedium, host: number, name: string, rateBps: number) {
+    this.#network = network;
+    this.host = host;
+    this.name = name;
+    this.rateBps = rateBps;
+  }
+
+  /** Asked before a frame is made; who is told no is told when to ask again. */
+  get ready(): boolean {
+    const ready = !this.busy && !this.#network.turnTaken;
+    if (!ready) this.#owesWritable = true;
+    return ready;
+  }
+
+  start(sink: LinkSink): Promise<void> {
+    this.#sink = sink;
+    return Promise.resolve();
+  }
+
+  send(batch: FrameBatch, from: number): number {
+    if (from >= batch.count || !this.ready) return 0;
+    this.#network.send(this, batch, from);
+    return 1;
+  }
+
+  close(): Promise<void> {
+    this.closed = true;
+    return Promise.resolve();
+  }
+
+  /** For the network: it may be possible to send again. */
+  unblock(): void {
+    if (!this.#owesWritable || this.busy || this.#network.turnTaken) return;
+    this.#owesWritable = false;
+    this.#sink?.writable();
+  }
+
+  /** For the network: a frame has arrived. */
+  deliver(frame: Uint8Array): void {
+    const bytes = frame.slice();
+    this.#sink?.receive({
+      ...{ bytes, view: new DataView(bytes.buffer), count: 1 },
+      ...{ starts: Int32Array.of(0), lengths: Int32Array.of(bytes.length) },
+    });
+  }
+}
