@@ -8,7 +8,7 @@ import { formatMac, IpAddress, IpPrefix, parseMac } from '../../packets/address.
 import { RoceError } from '../../packets/errors.ts';
 import type { FieldValue } from '../../packets/field-list.ts';
 import { type Frame, frameDestinationIs, frameSourceIs } from '../../packets/frame.ts';
-import { fastField } from './fast-fields.ts';
+import { fastField, mayHave } from './fast-fields.ts';
 import { type FieldKind, fieldKind, fieldsOf } from './field-names.ts';
 import { compareWith } from './numbers.ts';
 import type { Comparison, FilterSubject, Predicate } from './types.ts';
@@ -32,12 +32,13 @@ export function compileComparison(
   if (fast !== undefined) return fastTest(fast, operator, Number(value));
   const quick = kind === 'address' ? addressOfFrame(names, operator, value) : undefined;
   if (quick !== undefined) return quick;
+  const possible = mayHave(field);
   const passes = (fields: Readonly<Record<string, FieldValue>>, name: string): boolean => {
     const actual = fields[name];
     return actual !== undefined && test(actual);
   };
-  if (operator === '!=') return (subject) => names.every((name) => passes(read(subject), name));
-  return (subject) => names.some((name) => passes(read(subject), name));
+  if (operator === '!=') return (subject) => possible(subject) && names.every((name) => passes(read(subject), name));
+  return (subject) => possible(subject) && names.some((name) => passes(read(subject), name));
 }
 
 /** `ip.src == 10.0.0.1` and the like, without the record. */

@@ -8,7 +8,7 @@
 import { invariant } from '../../packets/errors.ts';
 import type { FieldValue } from '../../packets/field-list.ts';
 import { compileComparison, type FieldReader } from './compare.ts';
-import { fastField } from './fast-fields.ts';
+import { fastField, mayHave } from './fast-fields.ts';
 import { fieldsOf } from './field-names.ts';
 import { fieldsWithoutIcrc, ICRC_FIELD, subjectFields } from './fields.ts';
 import { findWord } from './language.ts';
@@ -82,7 +82,9 @@ function presence(field: string, read: FieldReader): Predicate {
   if (fast !== undefined) return (subject) => !Number.isNaN(fast(subject));
   const names = fieldsOf(field);
   const below = `${field}.`;
+  const possible = mayHave(field);
   return (subject) => {
+    if (!possible(subject)) return false;
     const fields = read(subject);
     if (names.some((name) => name in fields)) return true;
     return Object.keys(fields).some((name) => name.startsWith(below));

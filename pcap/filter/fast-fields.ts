@@ -5,12 +5,14 @@
  */
 import { aethMsn, aethSyndrome } from '../../packets/aeth.ts';
 import { dethQkey, dethSourceQpn } from '../../packets/deth.ts';
+import { ETHERTYPE_ARP } from '../../packets/ethernet.ts';
 import { type Frame, FrameStatus } from '../../packets/frame.ts';
 import { immDt } from '../../packets/imm-dt.ts';
-import { AETH_AT, DETH_AT, IMM_AT, RETH_AT } from '../../packets/opcode.ts';
+import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6, IP_PROTOCOL_TCP } from '../../packets/ipv4.ts';
+import { AETH_AT, ATOMIC_ACK_ETH_AT, ATOMIC_ETH_AT, DETH_AT, IETH_AT, IMM_AT, RETH_AT } from '../../packets/opcode.ts';
 import { rethDmaLength } from '../../packets/reth.ts';
 import { dscpOf, ECN_MASK } from '../../packets/traffic-class.ts';
-import type { FilterSubject } from './types.ts';
+import type { FilterSubject, Predicate } from './types.ts';
 
 /** Reads one number of a packet: NaN where the packet has none. */
 export type NumberReader = (subject: FilterSubject) => number;
@@ -18,6 +20,11 @@ export type NumberReader = (subject: FilterSubject) => number;
 /** How the number of this name is read without the record; undefined for fields that need it. */
 export function fastField(name: string): NumberReader | undefined {
   return FAST_FIELDS.get(name);
+}
+
+/** Whether a packet could have the field, or any below the name: false spares the record. A name that is not known may be anywhere. */
+export function mayHave(name: string): Predicate {
+  return PLACES.find(([start]) => name === start || name.startsWith(`${start}.`))?.[1] ?? (() => true);
 }
 
 /** A number in an extended header; NaN where the packet is not whole or its opcode has no such header. */
@@ -36,6 +43,31 @@ export function bth(get: (frame: Frame) => number): NumberReader {
 function ip(version: 4 | 6, get: (frame: Frame) => number): NumberReader {
   return ({ dissection: { frame } }) => (frame.ipVersion === version ? get(frame) : Number.NaN);
 }
+
+const inOpcodes = (...offsets: readonly Int8Array[]): Predicate => {
+  return ({ dissection: { frame } }) =>
+    frame.bthOffset >= 0 && offsets.some((table) => (table[frame.opcode] ?? -1) >= 0);
+};
+
+/** Where fields are, by the start of their names; the first that fits counts. */
+const PLACES: readonly (readonly [start: string, is: Predicate])[] = [
+  ['arp', ({ dissection: { frame } }) => frame.etherType === ETHERTYPE_ARP],
+  ['tcp', ({ dissection: { frame } }) => frame.protocol === IP_PROTOCOL_TCP],
+  ['icmp', ({ dissection: { frame } }) => frame.protocol === IP_PROTOCOL_ICMP],
+  ['icmpv6', ({ dissection: { frame } }) => frame.protocol === IP_PROTOCOL_ICMPV6],
+  ['vlan', ({ dissection: { frame } }) => frame.vlanTci >= 0],
+  ['infiniband.reth', inOpcodes(RETH_AT, ATOMIC_ETH_AT)],
+  ['infiniband.atomiceth', inOpcodes(ATOMIC_ETH_AT)],
+  ['infiniband.atomicacketh', inOpcodes(ATOMIC_ACK_ETH_AT)],
+  ['infiniband.aeth', inOpcodes(AETH_AT)],
+  ['infiniband.deth', inOpcodes(DETH_AT)],
+  ['infiniband.mad', inOpcodes(DETH_AT)],
+  ['infiniband.cm', inOpcodes(DETH_AT)],
+  ['roce.cm', inOpcodes(DETH_AT)],
+  ['infiniband.ieth', inOpcodes(IETH_AT)],
+  ['infiniband', ({ dissection: { frame } }) => frame.bthOffset >= 0],
+  ['frame.comment', ({ packet }) => packet.comments.length > 0],
+];
 
 const FAST_FIELDS: ReadonlyMap<string, NumberReader> = new Map([
   ['frame.number', ({ packet }) => packet.number],

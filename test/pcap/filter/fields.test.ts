@@ -9,7 +9,7 @@ import { IpAddress, parseMac } from '../../../packets/address.ts';
 import { CmAttribute } from '../../../packets/cm/index.ts';
 import { listMadFields } from '../../../packets/cm-fields.ts';
 import { FieldList, type FieldValue } from '../../../packets/field-list.ts';
-import { fastField } from '../../../pcap/filter/fast-fields.ts';
+import { fastField, mayHave } from '../../../pcap/filter/fast-fields.ts';
 import { compileFilter, fieldKind, fieldNames, subjectFields } from '../../../pcap/filter/index.ts';
 import { samples } from './samples.ts';
 
@@ -60,6 +60,17 @@ describe('the fields that a filter knows', () => {
     const pairs = ['eth.addr', 'ip.addr', 'ipv6.addr', 'udp.port', 'tcp.port'];
     const paths = orphans.filter((name) => !/_(localgid|remotegid)(_ipv4)?$|ip_cm\.[sd]ip[46]$/.test(name));
     expect(paths).toEqual(pairs);
+  });
+
+  it('are never missed where they are', () => {
+    for (const subject of samples().filter(({ packet }) => packet.number % 3 !== 1)) {
+      for (const name of Object.keys(subjectFields(subject))) {
+        const parts = name.split('.');
+        const starts = parts.map((_, at) => parts.slice(0, at + 1).join('.'));
+        for (const start of starts) expect(mayHave(start)(subject), start).toBe(true);
+        expect(compileFilter(`${name}`)(subject), name).toBe(true);
+      }
+    }
   });
 
   it('have the same numbers when they are read without the record', () => {
