@@ -1,13 +1,16 @@
 /**
- * A growing little-endian byte buffer for the writers of capture files.
+ * A growing byte buffer for the writers of capture files.
  *
  * Owns the bytes written and not yet taken. Never reuses memory it has handed out.
  */
 
 const FIRST_BUFFER_BYTES = 4_096;
+const LARGEST_FIRST_BUFFER_BYTES = 2 * 1024 * 1024;
 const UTF8 = new TextEncoder();
 
 export class ByteBuilder {
+  /** Byte order of what is written next. */
+  littleEndian = true;
   private bytes = new Uint8Array(FIRST_BUFFER_BYTES);
   private view = new DataView(this.bytes.buffer);
   private used = 0;
@@ -20,7 +23,8 @@ export class ByteBuilder {
   /** Everything written since the last call; the builder starts anew. */
   take(): Uint8Array {
     const taken = this.bytes.subarray(0, this.used);
-    this.bytes = new Uint8Array(FIRST_BUFFER_BYTES);
+    // Who takes a megabyte at a time will do so again, and the buffer need not grow to it step by step.
+    this.bytes = new Uint8Array(Math.min(Math.max(this.used, FIRST_BUFFER_BYTES), LARGEST_FIRST_BUFFER_BYTES));
     this.view = new DataView(this.bytes.buffer);
     this.used = 0;
     return taken;
@@ -34,19 +38,25 @@ export class ByteBuilder {
 
   u16(value: number): void {
     this.reserve(2);
-    this.view.setUint16(this.used, value, true);
+    this.view.setUint16(this.used, value, this.littleEndian);
     this.used += 2;
   }
 
   u32(value: number): void {
     this.reserve(4);
-    this.view.setUint32(this.used, value, true);
+    this.view.setUint32(this.used, value, this.littleEndian);
     this.used += 4;
+  }
+
+  u64(value: bigint): void {
+    this.reserve(8);
+    this.view.setBigUint64(this.used, value, this.littleEndian);
+    this.used += 8;
   }
 
   /** Overwrites the u32 at `at`, an index into what `take` would return. */
   patchU32(at: number, value: number): void {
-    this.view.setUint32(at, value, true);
+    this.view.setUint32(at, value, this.littleEndian);
   }
 
   /** Copies `[start, end)` of `source`. */
@@ -54,6 +64,13 @@ export class ByteBuilder {
     this.reserve(end - start);
     this.bytes.set(source.subarray(start, end), this.used);
     this.used += end - start;
+  }
+
+  /** Copies all of `source`. */
+  append(source: Uint8Array): void {
+    this.reserve(source.length);
+    this.bytes.set(source, this.used);
+    this.used += source.length;
   }
 
   /** Zero bytes up to the next multiple of four. */

@@ -4,6 +4,8 @@
  * @module rocev2/pcap
  */
 
+export { CaptureCopy } from './capture-copy.ts';
+export { Dissection, dissect, IcrcState, icrcState } from './dissection.ts';
 export { PcapWriter } from './pcap-writer.ts';
 export {
   type PcapngInterfaceOptions,

@@ -19,16 +19,16 @@ export class Block {
   type = 0;
   bodyLength = 0;
   littleEndian = true;
-  /** Memory of the block, which begins at `start` and ends at `end`. */
+  /** Memory of the block, which begins at `start` and ends at `end`; its body begins at `body`. */
   memory: Uint8Array = new Uint8Array(0);
   start = 0;
   end = 0;
+  body = 0;
   /** The option that `nextOption` found: its value is `[valueAt, valueAt + valueLength)` of the body. */
   code = 0;
   valueAt = 0;
   valueLength = 0;
   private view: DataView = new DataView(new ArrayBuffer(0));
-  private body = 0;
   private fileOffset = 0;
   private nextAt = 0;
 
@@ -43,6 +43,19 @@ export class Block {
     this.bodyLength = length - BLOCK_OVERHEAD_BYTES;
     this.littleEndian = littleEndian;
     this.type = this.view.getUint32(this.start, littleEndian);
+  }
+
+  /** The same block as `other`, which may then go on to the next. */
+  assign(other: Block): void {
+    this.type = other.type;
+    this.bodyLength = other.bodyLength;
+    this.littleEndian = other.littleEndian;
+    this.memory = other.memory;
+    this.start = other.start;
+    this.end = other.end;
+    this.view = other.view;
+    this.body = other.body;
+    this.fileOffset = other.fileOffset;
   }
 
   u8(at: number): number {

@@ -11,6 +11,8 @@ export const BlockType = {
   NameResolution: 4,
   InterfaceStatistics: 5,
   EnhancedPacket: 6,
+  /** An entry of a log. */
+  SystemdJournal: 9,
   /** Keys of TLS and the like; passed over. */
   DecryptionSecrets: 10,
   /** Of an organisation, to be kept when a file is rewritten. */

@@ -36,7 +36,8 @@ export class PcapngFormat implements CaptureFormat {
   private littleEndian = true;
   /** Interface numbers in the file count from the start of their section. */
   private sectionFirstInterface = 0;
-  private packets = 0;
+  /** Packets, and other blocks that Wireshark gives numbers to. */
+  private numbered = 0;
 
   constructor(sink: RecordSink | undefined) {
     this.sink = sink;
@@ -99,6 +100,12 @@ export class PcapngFormat implements CaptureFormat {
       case BlockType.NameResolution:
         readNames(block, this.budget, this.names);
         return undefined;
+      case BlockType.Custom:
+      case BlockType.CustomNotCopied:
+      case BlockType.SystemdJournal:
+        // Seen with tshark 4.0.17: these are records to Wireshark, and the packets behind them are numbered accordingly.
+        this.numbered++;
+        return undefined;
       default:
         return undefined;
     }
@@ -149,7 +156,7 @@ export class PcapngFormat implements CaptureFormat {
     const { linkType, clock } = this.interfaceAt(interfaceIndex);
     clock.read(block.u32(4), block.u32(8));
     const packet = {
-      number: ++this.packets,
+      number: ++this.numbered,
       seconds: clock.seconds,
       nanoseconds: clock.nanoseconds,
       bytes: block.bytes(PACKET_FIXED_BYTES, captured),
@@ -186,7 +193,7 @@ export class PcapngFormat implements CaptureFormat {
       throw captureError(block.offsetOf(0), `a packet of ${captured} bytes does not fit into its block`);
     }
     const packet = {
-      number: ++this.packets,
+      number: ++this.numbered,
       seconds: 0,
       nanoseconds: 0,
       bytes: block.bytes(4, captured),

@@ -1,9 +1,8 @@
 /**
- * Writes pcapng: one section, any number of interfaces, nanosecond times, directions and comments.
+ * Writes pcapng: one section, any number of interfaces, nanosecond times, directions, comments, names, statistics.
  *
- * Owns the block layout. Never does I/O and has no clock: blocks gather in memory until `take`, and times come from the
- * caller, so the same calls give the same file byte for byte. Little-endian whatever the host.
- * Source: draft-ietf-opsawg-pcapng, sections on the section header, interface description and enhanced packet blocks.
+ * Owns which blocks there are. Never does I/O and has no clock: blocks gather in memory until `take`, and times come from the
+ * caller, so the same calls give the same file byte for byte. Little-endian whatever the host. Source: draft-ietf-opsawg-pcapng.
  *
  * ```ts
  * const writer = new PcapngWriter({ application: 'roce' });
@@ -13,12 +12,16 @@
  * ```
  */
 
+import { IpAddress } from '../packets/address.ts';
 import { RoceError } from '../packets/errors.ts';
+import { BlockWriter, type PcapngPacketOptions } from './block-writer.ts';
 import { ByteBuilder } from './byte-builder.ts';
-import { BlockType, BYTE_ORDER_MAGIC, Option } from './pcapng-blocks.ts';
-import type { Direction } from './types.ts';
+import { BlockType, BYTE_ORDER_MAGIC, NameRecord, Option } from './pcapng-blocks.ts';
+import type { InterfaceStatistics } from './types.ts';
 
-/** Strings of the section header. */
+export type { PcapngPacketOptions } from './block-writer.ts';
+
+/** Strings of the section header; what is absent or empty is left out. */
 export interface PcapngSectionOptions {
   /** Program that writes the file (shb_userappl). */
   readonly application?: string;
@@ -28,9 +31,11 @@ export interface PcapngSectionOptions {
   readonly operatingSystem?: string;
   /** A comment on the whole file. */
   readonly comment?: string;
+  /** More of them. */
+  readonly comments?: readonly string[];
 }
 
-/** An interface to be described. */
+/** An interface to be described; texts that are absent or empty are left out. */
 export interface PcapngInterfaceOptions {
   /** Interface name as Wireshark shows it. */
   readonly name: string;
@@ -40,51 +45,57 @@ export interface PcapngInterfaceOptions {
   readonly linkType: number;
   /** Packets are cut to this many bytes; 0, the default, keeps all. */
   readonly snapLength?: number;
-}
-
-/** What can be said of a packet beside its bytes and time. */
-export interface PcapngPacketOptions {
-  /** Default: unknown, and nothing is written. */
-  readonly direction?: Direction;
-  /** Comments, of up to 65,535 bytes each. */
+  /** Capture filter in the language of libpcap (if_filter). */
+  readonly filter?: string;
+  /** Hardware of the interface, in words (if_hardware). */
+  readonly hardware?: string;
+  /** Operating system of its machine (if_os). */
+  readonly operatingSystem?: string;
+  /** Bits per second (if_speed). */
+  readonly speedBps?: number;
+  /** Comments on it. */
   readonly comments?: readonly string[];
-  /** Length on the wire when the caller holds only a part of the packet. */
-  readonly originalLength?: number;
 }
 
 /** Writes one pcapng file. */
 export class PcapngWriter {
   private readonly out = new ByteBuilder();
+  private readonly blocks = new BlockWriter(this.out);
   private readonly snapLengths: number[] = [];
 
-  /** Writes the section header; strings that are absent or empty are left out. */
+  /** Writes the section header. */
   constructor(section: PcapngSectionOptions = {}) {
-    const start = this.begin(BlockType.SectionHeader);
+    this.blocks.begin(BlockType.SectionHeader);
     this.out.u32(BYTE_ORDER_MAGIC);
     this.out.u16(1); // major version
     this.out.u16(0); // minor version
     this.out.u32(0xffff_ffff); // section length unknown: it streams
     this.out.u32(0xffff_ffff);
-    this.text(Option.Hardware, section.hardware);
-    this.text(Option.OperatingSystem, section.operatingSystem);
-    this.text(Option.Application, section.application);
-    this.text(Option.Comment, section.comment);
-    this.endOfOptions();
-    this.finish(start);
+    this.blocks.text(Option.Hardware, section.hardware);
+    this.blocks.text(Option.OperatingSystem, section.operatingSystem);
+    this.blocks.text(Option.Application, section.application);
+    this.blocks.text(Option.Comment, section.comment);
+    this.blocks.comments(section.comments);
+    this.blocks.finish();
   }
 
   /** Describes one more interface; returns its index for `packet`. */
   addInterface(options: PcapngInterfaceOptions): number {
-    const snapLength = options.snapLength ?? 0;
-    const start = this.begin(BlockType.InterfaceDescription);
+    const { snapLength = 0, filter = '' } = options;
+    this.blocks.begin(BlockType.InterfaceDescription);
     this.out.u16(options.linkType);
     this.out.u16(0); // reserved
     this.out.u32(snapLength);
-    this.text(Option.InterfaceName, options.name);
-    this.text(Option.InterfaceDescription, options.description);
-    this.option(Option.TimestampResolution, NANOSECOND_RESOLUTION);
-    this.endOfOptions();
-    this.finish(start);
+    this.blocks.text(Option.InterfaceName, options.name);
+    this.blocks.text(Option.InterfaceDescription, options.description);
+    this.blocks.bytes(Option.TimestampResolution, NANOSECOND_RESOLUTION);
+    this.blocks.u64(Option.InterfaceSpeed, options.speedBps);
+    // A zero in front says that it is text and not bytecode.
+    if (filter !== '') this.blocks.text(Option.InterfaceFilter, `\0${filter}`);
+    this.blocks.text(Option.InterfaceOperatingSystem, options.operatingSystem);
+    this.blocks.text(Option.InterfaceHardware, options.hardware);
+    this.blocks.comments(options.comments);
+    this.blocks.finish();
     this.snapLengths.push(snapLength);
     return this.snapLengths.length - 1;
   }
@@ -102,21 +113,61 @@ export class PcapngWriter {
     nanoseconds: number,
     options: PcapngPacketOptions = NO_OPTIONS,
   ): void {
-    const snapLength = this.snapLengths[interfaceIndex];
-    if (snapLength === undefined) {
-      throw new RoceError('ERR_ROCE_ARGUMENT', `capture interface ${interfaceIndex} was not added to this writer`);
-    }
+    const snapLength = this.snapLengthOf(interfaceIndex);
     const length = end - start;
     const kept = snapLength > 0 ? Math.min(length, snapLength) : length;
-    const block = this.begin(BlockType.EnhancedPacket);
+    const original = options.originalLength ?? length;
+    this.blocks.packet(interfaceIndex, bytes, start, kept, original, seconds, nanoseconds, options);
+  }
+
+  /**
+   * Appends what was counted on an interface, usually at the end. Throws ERR_ROCE_ARGUMENT for an interface that was not added.
+   */
+  statistics(interfaceIndex: number, statistics: InterfaceStatistics): void {
+    this.snapLengthOf(interfaceIndex);
+    const { blocks } = this;
+    blocks.begin(BlockType.InterfaceStatistics);
     this.out.u32(interfaceIndex);
-    this.timestamp(seconds, nanoseconds);
-    this.out.u32(kept);
-    this.out.u32(options.originalLength ?? length);
-    this.out.copy(bytes, start, start + kept);
+    blocks.timestamp(statistics.seconds, statistics.nanoseconds);
+    blocks.time(Option.StatisticsStart, statistics.start);
+    blocks.time(Option.StatisticsEnd, statistics.end);
+    blocks.u64(Option.StatisticsReceived, statistics.received);
+    blocks.u64(Option.StatisticsDropped, statistics.dropped);
+    blocks.u64(Option.StatisticsAccepted, statistics.accepted);
+    blocks.u64(Option.StatisticsDroppedByOs, statistics.droppedByOs);
+    blocks.u64(Option.StatisticsDelivered, statistics.delivered);
+    blocks.comments(statistics.comments);
+    blocks.finish();
+  }
+
+  /**
+   * Appends names of IPv4 and IPv6 addresses, which Wireshark shows in their place; a `Map` from address to names is such a list. Throws
+   * ERR_ROCE_ADDRESS for what is no address.
+   */
+  names(names: Iterable<readonly [address: string, names: readonly string[]]>): void {
+    this.blocks.begin(BlockType.NameResolution);
+    for (const [text, list] of names) {
+      const address = IpAddress.parse(text);
+      const bytes = new Uint8Array(address.version === 4 ? 4 : 16);
+      address.write(new DataView(bytes.buffer), 0);
+      for (const name of list) this.nameRecord(address.version === 4 ? NameRecord.Ipv4 : NameRecord.Ipv6, bytes, name);
+    }
+    this.out.u32(NameRecord.End);
+    this.blocks.finish();
+  }
+
+  /**
+   * Appends a block of any other type, such as a custom block (0xbad) that begins with the enterprise number of its owner; `body` is padded
+   * to a multiple of four. Throws ERR_ROCE_ARGUMENT for sections and interfaces, which this writer counts.
+   */
+  block(type: number, body: Uint8Array): void {
+    if (type === BlockType.SectionHeader || type === BlockType.InterfaceDescription) {
+      throw new RoceError('ERR_ROCE_ARGUMENT', `a pcapng block of type ${type} is not written as mere bytes`);
+    }
+    this.blocks.begin(type);
+    this.out.append(body);
     this.out.pad4();
-    this.packetOptions(options);
-    this.finish(block);
+    this.blocks.finish();
   }
 
   /** Bytes that `take` would return: a caller that streams takes them when there are enough. */
@@ -129,53 +180,27 @@ export class PcapngWriter {
     return this.out.take();
   }
 
-  private begin(type: number): number {
-    const start = this.out.length;
-    this.out.u32(type);
-    this.out.u32(0); // total length, known in `finish`
-    return start;
-  }
-
-  private finish(start: number): void {
-    const total = this.out.length + 4 - start;
-    this.out.patchU32(start + 4, total);
-    this.out.u32(total);
-  }
-
-  // seconds * 1e9 + nanoseconds as two 32-bit words without BigInt: both products below stay under 2^53.
-  private timestamp(seconds: number, nanoseconds: number): void {
-    const low = (seconds % 0x1_0000) * 1e9 + nanoseconds;
-    const high = Math.floor(seconds / 0x1_0000) * 1e9 + Math.floor(low / 0x1_0000);
-    this.out.u32(Math.floor(high / 0x1_0000));
-    this.out.u32((high % 0x1_0000) * 0x1_0000 + (low % 0x1_0000));
-  }
-
-  private packetOptions(options: PcapngPacketOptions): void {
-    const direction = options.direction ?? 0;
-    const comments = options.comments ?? NO_COMMENTS;
-    if (direction === 0 && comments.length === 0) return;
-    for (const comment of comments) this.text(Option.Comment, comment);
-    if (direction !== 0) this.option(Option.PacketFlags, new Uint8Array([direction, 0, 0, 0]));
-    this.endOfOptions();
-  }
-
-  private text(code: number, value: string | undefined): void {
-    if (value !== undefined && value !== '') this.option(code, ByteBuilder.utf8(value, LONGEST_OPTION_BYTES));
-  }
-
-  private option(code: number, value: Uint8Array): void {
-    this.out.u16(code);
-    this.out.u16(value.length);
-    this.out.copy(value, 0, value.length);
+  private nameRecord(type: number, address: Uint8Array, name: string): void {
+    const text = ByteBuilder.utf8(name.replaceAll('\0', ''), LONGEST_NAME_BYTES);
+    if (text.length === 0) return;
+    this.out.u16(type);
+    this.out.u16(address.length + text.length + 1);
+    this.out.append(address);
+    this.out.append(text);
+    this.out.u8(0);
     this.out.pad4();
   }
 
-  private endOfOptions(): void {
-    this.out.u32(0);
+  private snapLengthOf(interfaceIndex: number): number {
+    const snapLength = this.snapLengths[interfaceIndex];
+    if (snapLength === undefined) {
+      throw new RoceError('ERR_ROCE_ARGUMENT', `capture interface ${interfaceIndex} was not added to this writer`);
+    }
+    return snapLength;
   }
 }
 
 const NANOSECOND_RESOLUTION = new Uint8Array([9]);
-const LONGEST_OPTION_BYTES = 0xffff;
+/** With the address and a zero a record of 65,535 bytes at most. */
+const LONGEST_NAME_BYTES = 0xffff - 17;
 const NO_OPTIONS: PcapngPacketOptions = {};
-const NO_COMMENTS: readonly string[] = [];

@@ -17,6 +17,7 @@
 
 import { RoceError } from '../packets/errors.ts';
 import { ByteQueue } from './byte-queue.ts';
+import type { CaptureCopy } from './capture-copy.ts';
 import { captureError } from './capture-error.ts';
 import type { CaptureFormat, RecordSink } from './capture-format.ts';
 import { foreignFile } from './foreign-files.ts';
@@ -32,8 +33,8 @@ export class CaptureReader {
   private format: CaptureFormat | undefined;
   private ended = false;
 
-  /** `copy`: a `CaptureCopy`, which from then on can keep the packets that this reader gives out. */
-  constructor(copy?: RecordSink) {
+  /** `copy` can keep the packets that this reader gives out, and is told everything else in the file. One copy for one reader. */
+  constructor(copy?: CaptureCopy) {
     this.sink = copy;
   }
 

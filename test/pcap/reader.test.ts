@@ -9,45 +9,8 @@ import { Medium } from '../../packets/frame.ts';
 import { PcapWriter } from '../../pcap/pcap-writer.ts';
 import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
 import { CaptureReader, readCapture } from '../../pcap/reader.ts';
-import { type CapturedPacket, Direction, LinkType, mediumOfLinkType, nanosecondsSince } from '../../pcap/types.ts';
-
-/** Assembles a file from u16/u32 numbers and raw bytes in one byte order. */
-function file(littleEndian: boolean, ...parts: ([bits: 16 | 32, value: number] | Uint8Array)[]): Uint8Array {
-  const bytes: number[] = [];
-  for (const part of parts) {
-    if (part instanceof Uint8Array) {
-      bytes.push(...part);
-      continue;
-    }
-    const [bits, value] = part;
-    const word = new DataView(new ArrayBuffer(bits / 8));
-    if (bits === 16) word.setUint16(0, value, littleEndian);
-    else word.setUint32(0, value, littleEndian);
-    bytes.push(...new Uint8Array(word.buffer));
-  }
-  return new Uint8Array(bytes);
-}
-
-const u16 = (value: number): [16, number] => [16, value];
-const u32 = (value: number): [32, number] => [32, value];
-
-function join(...parts: Uint8Array[]): Uint8Array {
-  return new Uint8Array(parts.flatMap((part) => [...part]));
-}
-
-function block(littleEndian: boolean, type: number, body: Uint8Array): Uint8Array {
-  const length = body.length + 12;
-  return file(littleEndian, u32(type), u32(length), body, u32(length));
-}
-
-function section(littleEndian: boolean): Uint8Array {
-  const body = file(littleEndian, u32(0x1a2b3c4d), u16(1), u16(0), u32(0xffffffff), u32(0xffffffff));
-  return block(littleEndian, 0x0a0d0d0a, body);
-}
-
-function interfaceBlock(littleEndian: boolean, linkType: number, snapLength: number, ...options: Uint8Array[]) {
-  return block(littleEndian, 1, join(file(littleEndian, u16(linkType), u16(0), u32(snapLength)), ...options));
-}
+import { Direction, LinkType, mediumOfLinkType, nanosecondsSince } from '../../pcap/types.ts';
+import { block, file, interfaceBlock, join, readAll, section, u16, u32 } from './made-files.ts';
 
 function pcapFile(littleEndian: boolean, magic: number): Uint8Array {
   return file(
@@ -55,23 +18,6 @@ function pcapFile(littleEndian: boolean, magic: number): Uint8Array {
     ...[u32(magic), u16(2), u16(4), u32(0), u32(0), u32(96), u32(0xf400_0001)],
     ...[u32(1_700_000_000), u32(999_999), u32(3), u32(60), new Uint8Array([1, 2, 3])],
   );
-}
-
-/** The packets before the error, and the error. */
-function readAll(bytes: Uint8Array, chunkBytes = bytes.length + 1): { packets: CapturedPacket[]; error?: unknown } {
-  const packets: CapturedPacket[] = [];
-  const reader = new CaptureReader();
-  try {
-    for (let at = 0; at < bytes.length; at += chunkBytes) {
-      // A chunk of its own: what is pushed belongs to the reader.
-      reader.push(bytes.slice(at, at + chunkBytes));
-      for (let packet = reader.next(); packet !== undefined; packet = reader.next()) packets.push(packet);
-    }
-    reader.end();
-    return { packets };
-  } catch (error) {
-    return { packets, error };
-  }
 }
 
 function messageOf(bytes: Uint8Array): string {

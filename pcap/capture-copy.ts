@@ -1,0 +1,158 @@
+/**
+ * Copies a capture while it is read: packets that the caller keeps, with comments added, and everything else in the file as it was.
+ *
+ * Owns the way from what `CaptureReader` passes to the bytes of another file. A pcapng file is copied block for block in its own byte
+ * orders, blocks and options of unknown types too; a classic pcap file becomes pcapng, where comments have a place. Never does I/O.
+ * Source: draft-ietf-opsawg-pcapng; what it marks as not to be copied into a changed file (custom blocks and options) is left out, and a
+ * section no longer tells its length.
+ *
+ * ```ts
+ * const copy = new CaptureCopy();
+ * const reader = new CaptureReader(copy);
+ * reader.push(chunk);
+ * for (let packet = reader.next(); packet !== undefined; packet = reader.next()) {
+ *   if (wanted(packet)) copy.keep(packet, ['what is remarkable about it']);
+ * }
+ * file.write(copy.take());
+ * ```
+ */
+import { RoceError } from '../packets/errors.ts';
+import { BlockWriter } from './block-writer.ts';
+import { ByteBuilder } from './byte-builder.ts';
+import type { RecordSink } from './capture-format.ts';
+import { Block } from './pcapng-block.ts';
+import { BlockType, OPTION_HEADER_BYTES, Option, padded, SECTION_FIXED_BYTES } from './pcapng-blocks.ts';
+import { type PcapngSectionOptions, PcapngWriter } from './pcapng-writer.ts';
+import type { CapturedPacket, CaptureInterface } from './types.ts';
+
+/** Given to one `CaptureReader`, keeps what that reads. */
+export class CaptureCopy implements RecordSink {
+  private readonly out = new ByteBuilder();
+  private readonly blocks = new BlockWriter(this.out);
+  private readonly section: PcapngSectionOptions;
+  private readonly pending = new Block();
+  /** Number of the packet that may be kept; 0: none. */
+  private pendingNumber = 0;
+  /** Where the options of `pending` begin in its body; -1: a simple packet block has none. */
+  private pendingOptionsAt = -1;
+  /** Instead of `pending` where the file is a classic pcap. */
+  private plainPacket: CapturedPacket | undefined;
+  private sections = 0;
+
+  /**
+   * `section`: its comments are added to the first section header; its other strings stand in the header that a classic pcap file is given.
+   */
+  constructor(section: PcapngSectionOptions = {}) {
+    this.section = section;
+  }
+
+  /**
+   * Writes the packet that the reader gave out last, with `comments` behind those that it has. Throws ERR_ROCE_STATE for any other packet,
+   * or when it was kept already.
+   */
+  keep(packet: CapturedPacket, comments: readonly string[] = NO_COMMENTS): void {
+    if (packet.number !== this.pendingNumber) {
+      throw new RoceError(
+        'ERR_ROCE_STATE',
+        `packet ${packet.number} is not the one that was read last, or was kept already`,
+      );
+    }
+    this.pendingNumber = 0;
+    const { pending, pendingOptionsAt } = this;
+    if (this.plainPacket !== undefined) this.writeAsPacketBlock(this.plainPacket, true, comments);
+    else if (pendingOptionsAt >= 0) this.withComments(pending, pendingOptionsAt, comments);
+    else if (comments.length > 0) this.writeAsPacketBlock(packet, pending.littleEndian, comments);
+    else this.verbatim(pending);
+  }
+
+  /** Bytes that `take` would return: a caller that streams takes them when there are enough. */
+  get pendingBytes(): number {
+    return this.out.length;
+  }
+
+  /** Everything copied since the last call, whole blocks only; append it to the file. */
+  take(): Uint8Array {
+    return this.out.take();
+  }
+
+  /** @internal */
+  pcapHeader({ linkType, snapLength }: CaptureInterface): void {
+    const writer = new PcapngWriter(this.section);
+    writer.addInterface({ name: '', linkType, snapLength });
+    this.out.append(writer.take());
+  }
+
+  /** @internal */
+  block(block: Block): void {
+    if (block.type === BlockType.CustomNotCopied) return;
+    if (block.type === BlockType.SectionHeader) this.sectionHeader(block);
+    else this.verbatim(block);
+  }
+
+  /** @internal */
+  packetBlock(block: Block, packet: CapturedPacket, optionsAt: number): void {
+    this.pending.assign(block);
+    this.pendingOptionsAt = optionsAt;
+    this.pendingNumber = packet.number;
+  }
+
+  /** @internal */
+  packetRecord(packet: CapturedPacket): void {
+    this.plainPacket = packet;
+    this.pendingNumber = packet.number;
+  }
+
+  private verbatim({ memory, start, end }: Block): void {
+    this.out.copy(memory, start, end);
+  }
+
+  private sectionHeader(block: Block): void {
+    const at = this.out.length;
+    this.withComments(block, SECTION_FIXED_BYTES, this.sections === 0 ? this.section.comments : NO_COMMENTS);
+    this.sections++;
+    this.out.patchU32(at + SECTION_LENGTH_AT, UNKNOWN_LENGTH);
+    this.out.patchU32(at + SECTION_LENGTH_AT + 4, UNKNOWN_LENGTH);
+  }
+
+  /** The block with the comments behind its options; byte for byte where nothing is to be added or left out. */
+  private withComments(block: Block, optionsAt: number, comments: readonly string[] = NO_COMMENTS): void {
+    if (comments.length === 0 && !hasOptionNotCopied(block, optionsAt)) {
+      this.verbatim(block);
+      return;
+    }
+    this.out.littleEndian = block.littleEndian;
+    this.blocks.begin(block.type);
+    this.out.copy(block.memory, block.body, block.body + optionsAt);
+    block.optionsAt(optionsAt);
+    while (block.nextOption()) {
+      const { valueAt, valueLength } = block;
+      if (isNotCopied(block.code)) continue;
+      const start = block.body + valueAt - OPTION_HEADER_BYTES;
+      this.blocks.raw(block.memory, start, start + OPTION_HEADER_BYTES + padded(valueLength));
+    }
+    this.blocks.comments(comments);
+    this.blocks.finish();
+  }
+
+  /** A packet that had no such block before. */
+  private writeAsPacketBlock(packet: CapturedPacket, littleEndian: boolean, comments: readonly string[]): void {
+    const { bytes, originalLength, seconds, nanoseconds } = packet;
+    this.out.littleEndian = littleEndian;
+    this.blocks.packet(0, bytes, 0, bytes.length, originalLength, seconds, nanoseconds, { comments });
+  }
+}
+
+function hasOptionNotCopied(block: Block, optionsAt: number): boolean {
+  block.optionsAt(optionsAt);
+  while (block.nextOption()) if (isNotCopied(block.code)) return true;
+  return false;
+}
+
+function isNotCopied(code: number): boolean {
+  return code === Option.CustomTextNotCopied || code === Option.CustomBytesNotCopied;
+}
+
+/** Behind type, total length, byte-order magic and version. */
+const SECTION_LENGTH_AT = 16;
+const UNKNOWN_LENGTH = 0xffff_ffff;
+const NO_COMMENTS: readonly string[] = [];
