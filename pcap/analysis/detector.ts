@@ -11,12 +11,21 @@ export interface DetectorContext {
   readonly capture: CaptureReport;
   /** All that were followed, with their final figures. */
   readonly conversations: readonly ConversationReport[];
+  /** The conversation of this number, or the one that it turned out to be a half of; undefined for 0. */
+  conversation(id: number): ConversationReport | undefined;
+  /**
+   * Whether packets that this end (0 or 1) of a conversation sent were seen by another interface: where each direction is mirrored by an interface of
+   * its own, one that sees no answers proves nothing.
+   */
+  seenElsewhere(conversation: ConversationReport, sender: 0 | 1): boolean;
   /** Adds a finding; id, advice and commands not given are those of the symptom. */
   report(finding: FindingDraft): void;
 }
 
 /** A finding as a detector hands it in. */
 export interface FindingDraft extends Pick<Finding, 'severity' | 'text'> {
+  /** In the place of the symptom's own. */
+  readonly id?: string;
   readonly frames?: readonly number[];
   /** Default: the number of `frames`. */
   readonly frameCount?: number;

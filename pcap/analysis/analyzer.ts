@@ -1,0 +1,134 @@
+/**
+ * The analysis of a capture: one pass over its packets, in bounded memory.
+ *
+ * Owns the order of things for each packet (dissection, ICRC, tracker, rules, detectors), and what is said at the end. Never throws,
+ * whatever the packets are, and does no I/O.
+ *
+ * ```ts
+ * const analyzer = new Analyzer();
+ * for (const packet of readCapture(bytes)) analyzer.packet(packet);
+ * const { findings, conversations } = analyzer.finish();
+ * ```
+ */
+import { FrameStatus } from '../../packets/frame.ts';
+import { dissect, IcrcState, icrcState } from '../dissection.ts';
+import { type CapturedPacket, nanosecondsSince } from '../types.ts';
+import { CaptureTotals } from './capture-totals.ts';
+import type { Detector } from './detector.ts';
+import { SYMPTOMS } from './detectors/index.ts';
+import { EventLog } from './event-log.ts';
+import { Mark, type PacketFacts } from './facts.ts';
+import { FindingList } from './finding-list.ts';
+import { makeRuleChecker } from './rules/index.ts';
+import { conversationReport } from './tracker/conversation.ts';
+import { Elsewhere } from './tracker/elsewhere.ts';
+import { Facts } from './tracker/packet-facts.ts';
+import { Tracker } from './tracker/tracker.ts';
+import type { Analysis, ConversationReport, TransportEvent } from './types.ts';
+
+/** How to look at a capture. */
+export interface AnalyzerOptions {
+  /** Conversations that are followed, at most; default 65,536. */
+  readonly maxConversations?: number;
+  /** Transport events that the report keeps, at most; default 100,000. Detectors see all. */
+  readonly maxEvents?: number;
+  /** All interfaces are one place, members of a LAG; default: each is a vantage point of its own. */
+  readonly interfacesTogether?: boolean;
+  /** Default true. Without it a damaged packet is taken for a good one. */
+  readonly verifyIcrc?: boolean;
+}
+
+/** Looks at one capture. */
+export class Analyzer {
+  readonly #verifyIcrc: boolean;
+  readonly #facts = new Facts();
+  readonly #totals = new CaptureTotals();
+  readonly #events: EventLog;
+  readonly #tracker: Tracker;
+  readonly #rules = makeRuleChecker();
+  readonly #detectors = SYMPTOMS.map((symptom) => ({ symptom, detector: symptom.make() }));
+  /** Those that look at packets, and those that look at events. */
+  readonly #watchers: readonly Detector[];
+  readonly #listeners: readonly Detector[];
+  #analysis: Analysis | undefined;
+
+  constructor(options: AnalyzerOptions = {}) {
+    this.#verifyIcrc = options.verifyIcrc ?? true;
+    this.#events = new EventLog(options.maxEvents ?? DEFAULT_EVENTS);
+    this.#tracker = new Tracker(this.#events, {
+      maxConversations: options.maxConversations ?? DEFAULT_CONVERSATIONS,
+      interfacesTogether: options.interfacesTogether ?? false,
+    });
+    const all = this.#detectors.map(({ detector }) => detector);
+    this.#watchers = all.filter((detector) => detector.packet !== undefined);
+    this.#listeners = all.filter((detector) => detector.event !== undefined);
+  }
+
+  /** What is known of the conversations now; the objects stay the same and their figures go on. */
+  get conversations(): readonly ConversationReport[] {
+    return this.#tracker.conversations;
+  }
+
+  /** The events so far. */
+  get events(): readonly TransportEvent[] {
+    return this.#events.kept;
+  }
+
+  /** Takes the next packet. What it returns is the same object each time: read it before the next one. */
+  packet(packet: CapturedPacket): PacketFacts {
+    const facts = this.#facts;
+    const { dissection } = facts;
+    const status = dissect(packet, dissection);
+    const icrc = this.#verifyIcrc ? icrcState(dissection) : IcrcState.Unknown;
+    const timeNs = nanosecondsSince(this.#totals.start(packet), packet);
+    facts.begin(packet, timeNs, icrc);
+    this.#totals.count(packet, dissection, icrc, timeNs);
+    if (status === FrameStatus.Ok) this.#tracker.observe(facts);
+    if (this.#rules.check(facts)) facts.marks |= Mark.Violation;
+    for (const watcher of this.#watchers) watcher.packet?.(facts);
+    if (this.#events.hasFresh) this.#events.drain(this.#tell);
+    return facts;
+  }
+
+  /** The capture has ended: what is to be said of it. */
+  finish(): Analysis {
+    this.#analysis ??= this.#conclude();
+    return this.#analysis;
+  }
+
+  readonly #tell = (event: TransportEvent): void => {
+    for (const listener of this.#listeners) listener.event?.(event);
+  };
+
+  #conclude(): Analysis {
+    const tracker = this.#tracker;
+    this.#facts.begin(this.#facts.packet, this.#totals.durationNs, IcrcState.Unknown);
+    tracker.finish(this.#facts);
+    this.#events.drain(this.#tell);
+    this.#events.renumber((id) => tracker.byId(id)?.id ?? id);
+    const capture = this.#totals.report();
+    const conversations = tracker.conversations.map(conversationReport);
+    const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));
+    const conversation = (id: number) => byId.get(tracker.byId(id)?.id ?? 0);
+    const elsewhere = new Elsewhere(conversations);
+    const findings = new FindingList(conversation);
+    const seenElsewhere = (each: ConversationReport, sender: 0 | 1) => elsewhere.seen(each, sender);
+    const context = { capture, conversations, conversation, seenElsewhere };
+    this.#rules.finish({ ...context, report: (draft) => findings.add(draft, undefined) });
+    for (const { symptom, detector } of this.#detectors) {
+      detector.finish({ ...context, report: (draft) => findings.add(draft, symptom) });
+    }
+    return {
+      capture,
+      findings: findings.sorted(),
+      conversations,
+      conversationsOmitted: tracker.omitted,
+      events: this.#events.kept,
+      eventsOmitted: this.#events.omitted,
+      paths: [],
+    };
+  }
+}
+
+const DEFAULT_CONVERSATIONS = 65_536;
+const DEFAULT_EVENTS = 100_000;

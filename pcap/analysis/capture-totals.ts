@@ -1,0 +1,133 @@
+/**
+ * What a capture is made of, counted packet by packet without a string: `CaptureReport` is made at the end.
+ *
+ * Owns the counts and the names of what is not RoCEv2. Judges nothing.
+ */
+import { ETHERTYPE_ARP, ETHERTYPE_ROCE_V1 } from '../../packets/ethernet.ts';
+import { type Frame, FrameStatus, frameStatusName } from '../../packets/frame.ts';
+import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6, IP_PROTOCOL_TCP } from '../../packets/ipv4.ts';
+import { opcodeInfo } from '../../packets/opcode.ts';
+import { ETHERTYPE_MAC_CONTROL, isPfc } from '../../packets/pfc.ts';
+import { type Dissection, IcrcState } from '../dissection.ts';
+import type { CapturedPacket, CaptureTime } from '../types.ts';
+import type { CaptureReport } from './types.ts';
+
+export class CaptureTotals {
+  packets = 0;
+  bytes = 0;
+  rocePackets = 0;
+  goodIcrc = 0;
+  badIcrc = 0;
+  cutPackets = 0;
+  captureDrops = 0;
+  /** The largest time so far; packets of several interfaces need not be in order. */
+  durationNs = 0;
+  #start: CaptureTime | undefined;
+  readonly #opcodes = new Float64Array(256);
+  /** By status and what it was instead. */
+  readonly #others = new Map<number, number>();
+
+  /** Time of the first packet. */
+  start(packet: CapturedPacket): CaptureTime {
+    this.#start ??= { seconds: packet.seconds, nanoseconds: packet.nanoseconds };
+    return this.#start;
+  }
+
+  count(packet: CapturedPacket, dissection: Dissection, icrc: IcrcState, timeNs: number): void {
+    const { status, cut, frame } = dissection;
+    this.packets++;
+    this.bytes += packet.originalLength;
+    if (timeNs > this.durationNs) this.durationNs = timeNs;
+    if (packet.dropCount !== undefined) this.captureDrops += packet.dropCount;
+    if (status === FrameStatus.Ok || (cut && frame.bthOffset >= 0)) {
+      this.rocePackets++;
+      this.#opcodes[frame.opcode] = (this.#opcodes[frame.opcode] as number) + 1;
+      if (cut) this.cutPackets++;
+    }
+    if (icrc === IcrcState.Bad) this.badIcrc++;
+    else if (icrc !== IcrcState.Unknown) this.goodIcrc++;
+    if (status !== FrameStatus.Ok) this.#countOther(dissection);
+  }
+
+  report(): CaptureReport {
+    const { packets, bytes, durationNs, rocePackets, goodIcrc, badIcrc, cutPackets, captureDrops } = this;
+    const opcodes: Record<string, number> = {};
+    this.#opcodes.forEach((count, opcode) => {
+      if (count > 0) opcodes[opcodeInfo(opcode).name] = count;
+    });
+    return {
+      packets,
+      bytes,
+      startTime: timeText(this.#start),
+      durationNs,
+      rocePackets,
+      goodIcrc,
+      badIcrc,
+      cutPackets,
+      captureDrops,
+      others: this.#othersByName(),
+      opcodes,
+    };
+  }
+
+  #countOther(dissection: Dissection): void {
+    const key = dissection.status * KINDS + kindOf(dissection);
+    const known = this.#others.get(key);
+    if (known === undefined && this.#others.size >= MOST_OTHERS) return;
+    this.#others.set(key, (known ?? 0) + 1);
+  }
+
+  #othersByName(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const [key, count] of this.#others) {
+      const name = nameOf(Math.floor(key / KINDS) as FrameStatus, key % KINDS);
+      counts[name] = (counts[name] ?? 0) + count;
+    }
+    return counts;
+  }
+}
+
+/** What tells packets of one status apart: an EtherType, or an IP protocol. */
+function kindOf({ status, linkKnown, frame }: Dissection): number {
+  if (status === FrameStatus.NotUdp) return frame.protocol;
+  if (status !== FrameStatus.NotIp) return 0;
+  if (!linkKnown) return UNKNOWN_LINK;
+  return isPauseFrame(frame) ? PFC : frame.etherType;
+}
+
+function isPauseFrame({ view, start, end, etherType }: Frame): boolean {
+  return etherType === ETHERTYPE_MAC_CONTROL && isPfc(view, start, end);
+}
+
+function nameOf(status: FrameStatus, kind: number): string {
+  if (status === FrameStatus.NotRoce) return 'UDP';
+  if (status === FrameStatus.NotUdp) return PROTOCOLS.get(kind) ?? `IP protocol ${kind}`;
+  if (status !== FrameStatus.NotIp) return frameStatusName(status);
+  return ETHER_TYPES.get(kind) ?? `EtherType 0x${kind.toString(16).padStart(4, '0')}`;
+}
+
+function timeText(time: CaptureTime | undefined): string {
+  if (time === undefined) return '0.000000000';
+  return `${time.seconds}.${time.nanoseconds.toString().padStart(9, '0')}`;
+}
+
+const KINDS = 0x2_00_00;
+const UNKNOWN_LINK = 0x1_00_00;
+const PFC = 0x1_00_01;
+const MOST_OTHERS = 4096;
+const PROTOCOLS: ReadonlyMap<number, string> = new Map([
+  [IP_PROTOCOL_ICMP, 'ICMP'],
+  [0, 'IPv6 hop-by-hop'],
+  [2, 'IGMP'],
+  [IP_PROTOCOL_TCP, 'TCP'],
+  [IP_PROTOCOL_ICMPV6, 'ICMPv6'],
+]);
+const ETHER_TYPES: ReadonlyMap<number, string> = new Map([
+  [UNKNOWN_LINK, 'Unknown link type'],
+  [PFC, 'PFC'],
+  [ETHERTYPE_MAC_CONTROL, 'MAC control'],
+  [ETHERTYPE_ARP, 'ARP'],
+  [ETHERTYPE_ROCE_V1, 'RoCEv1'],
+  [0x88_cc, 'LLDP'],
+  [0x00_00, 'No EtherType'],
+]);

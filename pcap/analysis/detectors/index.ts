@@ -1,0 +1,7 @@
+/** All symptoms of ref:analyzer#1. Owns their order. */
+import type { Symptom } from '../detector.ts';
+import { SYMPTOMS_A } from './list-a.ts';
+import { SYMPTOMS_B } from './list-b.ts';
+
+/** Every symptom that is looked for. */
+export const SYMPTOMS: readonly Symptom[] = [...SYMPTOMS_A, ...SYMPTOMS_B];

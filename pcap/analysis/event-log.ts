@@ -1,0 +1,43 @@
+/**
+ * Transport events on their way: kept for the report up to a bound, and handed to whoever looks at all of them.
+ *
+ * Owns the list and the exact number of what it left out. Events are handed over after the packet at which they became certain.
+ */
+import type { EventSink } from './tracker/space-state.ts';
+import type { TransportEvent } from './types.ts';
+
+export class EventLog implements EventSink {
+  readonly kept: TransportEvent[] = [];
+  omitted = 0;
+  readonly #most: number;
+  readonly #fresh: TransportEvent[] = [];
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  emit(event: TransportEvent): void {
+    this.#fresh.push(event);
+    if (this.kept.length < this.#most) this.kept.push(event);
+    else this.omitted++;
+  }
+
+  /** Whether there are events that were not handed over. */
+  get hasFresh(): boolean {
+    return this.#fresh.length > 0;
+  }
+
+  /** Hands over what came since the last time. */
+  drain(take: (event: TransportEvent) => void): void {
+    for (const event of this.#fresh) take(event);
+    this.#fresh.length = 0;
+  }
+
+  /** What was told of a half of a conversation is told of the whole. */
+  renumber(idOf: (id: number) => number): void {
+    this.kept.forEach((event, i) => {
+      const conversation = event.conversation === 0 ? 0 : idOf(event.conversation);
+      if (conversation !== event.conversation) this.kept[i] = { ...event, conversation };
+    });
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * Findings as they are handed in: what they leave out is that of their symptom, and the most severe come first.
+ *
+ * Owns the order and the bounds. Looks for nothing.
+ */
+import type { FindingDraft, Symptom } from './detector.ts';
+import { type ConversationReport, type Finding, MOST_FRAMES, SEVERITIES } from './types.ts';
+
+export class FindingList {
+  readonly #findings: Finding[] = [];
+  readonly #conversation: (id: number) => ConversationReport | undefined;
+
+  /** @param conversation tells which conversation a number stands for now */
+  constructor(conversation: (id: number) => ConversationReport | undefined) {
+    this.#conversation = conversation;
+  }
+
+  add(draft: FindingDraft, symptom: Symptom | undefined): void {
+    const { severity, text, frames = [], conversations = [], evidence = {} } = draft;
+    const ids = conversations.map((id) => this.#conversation(id)?.id ?? id);
+    this.#findings.push({
+      id: draft.id ?? symptom?.id ?? 'unnamed',
+      severity,
+      text,
+      frames: frames.slice(0, MOST_FRAMES),
+      frameCount: draft.frameCount ?? frames.length,
+      conversations: [...new Set(ids)],
+      evidence,
+      advice: draft.advice ?? symptom?.advice ?? [],
+      commands: draft.commands ?? symptom?.commands ?? [],
+    });
+  }
+
+  /** Most severe first, then by first packet; those without one last. */
+  sorted(): Finding[] {
+    const rank = ({ severity }: Finding) => SEVERITIES.indexOf(severity);
+    const first = ({ frames }: Finding) => frames[0] ?? Number.MAX_SAFE_INTEGER;
+    return this.#findings.sort((a, b) => rank(a) - rank(b) || first(a) - first(b));
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * A conversation while the capture is read: a `ConversationReport` whose figures are those of this moment, and its plain copy for the end.
+ *
+ * Owns both ends with their figures, and the PSN space of each. Which packets belong to it is decided in `tracker.ts`.
+ */
+import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.ts';
+import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
+import { type Frame, Medium } from '../../../packets/frame.ts';
+import type { CmReport, ConversationReport, EndReport } from '../types.ts';
+import { Congestion, congestionReport } from './congestion.ts';
+import type { Facts } from './packet-facts.ts';
+import { Requester, requesterReport } from './requester.ts';
+import type { Space } from './space.ts';
+
+/** One end and all that it sent. */
+export class End implements EndReport {
+  readonly ip: IpAddress;
+  qpn = -1;
+  vlan = -1;
+  vlanPriority = -1;
+  packets = 0;
+  bytes = 0;
+  badIcrc = 0;
+  pathMtu = 0;
+  readonly sourcePorts: number[] = [];
+  requester = new Requester();
+  readonly congestion = new Congestion();
+  /** PSNs of the requests that this end sends, once there are any. */
+  space: Space | undefined;
+  /** The source port seen last. */
+  port = -1;
+  #mac: Uint8Array | undefined;
+  #address = '';
+
+  constructor(ip: IpAddress) {
+    this.ip = ip;
+  }
+
+  get address(): string {
+    if (this.#address === '') this.#address = this.ip.toString();
+    return this.#address;
+  }
+
+  get mac(): string {
+    return this.#mac === undefined ? '' : formatMac(this.#mac);
+  }
+
+  /** Books a packet that it sent, whatever it is. */
+  count(facts: Facts): void {
+    const { frame } = facts.dissection;
+    this.packets++;
+    this.bytes += facts.packet.originalLength;
+    if (frame.sourcePort !== this.port) this.#learnPort(frame.sourcePort);
+    if (this.packets === 1) this.#learnLink(frame);
+  }
+
+  /** Takes over what was booked for the same end elsewhere; its PSN space only where this one has none. */
+  absorb(other: End): void {
+    if (this.qpn < 0) this.qpn = other.qpn;
+    this.packets += other.packets;
+    this.bytes += other.bytes;
+    this.badIcrc += other.badIcrc;
+    this.pathMtu = Math.max(this.pathMtu, other.pathMtu);
+    for (const port of other.sourcePorts) this.#learnPort(port);
+    this.congestion.absorb(other.congestion);
+    if (this.#mac === undefined && other.#mac !== undefined) {
+      this.#mac = other.#mac;
+      this.vlan = other.vlan;
+      this.vlanPriority = other.vlanPriority;
+    }
+    if (this.space !== undefined || other.space === undefined) return;
+    this.space = other.space;
+    this.requester = other.requester;
+  }
+
+  #learnPort(port: number): void {
+    this.port = port;
+    if (this.sourcePorts.length < MOST_PORTS && !this.sourcePorts.includes(port)) this.sourcePorts.push(port);
+  }
+
+  #learnLink(frame: Frame): void {
+    const { bytes, start, medium, vlanTci } = frame;
+    if (medium !== Medium.Ethernet) return;
+    this.#mac = bytes.slice(start + ETHERTYPE_AT - MAC_BYTES, start + ETHERTYPE_AT);
+    if (vlanTci < 0) return;
+    this.vlan = vlanTci & VLAN_ID_MASK;
+    this.vlanPriority = vlanTci >>> 13;
+  }
+}
+
+/** The mutable `CmReport`. */
+export type Cm = { -readonly [K in keyof CmReport]: CmReport[K] };
+
+export class Conversation implements ConversationReport {
+  readonly id: number;
+  service: ConversationReport['service'];
+  readonly learnt: 'cm' | 'traffic';
+  readonly interfaceIndex: number;
+  sameAs = 0;
+  firstFrame: number;
+  lastFrame: number;
+  startNs: number;
+  endNs: number;
+  readonly ends: readonly [End, End];
+  cm?: Cm;
+  /** Number of the vantage point that sees it. */
+  readonly vantage: number;
+  /** Payload of a full packet: what connection management agreed on, or what was seen; 0: not known. */
+  pathMtu = 0;
+  /** DREQ has come: what follows on these queue pairs is something else. */
+  ended = false;
+  /** The conversation this half turned out to be a part of. */
+  mergedInto: Conversation | undefined;
+
+  constructor(id: number, learnt: 'cm' | 'traffic', vantage: number, ends: readonly [End, End], facts: Facts) {
+    this.id = id;
+    this.learnt = learnt;
+    this.vantage = vantage;
+    this.ends = ends;
+    this.service = 'RC';
+    this.interfaceIndex = facts.packet.interfaceIndex;
+    this.firstFrame = facts.packet.number;
+    this.lastFrame = this.firstFrame;
+    this.startNs = facts.timeNs;
+    this.endNs = facts.timeNs;
+  }
+
+  end(side: 0 | 1): End {
+    return side === 0 ? this.ends[0] : this.ends[1];
+  }
+
+  /** Takes over a half of itself. @param crosswise end 0 of the one is end 1 of the other */
+  absorb(half: Conversation, crosswise: boolean): void {
+    for (const side of [0, 1] as const) {
+      const mine = this.end(side);
+      mine.absorb(half.end(crosswise === (side === 0) ? 1 : 0));
+      if (mine.space === undefined) continue;
+      mine.space.state.conversation = this;
+      mine.space.state.requester = side;
+    }
+    this.firstFrame = Math.min(this.firstFrame, half.firstFrame);
+    this.lastFrame = Math.max(this.lastFrame, half.lastFrame);
+    this.startNs = Math.min(this.startNs, half.startNs);
+    this.endNs = Math.max(this.endNs, half.endNs);
+    if (this.pathMtu === 0) this.pathMtu = half.pathMtu;
+  }
+
+  /** Books a packet of one of the ends. */
+  count(facts: Facts, sender: 0 | 1): void {
+    facts.conversation = this;
+    facts.sender = sender;
+    this.lastFrame = facts.packet.number;
+    this.endNs = facts.timeNs;
+    this.end(sender).count(facts);
+  }
+
+  /** For JSON, which would not find what is computed. */
+  toJSON(): ConversationReport {
+    return conversationReport(this);
+  }
+}
+
+/** The figures as they are, without what makes them. */
+export function conversationReport(live: ConversationReport): ConversationReport {
+  const { id, service, learnt, interfaceIndex, sameAs, firstFrame, lastFrame, startNs, endNs, ends, cm } = live;
+  return {
+    id,
+    service,
+    learnt,
+    interfaceIndex,
+    sameAs,
+    firstFrame,
+    lastFrame,
+    startNs,
+    endNs,
+    ends: [endReport(ends[0]), endReport(ends[1])],
+    ...(cm === undefined ? {} : { cm: { ...cm } }),
+  };
+}
+
+function endReport(live: EndReport): EndReport {
+  const { address, mac, qpn, vlan, vlanPriority, packets, bytes, badIcrc, pathMtu } = live;
+  return {
+    address,
+    mac,
+    qpn,
+    sourcePorts: [...live.sourcePorts],
+    vlan,
+    vlanPriority,
+    packets,
+    bytes,
+    badIcrc,
+    pathMtu,
+    requester: requesterReport(live.requester),
+    congestion: congestionReport(live.congestion),
+  };
+}
+
+const MOST_PORTS = 16;
+const VLAN_ID_MASK = 0x0f_ff;

@@ -1,0 +1,152 @@
+/**
+ * Which conversation a packet belongs to, by addresses, destination queue pair and vantage point, found without a string.
+ *
+ * Owns the table: open addressing by a 32-bit hash, and a comparison of everything, so that equal hashes never mix conversations.
+ * Entries are never removed, only pointed elsewhere; their number is bounded by that of the conversations.
+ */
+import type { Frame } from '../../../packets/frame.ts';
+import { IPV4_SOURCE_AT } from '../../../packets/ipv4.ts';
+import { IPV6_SOURCE_AT } from '../../../packets/ipv6.ts';
+import type { Conversation } from './conversation.ts';
+
+/** Packets that go one way between two addresses, to one queue pair. */
+export class Flow {
+  conversation: Conversation;
+  /** The end of the conversation that sends them. */
+  sender: 0 | 1;
+  readonly hash: number;
+  readonly vantage: number;
+  readonly destQpn: number;
+  /** Of a datagram; -1 for connected services. */
+  readonly sourceQpn: number;
+  readonly #version: number;
+  /** Source and destination. */
+  readonly #words: Int32Array;
+
+  constructor(frame: Frame, key: FlowKey, hash: number, conversation: Conversation, sender: 0 | 1) {
+    this.conversation = conversation;
+    this.sender = sender;
+    this.hash = hash;
+    this.vantage = key.vantage;
+    this.destQpn = key.destQpn;
+    this.sourceQpn = key.sourceQpn;
+    this.#version = frame.ipVersion;
+    const words = frame.ipVersion === 4 ? 1 : 4;
+    this.#words = new Int32Array(2 * words);
+    for (let word = 0; word < 2 * words; word++) {
+      const far = word >= words !== key.reverse;
+      this.#words[word] = frame.view.getInt32(addressAt(frame, far) + 4 * (word % words));
+    }
+  }
+
+  is(frame: Frame, key: FlowKey): boolean {
+    if (this.destQpn !== key.destQpn || this.vantage !== key.vantage || this.sourceQpn !== key.sourceQpn) return false;
+    if (this.#version !== frame.ipVersion) return false;
+    const { view } = frame;
+    const source = addressAt(frame, key.reverse);
+    const destination = addressAt(frame, !key.reverse);
+    const words = this.#words.length / 2;
+    for (let word = 0; word < words; word++) {
+      if (this.#words[word] !== view.getInt32(source + 4 * word)) return false;
+      if (this.#words[words + word] !== view.getInt32(destination + 4 * word)) return false;
+    }
+    return true;
+  }
+}
+
+/** What is looked for beside the addresses of a frame; filled anew for each look. */
+export class FlowKey {
+  vantage = 0;
+  destQpn = 0;
+  sourceQpn = -1;
+  /** Packets in the direction against that of the frame. */
+  reverse = false;
+
+  set(vantage: number, destQpn: number, sourceQpn: number, reverse: boolean): this {
+    this.vantage = vantage;
+    this.destQpn = destQpn;
+    this.sourceQpn = sourceQpn;
+    this.reverse = reverse;
+    return this;
+  }
+}
+
+export class FlowTable {
+  #slots: (Flow | undefined)[] = new Array(FIRST_SLOTS).fill(undefined);
+  #mask = FIRST_SLOTS - 1;
+  #count = 0;
+
+  find(frame: Frame, key: FlowKey): Flow | undefined {
+    const hash = hashOf(frame, key);
+    for (let slot = hash & this.#mask; ; slot = (slot + 1) & this.#mask) {
+      const flow = this.#slots[slot];
+      if (flow === undefined || (flow.hash === hash && flow.is(frame, key))) return flow;
+    }
+  }
+
+  /** Points packets with this key to a conversation, whatever they belonged to before. */
+  point(frame: Frame, key: FlowKey, conversation: Conversation, sender: 0 | 1): Flow {
+    const known = this.find(frame, key);
+    if (known !== undefined) {
+      known.conversation = conversation;
+      known.sender = sender;
+      return known;
+    }
+    const flow = new Flow(frame, key, hashOf(frame, key), conversation, sender);
+    if (2 * ++this.#count > this.#slots.length) this.#grow();
+    this.#put(flow);
+    return flow;
+  }
+
+  #put(flow: Flow): void {
+    let slot = flow.hash & this.#mask;
+    while (this.#slots[slot] !== undefined) slot = (slot + 1) & this.#mask;
+    this.#slots[slot] = flow;
+  }
+
+  #grow(): void {
+    const flows = this.#slots;
+    this.#slots = new Array(flows.length * 2).fill(undefined);
+    this.#mask = this.#slots.length - 1;
+    for (const flow of flows) if (flow !== undefined) this.#put(flow);
+  }
+}
+
+/** Of the two addresses of a frame, the same in both directions, and of the vantage point. */
+export function pairHash(frame: Frame, vantage: number): number {
+  const { view, ipVersion } = frame;
+  const source = addressAt(frame, false);
+  const destination = addressAt(frame, true);
+  let hash = vantage;
+  for (let word = 0; word < (ipVersion === 4 ? 4 : 16); word += 4) {
+    const one = view.getUint32(source + word);
+    const other = view.getUint32(destination + word);
+    // Both are symmetric: a sum and a product tell most pairs apart.
+    hash = mix(hash ^ (one + other), Math.imul(one | 1, other | 1));
+  }
+  return hash;
+}
+
+function hashOf(frame: Frame, key: FlowKey): number {
+  const { view } = frame;
+  const source = addressAt(frame, key.reverse);
+  const destination = addressAt(frame, !key.reverse);
+  let hash = mix(key.destQpn, key.vantage ^ Math.imul(key.sourceQpn, 0x27_d4_eb_2f));
+  for (let word = 0; word < (frame.ipVersion === 4 ? 4 : 16); word += 4) {
+    hash = mix(hash ^ view.getInt32(source + word), view.getInt32(destination + word));
+  }
+  return hash;
+}
+
+function mix(one: number, other: number): number {
+  let hash = Math.imul(one, 0x9e_37_79_b1);
+  hash = Math.imul((hash ^ (hash >>> 15)) + other, 0x85_eb_ca_6b);
+  return hash ^ (hash >>> 13);
+}
+
+function addressAt({ ipOffset, ipVersion }: Frame, destination: boolean): number {
+  if (ipVersion === 4) return ipOffset + IPV4_SOURCE_AT + (destination ? 4 : 0);
+  return ipOffset + IPV6_SOURCE_AT + (destination ? 16 : 0);
+}
+
+const FIRST_SLOTS = 256;

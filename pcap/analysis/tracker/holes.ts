@@ -1,0 +1,57 @@
+/**
+ * What a PSN space lacks: ranges of PSNs that were passed over, in order, until it is known what became of them.
+ *
+ * Owns the list, which is bounded: the oldest hole makes room. Decides nothing.
+ */
+
+/** PSNs from `from` to just before `to` that have not come past though later ones have. */
+export interface Hole {
+  from: number;
+  to: number;
+  /** The first packet behind it. */
+  readonly openedNs: number;
+  readonly openedFrame: number;
+  /** Its IPv4 identification; -1: none. */
+  readonly behindId: number;
+  /** A NAK, or a request for what is missing, has named it: the network has lost it. */
+  asked: boolean;
+  /** When the peer was known to have what is missing; -1: not known to have it. */
+  coveredNs: number;
+}
+
+export class Holes {
+  readonly list: Hole[] = [];
+
+  /** Adds a hole behind all others; returns one that had to make room. */
+  open(hole: Hole): Hole | undefined {
+    // Mostly at the end; elsewhere only when a hole opens in what was not known to exist.
+    let at = this.list.length;
+    while (at > 0 && (this.list[at - 1] as Hole).from > hole.from) at--;
+    this.list.splice(at, 0, hole);
+    return this.list.length > MOST_HOLES ? this.list.shift() : undefined;
+  }
+
+  at(psn: number): Hole | undefined {
+    for (const hole of this.list) if (psn >= hole.from && psn < hole.to) return hole;
+    return undefined;
+  }
+
+  /** Parts a hole at `psn`, which lies inside: `hole` keeps what is before. */
+  split(hole: Hole, psn: number): void {
+    this.list.splice(this.list.indexOf(hole) + 1, 0, { ...hole, from: psn });
+    hole.to = psn;
+  }
+
+  /** Takes [from, to) out of a hole, which may vanish or fall in two. */
+  fill(hole: Hole, from: number, to: number): void {
+    const at = this.list.indexOf(hole);
+    if (from > hole.from && to < hole.to) {
+      this.list.splice(at + 1, 0, { ...hole, from: to });
+      hole.to = from;
+    } else if (from > hole.from) hole.to = Math.min(hole.to, from);
+    else if (to < hole.to) hole.from = Math.max(hole.from, to);
+    else this.list.splice(at, 1);
+  }
+}
+
+const MOST_HOLES = 256;

@@ -1,0 +1,44 @@
+/**
+ * What the IPv4 identifications of one sender tell about the order in which its packets were sent.
+ *
+ * Owns the judgement whether they can be trusted: senders that count (rdma_rxe, this project) give each packet a later one, so that an
+ * original that comes late has an earlier identification than what overtook it, and a repetition a later one. Senders that always write 0, or random
+ * numbers, tell nothing; nor does IPv6. Several flows share one counter, which may therefore jump (ref:rxe#5).
+ */
+export class IdOrder {
+  #last = -1;
+  #forward = 0;
+  #other = 0;
+
+  /** Notes the identification of a packet that came in order; -1: it has none. */
+  step(id: number): void {
+    const last = this.#last;
+    this.#last = id;
+    if (id < 0 || last < 0) return;
+    if (distance(id, last) > 0) this.#forward++;
+    else this.#other++;
+  }
+
+  /** Whether they count. */
+  get tells(): boolean {
+    return this.#forward >= FEWEST_STEPS && this.#forward > MOST_FORWARD * this.#other;
+  }
+
+  /** The same with what came in order last. */
+  compareToLast(id: number): number {
+    return this.compare(id, this.#last);
+  }
+
+  /** Below 0: `id` was sent before `other`; above: after it; 0: nobody knows. */
+  compare(id: number, other: number): number {
+    if (id < 0 || other < 0 || !this.tells) return 0;
+    return distance(id, other);
+  }
+}
+
+function distance(id: number, other: number): number {
+  return ((id - other) << 16) >> 16;
+}
+
+const FEWEST_STEPS = 3;
+const MOST_FORWARD = 16;

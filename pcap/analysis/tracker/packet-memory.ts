@@ -1,0 +1,103 @@
+/**
+ * What is remembered of the packets that lately took a PSN: when, which frame, and what tells the frame from its repetition.
+ *
+ * Owns a table indexed by the low bits of the relative PSN, with the PSN beside it: what lies further back than the table is long is forgotten
+ * and found to be unknown. Grows while packets without an acknowledge would push each other out, up to `MAX_ENTRIES`.
+ */
+import type { Facts } from './packet-facts.ts';
+
+/** What is known of a packet beside its identity; bits. */
+export const PacketFlag = {
+  /** It was sent more than once. */
+  Repeated: 1 << 0,
+  /** It came after packets sent later. */
+  Late: 1 << 1,
+  /** It is booked as lost behind this place. */
+  BookedLost: 1 << 2,
+} as const;
+
+export class PacketMemory {
+  #mask = FIRST_ENTRIES - 1;
+  /** PSN and time, in turn. */
+  #doubles = new Float64Array(2 * FIRST_ENTRIES).fill(-Infinity);
+  /** Frame number, ICRC, identification with flags in its upper half, in turn. */
+  #words = new Uint32Array(3 * FIRST_ENTRIES);
+
+  /** @param keepFrom packets from this PSN on are worth more memory */
+  put(psn: number, facts: Facts, flags: number, keepFrom: number): void {
+    let slot = slotOf(psn, this.#mask);
+    const before = this.#doubles[2 * slot] as number;
+    if (before >= keepFrom && before !== psn && this.#mask + 1 < MAX_ENTRIES) {
+      this.#grow();
+      slot = slotOf(psn, this.#mask);
+    }
+    this.#doubles[2 * slot] = psn;
+    this.#doubles[2 * slot + 1] = facts.timeNs;
+    this.#words[3 * slot] = facts.packet.number;
+    this.#words[3 * slot + 1] = facts.icrcValue;
+    this.#words[3 * slot + 2] = (facts.ipId & 0xff_ff) | (flags << 16);
+  }
+
+  has(psn: number): boolean {
+    return this.#doubles[2 * slotOf(psn, this.#mask)] === psn;
+  }
+
+  /** -1: not known. */
+  frameOf(psn: number): number {
+    return this.has(psn) ? (this.#words[3 * slotOf(psn, this.#mask)] as number) : -1;
+  }
+
+  /** NaN: not known. */
+  timeOf(psn: number): number {
+    return this.has(psn) ? (this.#doubles[2 * slotOf(psn, this.#mask) + 1] as number) : Number.NaN;
+  }
+
+  /** 0 also when not known. */
+  flagsOf(psn: number): number {
+    return this.has(psn) ? (this.#words[3 * slotOf(psn, this.#mask) + 2] as number) >>> 16 : 0;
+  }
+
+  addFlag(psn: number, flag: number): void {
+    if (!this.has(psn)) return;
+    const at = 3 * slotOf(psn, this.#mask) + 2;
+    this.#words[at] = (this.#words[at] as number) | (flag << 16);
+  }
+
+  /** IPv4 identification of the last packet with this PSN; -1: not known. */
+  idOf(psn: number): number {
+    return this.has(psn) ? (this.#words[3 * slotOf(psn, this.#mask) + 2] as number) & 0xff_ff : -1;
+  }
+
+  /** Whether the packet at hand is, as far as one can see, the frame that had this PSN last. */
+  isSameFrame(psn: number, facts: Facts): boolean {
+    if (!this.has(psn)) return false;
+    const at = 3 * slotOf(psn, this.#mask);
+    return (
+      this.#words[at + 1] === facts.icrcValue && ((this.#words[at + 2] as number) & 0xff_ff) === (facts.ipId & 0xff_ff)
+    );
+  }
+
+  #grow(): void {
+    const doubles = this.#doubles;
+    const words = this.#words;
+    const entries = 2 * (this.#mask + 1);
+    this.#mask = entries - 1;
+    this.#doubles = new Float64Array(2 * entries).fill(-Infinity);
+    this.#words = new Uint32Array(3 * entries);
+    for (let old = 0; old < entries / 2; old++) {
+      const psn = doubles[2 * old] as number;
+      if (psn === -Infinity) continue;
+      const slot = slotOf(psn, this.#mask);
+      this.#doubles.set(doubles.subarray(2 * old, 2 * old + 2), 2 * slot);
+      this.#words.set(words.subarray(3 * old, 3 * old + 3), 3 * slot);
+    }
+  }
+}
+
+/** Relative PSNs are safe integers, and those of one memory lie close together: the low 32 bits are enough. */
+function slotOf(psn: number, mask: number): number {
+  return psn & mask;
+}
+
+const FIRST_ENTRIES = 16;
+const MAX_ENTRIES = 8192;

@@ -1,0 +1,308 @@
+/**
+ * The requests of a PSN space: what each of them is to those before.
+ *
+ * Owns the order of requests: new, behind a gap, late, copied, repeated; and why they are repeated. Rules:
+ * - After a NAK for a sequence error the requester begins again with the PSN of the NAK (ref:wire#8), after an RNR NAK with that of the RNR NAK.
+ * - A READ that begins in the middle of an earlier one, or with the PSN at which responses have a gap, is an implied NAK (ref:analyzer#1, 9).
+ * - Otherwise nobody has answered for a while: a timeout. A wait shorter than `SHORTEST_TIMEOUT_NS` is none, and the cause stays unknown.
+ * - UC repeats nothing: what is missing is lost, be it on the network or in the capture (detail says so).
+ */
+import { OpFlag, RETH_AT } from '../../../packets/opcode.ts';
+import { rethDmaLength } from '../../../packets/reth.ts';
+import { Mark } from '../facts.ts';
+import type { Holes } from './holes.ts';
+import type { Facts } from './packet-facts.ts';
+import { PacketFlag, type PacketMemory } from './packet-memory.ts';
+import { type Reason, Side } from './side.ts';
+import type { Refusal } from './space-state.ts';
+
+export class RequestSide extends Side {
+  protected get sender(): 0 | 1 {
+    return this.state.requester;
+  }
+
+  protected get counts() {
+    return this.state.report;
+  }
+
+  protected get holes(): Holes {
+    return this.state.requestHoles;
+  }
+
+  protected get memory(): PacketMemory {
+    return this.state.requests;
+  }
+
+  protected get damaged(): Set<number> {
+    return this.state.damagedRequests;
+  }
+
+  /**
+   * Places a request.
+   *
+   * @param count PSNs that it takes
+   * @param limit PSNs that it takes at most: more than `count` when the path MTU is not known
+   */
+  request(facts: Facts, psn: number, count: number, limit: number): void {
+    const { state } = this;
+    state.report.packets++;
+    facts.psnCount = count;
+    if (psn >= state.next || !state.begun) this.#ahead(facts, psn, count, limit);
+    else this.#behind(facts, psn, count, limit);
+    state.lastRequestNs = facts.timeNs;
+    if (this.holes.list.length > 0) {
+      if (!state.reliable) this.#ageHoles(facts);
+      this.sweep(facts);
+    }
+  }
+
+  #ahead(facts: Facts, psn: number, count: number, limit: number): void {
+    const { state } = this;
+    this.settle(facts);
+    if (state.next < state.nextLimit) this.#closeOpenRead(psn);
+    if (psn > state.next) this.#jump(facts, psn);
+    state.begun = true;
+    this.ids.step(facts.ipId);
+    this.#react(facts, psn);
+    state.requests.put(psn, facts, 0, state.acked);
+    this.#advance(facts, psn, count, limit);
+    this.#bookNew(facts);
+  }
+
+  /** A READ of unknown path MTU ends where the next request begins, if that can be. */
+  #closeOpenRead(psn: number): void {
+    const { reads, nextLimit } = this.state;
+    const read = reads.newest;
+    if (read === undefined || !read.openEnded) return;
+    read.end = Math.max(read.end, Math.min(psn, nextLimit));
+    read.openEnded = false;
+    if (psn <= nextLimit) learnMtu(this, read.length, read.end - read.start);
+  }
+
+  /** The PSN is beyond the one expected. */
+  #jump(facts: Facts, psn: number): void {
+    const { state } = this;
+    const expected = Math.min(Math.max(state.next, state.nextLimit), psn);
+    // Without announcement nobody knows where the first request belongs.
+    if (psn > expected && (state.begun || state.announced)) this.open(facts, expected, psn);
+  }
+
+  #advance(facts: Facts, psn: number, count: number, limit: number): void {
+    const { state } = this;
+    const { flags, opcode } = facts.dissection.frame;
+    state.next = Math.max(state.next, psn + count);
+    state.nextLimit = Math.max(state.next, psn + limit);
+    state.report.nextPsn = state.absolute(state.next);
+    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) state.report.countMessage(flags, opcode);
+    if ((flags & ANSWERED) !== 0 && state.reliable) this.#expect(facts, psn, count, limit);
+    if (state.acked === -Infinity || !state.reliable) return;
+    const { report, reads } = state;
+    const unacked = state.next - state.acked;
+    if (unacked <= report.mostUnackedPackets) return;
+    report.mostUnackedPackets = Math.max(report.mostUnackedPackets, unacked - reads.extraPsns);
+  }
+
+  /** Responses are to come. */
+  #expect(facts: Facts, psn: number, count: number, limit: number): void {
+    const { reads, report } = this.state;
+    const entry = reads.push();
+    entry.start = psn;
+    entry.end = psn + count;
+    entry.openEnded = limit > count;
+    entry.length = readLength(facts);
+    entry.next = psn;
+    entry.askedNs = facts.timeNs;
+    entry.frame = facts.packet.number;
+    if (reads.outstanding > report.mostOutstandingReads) report.mostOutstandingReads = reads.outstanding;
+  }
+
+  #behind(facts: Facts, psn: number, count: number, limit: number): void {
+    const { state } = this;
+    const hole = this.holes.at(psn);
+    if (hole !== undefined) {
+      const acknowledged = hole.coveredNs >= 0 && !hole.asked;
+      if (acknowledged) this.holes.fill(hole, psn, psn + count);
+      else if (!this.fill(facts, psn, count, hole)) state.repeats++;
+      // Acknowledged first and seen then: the capture has two queues, the network is innocent.
+      if (acknowledged) state.requests.put(psn, facts, 0, state.acked);
+      this.#fillLater(facts, psn, count, limit);
+      return;
+    }
+    if (psn < 0 && !state.announced) {
+      this.#beforeTheFirst(facts, psn, count);
+      return;
+    }
+    if (this.isCopy(facts, psn)) {
+      this.copy(facts, psn);
+      state.reads.copied(psn, psn + count, facts.packet.number);
+    } else if (state.reliable) {
+      this.again(facts, psn, count);
+      if ((facts.dissection.frame.flags & ANSWERED) !== 0) this.#askAgain(facts, psn, count);
+    }
+    if (state.repeats < MOST_REPEATS) state.repeats++;
+  }
+
+  /** A request that was missing is here now. */
+  #fillLater(facts: Facts, psn: number, count: number, limit: number): void {
+    const { flags, opcode } = facts.dissection.frame;
+    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) this.state.report.countMessage(flags, opcode);
+    if ((flags & ANSWERED) !== 0 && this.state.reliable) this.#expectAmong(facts, psn, count, limit);
+    this.#bookNew(facts);
+  }
+
+  /** Like `#expect`, when later requests may have been seen. */
+  #expectAmong(facts: Facts, psn: number, count: number, limit: number): void {
+    const { reads, responses } = this.state;
+    const later = (reads.newest?.start ?? -Infinity) > psn;
+    this.#expect(facts, psn, count, later ? count : limit);
+    if (!later) return;
+    const entry = reads.newest;
+    reads.sort();
+    // Its responses may have come past already.
+    while (entry !== undefined && entry.next < entry.end && responses.has(entry.next)) entry.next++;
+  }
+
+  #askAgain(facts: Facts, psn: number, count: number): void {
+    const { state } = this;
+    state.reads.askAgain(psn, psn + count, facts.timeNs, facts.packet.number);
+    for (const hole of state.responseHoles.list) if (hole.from < psn + count && hole.to > psn) hole.asked = true;
+  }
+
+  /** From before the capture began: sent again when it was asked for, otherwise nobody knows. */
+  #beforeTheFirst(facts: Facts, psn: number, count: number): void {
+    const known = this.memory.has(psn);
+    if (known && this.isCopy(facts, psn)) this.copy(facts, psn);
+    else if (known || this.reasonFor(facts, psn)?.cause === 'nak') this.repeat(facts, psn, count);
+    this.memory.put(psn, facts, this.memory.flagsOf(psn), this.state.acked);
+  }
+
+  #bookNew(facts: Facts): void {
+    const { flags, payloadLength } = facts.dissection.frame;
+    if ((flags & OpFlag.Payload) !== 0) this.state.report.goodputBytes += payloadLength;
+  }
+
+  /** What a NAK asks for may be new to this place, when it was lost before it came past here. */
+  #react(facts: Facts, psn: number): void {
+    const { nak } = this.state;
+    if (nak === undefined || nak.answered || nak.psn !== psn) return;
+    nak.answered = true;
+    facts.refersTo = nak.frame;
+    this.state.report.addNakReaction(facts.timeNs - nak.timeNs);
+  }
+
+  /** Nothing acknowledges: a hole that is old enough stays one. */
+  #ageHoles(facts: Facts): void {
+    const [hole] = this.holes.list;
+    if (hole === undefined) return;
+    const old = facts.timeNs - hole.openedNs > UNRELIABLE_NS || this.state.next - hole.to > UNRELIABLE_PSNS;
+    if (old) hole.coveredNs = hole.openedNs;
+  }
+
+  protected reasonFor(facts: Facts, psn: number): Reason | undefined {
+    const { state } = this;
+    if (!state.reliable) return undefined;
+    const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
+    const refusal = this.#refusalFor(psn, waitedNs);
+    if (refusal !== undefined) {
+      const durationNs = facts.timeNs - refusal.timeNs;
+      return { cause: refusal === state.nak ? 'nak' : 'rnr', refersTo: refusal.frame, durationNs, detail: '' };
+    }
+    const implied = this.#impliedNak(facts, psn, waitedNs);
+    if (implied !== undefined) return implied;
+    if (waitedNs < SHORTEST_TIMEOUT_NS && !(this.#oldestWaitsSince(facts) >= SURE_TIMEOUT_NS)) return undefined;
+    const detail = psn < state.acked ? 'acknowledged before: the acknowledge has not arrived' : '';
+    return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs: waitedNs, detail };
+  }
+
+  /** How long the oldest request without an answer has been under way; NaN: not known. */
+  #oldestWaitsSince(facts: Facts): number {
+    const { state } = this;
+    return facts.timeNs - Math.max(state.lastProgressNs, state.requests.timeOf(state.acked));
+  }
+
+  #refusalFor(psn: number, waitedNs: number): Refusal | undefined {
+    const { nak, rnr, conversation } = this.state;
+    // Packets behind one that was refused draw a NAK with its PSN, too (ref:rxe#7).
+    if (rnr !== undefined && !rnr.answered && psn >= rnr.psn) return rnr;
+    const exponent = conversation.cm?.ackTimeoutExponent ?? 0;
+    if (exponent > 0 && waitedNs >= TIMEOUT_UNIT_NS * 2 ** exponent) return undefined;
+    return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
+  }
+
+  #impliedNak(facts: Facts, psn: number, waitedNs: number): Reason | undefined {
+    const { flags } = facts.dissection.frame;
+    const { responseHoles, reads, responses, report } = this.state;
+    if ((flags & ANSWERED) === 0) return undefined;
+    const hole = responseHoles.at(psn);
+    const entry = reads.find(psn);
+    const inTheMiddle = entry !== undefined && psn > entry.start;
+    if (hole === undefined && !inTheMiddle) return undefined;
+    const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs);
+    const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
+    const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
+    return { cause: 'implied-nak', refersTo, durationNs: sinceNs, detail: late ? AFTER_TIMEOUT : AT_ONCE };
+  }
+
+  protected begins(facts: Facts, psn: number, reason: Reason): void {
+    const { state } = this;
+    const { report } = state;
+    const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
+    if (reason.refersTo >= 0) facts.refersTo = reason.refersTo;
+    if (reason.cause === 'nak' || reason.cause === 'rnr') {
+      const refusal = reason.cause === 'nak' ? state.nak : state.rnr;
+      if (refusal !== undefined) refusal.answered = true;
+      if (reason.cause === 'nak') report.addNakReaction(reason.durationNs);
+    }
+    if (reason.cause === 'implied-nak') this.#tellImpliedNak(facts, psn, reason);
+    if (reason.cause !== 'timeout' && reason.detail !== AFTER_TIMEOUT) return;
+    facts.marks |= Mark.AfterTimeout;
+    report.timeouts++;
+    const { refersTo, detail } = reason;
+    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs: waitedNs, detail });
+  }
+
+  #tellImpliedNak(facts: Facts, psn: number, reason: Reason): void {
+    const { state } = this;
+    facts.marks |= Mark.ImpliedNak;
+    state.report.impliedNaks++;
+    state.emit('implied-nak', facts, this.sender, { ...reason, psn });
+    // It came past here and has not arrived: lost behind this place.
+    if (state.responseHoles.at(psn) !== undefined || !state.responses.has(psn)) return;
+    if ((state.responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.delete(psn)) return;
+    state.report.responses.lostPackets++;
+    const refersTo = state.responses.frameOf(psn);
+    state.responses.addFlag(psn, PacketFlag.BookedLost);
+    state.emit('loss', facts, state.requester === 0 ? 1 : 0, { psn, refersTo, detail: 'asked for again' });
+  }
+}
+
+/** Learns the path MTU from the PSNs that a READ took, when only one value explains it. */
+function learnMtu({ state }: RequestSide, length: number, psns: number): void {
+  const fitting = PATH_MTUS.filter((mtu) => Math.ceil(length / mtu) === psns);
+  if (fitting.length === 1 && state.conversation.pathMtu === 0) state.conversation.pathMtu = fitting[0] ?? 0;
+}
+
+/** DMA length of a READ; 0 for what takes one PSN anyway. */
+export function readLength({ dissection: { frame } }: Facts): number {
+  return (frame.flags & OpFlag.Read) === 0
+    ? 0
+    : rethDmaLength(frame.view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0));
+}
+
+/** Requests whose answer is a packet of its own and not an acknowledge that may stand for several. */
+const ANSWERED = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
+const PATH_MTUS = [256, 512, 1024, 2048, 4096];
+const MOST_REPEATS = 1000;
+const AT_ONCE = 'at once';
+const AFTER_TIMEOUT = 'after a timeout';
+/** 4.096 us * 2^n (ref:wire#7). */
+const TIMEOUT_UNIT_NS = 4096;
+/** An ACK timeout below this is not usable on any network. */
+const SHORTEST_TIMEOUT_NS = 200_000;
+/** A request that waited for so long was not forgotten but given up. */
+const SURE_TIMEOUT_NS = 4_000_000;
+/** What asks again later than this did not do so because of what it saw. */
+const LATE_NS = 1_000_000;
+/** How long a datagram-like service may be out of order. */
+const UNRELIABLE_NS = 50_000_000;
+const UNRELIABLE_PSNS = 1024;

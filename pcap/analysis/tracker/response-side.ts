@@ -1,0 +1,324 @@
+/**
+ * What answers the requests of a PSN space: acknowledges, responses of READs, answers of atomics.
+ *
+ * Owns the order of responses, what they acknowledge, and what follows from it for the requests. Rules:
+ * - An acknowledge stands for all requests up to its PSN, a response too; a NAK and an RNR NAK for all before theirs (ref:wire#8).
+ * - Responses of READs come in order and take every PSN of the request's range: what an acknowledge or a later response has passed over is a gap.
+ * - A NAK for a sequence error names what the responder lacks. When it came past here, it was lost behind this place: one packet for certain, that of
+ *   the NAK, unless it came damaged or late, or an RNR NAK has refused it. When it did not, it is a hole, and its repetition makes it a loss.
+ * - An acknowledge of what is acknowledged already is a ghost, unless a repeated request explains it, its identification shows that it was
+ *   overtaken, or it brings other credits.
+ */
+import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../../../packets/aeth.ts';
+import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
+import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
+import { Mark } from '../facts.ts';
+import type { Hole, Holes } from './holes.ts';
+import type { Facts } from './packet-facts.ts';
+import { PacketFlag, PacketMemory } from './packet-memory.ts';
+import type { ReadEntry } from './read-queue.ts';
+import { type Reason, Side } from './side.ts';
+
+export class ResponseSide extends Side {
+  #acks: PacketMemory | undefined;
+  /** Of responses whose request was not seen: the PSN to come. */
+  #anonymousNext = -1;
+  /** The PSN that was last booked as lost because of a NAK, and when. */
+  #blamedPsn = -1;
+  #blamedNs = -1;
+
+  protected get sender(): 0 | 1 {
+    return this.state.requester === 0 ? 1 : 0;
+  }
+
+  protected get counts() {
+    return this.state.report.responses;
+  }
+
+  protected get holes(): Holes {
+    return this.state.responseHoles;
+  }
+
+  protected get memory(): PacketMemory {
+    return this.state.responses;
+  }
+
+  protected get damaged(): Set<number> {
+    return this.state.damagedResponses;
+  }
+
+  response(facts: Facts, psn: number): void {
+    const { frame } = facts.dissection;
+    const aeth = AETH_AT[frame.opcode] ?? -1;
+    if (aeth >= 0 && !this.state.answered) this.#learnStart(aethMsn(frame.view, frame.bthOffset + aeth));
+    this.state.answered = true;
+    if ((frame.flags & OpFlag.Ack) === 0) this.#data(facts, psn);
+    else this.#acknowledge(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
+  }
+
+  /** Who has counted no more messages than were seen here saw the beginning here. */
+  #learnStart(msn: number): void {
+    const { report, begun } = this.state;
+    if (begun && msn <= report.messagesBegun) report.fromStart = true;
+  }
+
+  #acknowledge(facts: Facts, psn: number, syndrome: number): void {
+    this.#acks ??= new PacketMemory();
+    const known = this.#acks.isSameFrame(psn, facts);
+    if (known && this.#isCopiedAck(facts, psn, this.#acks)) {
+      facts.marks |= Mark.Copy;
+      facts.refersTo = this.#acks.frameOf(psn);
+      this.state.report.copies++;
+      this.state.emit('copy', facts, this.sender, { psn, refersTo: facts.refersTo });
+      return;
+    }
+    const overtaken = this.ids.compareToLast(facts.ipId) < 0;
+    this.#acks.put(psn, facts, 0, Number.POSITIVE_INFINITY);
+    const kind = syndrome & SYNDROME_KIND_MASK;
+    if (kind === SyndromeKind.Ack) this.#positive(facts, psn, syndrome & SYNDROME_VALUE_MASK, overtaken);
+    else if (kind === SyndromeKind.RnrNak) this.#notReady(facts, psn, syndrome & SYNDROME_VALUE_MASK);
+    else if (kind === SyndromeKind.Nak) this.#negative(facts, psn, syndrome);
+    if (overtaken) this.#tellOvertaken(facts, psn);
+    else this.ids.step(facts.ipId);
+  }
+
+  #isCopiedAck(facts: Facts, psn: number, acks: PacketMemory): boolean {
+    if (facts.ipId >= 0 && this.ids.tells) return true;
+    return this.state.repeats === 0 && facts.timeNs - acks.timeOf(psn) < COPY_NS;
+  }
+
+  #tellOvertaken(facts: Facts, psn: number): void {
+    facts.marks |= Mark.Late;
+    this.counts.reorderedPackets++;
+    this.state.emit('reordering', facts, this.sender, { psn });
+  }
+
+  #positive(facts: Facts, psn: number, creditCode: number, overtaken: boolean): void {
+    const { state } = this;
+    const { report, requests } = state;
+    const sameCredits = report.creditCode === creditCode;
+    report.acks++;
+    report.creditCode = creditCode;
+    if (psn >= state.acked) {
+      // A repeated request may have been answered for its first sending: that says nothing about time.
+      const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
+      if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs);
+      this.#progress(facts, psn + 1);
+    } else if (!overtaken) this.#old(facts, psn, sameCredits);
+  }
+
+  /** Acknowledged before. */
+  #old(facts: Facts, psn: number, sameCredits: boolean): void {
+    const { state } = this;
+    if (state.repeats > 0) {
+      state.repeats--;
+      return;
+    }
+    // Without requests in the capture nobody knows what was repeated; a change of credits is news.
+    if (!state.begun || !sameCredits) return;
+    const soon = psn + 1 < state.acked && facts.timeNs - state.lastProgressNs < COPY_NS;
+    if (soon && !this.ids.tells) {
+      this.#tellOvertaken(facts, psn);
+      return;
+    }
+    facts.marks |= Mark.GhostAck;
+    state.report.ghostAcks++;
+    state.emit('ghost-ack', facts, this.sender, { psn });
+  }
+
+  #notReady(facts: Facts, psn: number, timer: number): void {
+    const { state } = this;
+    facts.marks |= Mark.RnrNak;
+    facts.refersTo = state.requests.frameOf(psn);
+    state.report.rnrNaks++;
+    const detail = `wait ${(RNR_TIMER_NS[timer] ?? 0) / 1e6} ms`;
+    state.emit('rnr-nak', facts, this.sender, { psn, refersTo: facts.refersTo, detail });
+    if (psn < state.acked) return;
+    this.#progress(facts, psn);
+    state.rnr = { psn, timeNs: facts.timeNs, frame: facts.packet.number, answered: false };
+  }
+
+  #negative(facts: Facts, psn: number, syndrome: number): void {
+    const { state } = this;
+    const name = NAK_NAMES[syndrome & SYNDROME_VALUE_MASK] ?? `NAK code ${syndrome & SYNDROME_VALUE_MASK}`;
+    facts.marks |= Mark.Nak;
+    state.report.countNak(name);
+    if (psn >= state.acked) this.#progress(facts, psn);
+    const hole = state.requestHoles.at(psn);
+    const durationNs = hole?.from === psn ? facts.timeNs - hole.openedNs : -1;
+    facts.refersTo = hole?.openedFrame ?? state.requests.frameOf(psn);
+    state.emit('nak', facts, this.sender, { psn, refersTo: facts.refersTo, durationNs, detail: name });
+    if ((syndrome & SYNDROME_VALUE_MASK) !== SEQUENCE_ERROR) return;
+    if (hole !== undefined) hole.asked = true;
+    else this.#blame(facts, psn);
+    if (durationNs >= 0 && state.nak?.psn !== psn) state.report.addNakGeneration(durationNs);
+    // A NAK that is repeated is the echo of one loss.
+    if (state.nak?.psn === psn && !state.nak.answered) return;
+    state.nak = { psn, timeNs: facts.timeNs, frame: facts.packet.number, answered: false };
+  }
+
+  /** The responder lacks what came past here. */
+  #blame(facts: Facts, psn: number): void {
+    const { state } = this;
+    const { requests, rnr } = state;
+    if (!requests.has(psn) || (requests.flagsOf(psn) & PacketFlag.Late) !== 0) return;
+    const sentNs = requests.timeOf(psn);
+    if (rnr?.psn === psn && sentNs <= rnr.timeNs) return;
+    if (this.#blamedPsn === psn && sentNs <= this.#blamedNs) return;
+    this.#blamedPsn = psn;
+    this.#blamedNs = facts.timeNs;
+    if (state.damagedRequests.delete(psn)) return;
+    state.report.lostPackets++;
+    state.emit('loss', facts, state.requester, {
+      psn,
+      refersTo: requests.frameOf(psn),
+      detail: 'asked for by NAK, though it came past here',
+    });
+  }
+
+  /** Everything before `to` has arrived. */
+  #progress(facts: Facts, to: number): void {
+    const { state } = this;
+    if (to > state.next) this.#unseenRequests(facts, to);
+    if (to > state.acked) {
+      state.acked = to;
+      state.lastProgressNs = facts.timeNs;
+    }
+    if (state.requestHoles.list.length > 0) this.#cover(facts, to);
+    if (state.nak !== undefined && state.nak.psn < to) state.nak = undefined;
+    if (state.rnr !== undefined && state.rnr.psn < to) state.rnr = undefined;
+    for (let entry = state.reads.incompleteBefore(to); entry !== undefined && entry.end <= to; ) {
+      if (!entry.openEnded && entry.next < entry.end) this.open(facts, entry.next, entry.end);
+      entry.openEnded = false;
+      entry.next = entry.end;
+      entry = state.reads.incompleteBefore(to);
+    }
+  }
+
+  /** The responder has seen more than this place. */
+  #unseenRequests(facts: Facts, to: number): void {
+    const { state } = this;
+    const from = Math.min(to, Math.max(state.next, state.nextLimit));
+    if (state.begun && to > from) {
+      const { timeNs, packet } = facts;
+      const hole = {
+        from,
+        to,
+        openedNs: timeNs,
+        openedFrame: packet.number,
+        behindId: -1,
+        asked: false,
+        coveredNs: timeNs,
+      };
+      state.requestHoles.open(hole);
+    }
+    state.next = to;
+    state.nextLimit = Math.max(to, state.nextLimit);
+    state.report.nextPsn = state.absolute(to);
+  }
+
+  #cover(facts: Facts, to: number): void {
+    const { requestHoles } = this.state;
+    for (const hole of [...requestHoles.list]) {
+      if (hole.from >= to) return;
+      if (hole.to > to) requestHoles.split(hole, to);
+      if (hole.coveredNs < 0) hole.coveredNs = facts.timeNs;
+    }
+  }
+
+  #data(facts: Facts, psn: number): void {
+    const { state } = this;
+    this.counts.packets++;
+    const entry = state.reads.find(psn);
+    if (entry === undefined) this.#anonymous(facts, psn);
+    else if (psn >= entry.next) this.#inOrder(facts, psn, entry);
+    else this.#behind(facts, psn);
+  }
+
+  #inOrder(facts: Facts, psn: number, entry: ReadEntry): void {
+    const { state } = this;
+    this.settle(facts);
+    this.#progress(facts, entry.start);
+    if (psn > entry.next) this.open(facts, entry.next, psn);
+    else if (psn === entry.start && entry.askedAgainNs < 0) state.report.addReadLatency(facts.timeNs - entry.askedNs);
+    entry.next = psn + 1;
+    this.#learnEnd(facts, psn, entry);
+    this.#progress(facts, psn + 1);
+    this.#accept(facts, psn);
+  }
+
+  #accept(facts: Facts, psn: number): void {
+    this.ids.step(facts.ipId);
+    this.memory.put(psn, facts, 0, this.state.acked);
+    this.state.report.goodputBytes += facts.dissection.frame.payloadLength;
+  }
+
+  #learnEnd(facts: Facts, psn: number, entry: ReadEntry): void {
+    if (!entry.openEnded || (facts.dissection.frame.flags & (OpFlag.Last | OpFlag.Only)) === 0) return;
+    const { state } = this;
+    entry.end = psn + 1;
+    entry.openEnded = false;
+    if (entry === state.reads.newest) state.nextLimit = Math.max(state.next, entry.end);
+  }
+
+  #behind(facts: Facts, psn: number): void {
+    const hole = this.holes.at(psn);
+    if (hole !== undefined) {
+      this.fill(facts, psn, 1, hole);
+      this.state.report.goodputBytes += facts.dissection.frame.payloadLength;
+    } else if (this.isCopy(facts, psn)) this.copy(facts, psn);
+    else this.again(facts, psn, 1);
+  }
+
+  /** Its request was not seen: all that can be known of it is whether it follows what came before. */
+  #anonymous(facts: Facts, psn: number): void {
+    const { flags } = facts.dissection.frame;
+    const expected = this.#anonymousNext;
+    if (expected >= 0 && psn < expected) {
+      if (this.memory.has(psn) || this.holes.at(psn) !== undefined) this.#behind(facts, psn);
+      return;
+    }
+    this.settle(facts);
+    const follows =
+      expected >= 0 && psn > expected && psn - expected < FARTHEST && (flags & (OpFlag.First | OpFlag.Only)) === 0;
+    if (follows) this.open(facts, expected, psn);
+    this.#anonymousNext = (flags & (OpFlag.Last | OpFlag.Only)) === 0 ? psn + 1 : -1;
+    this.#progress(facts, psn + 1);
+    this.#accept(facts, psn);
+  }
+
+  protected reasonFor(_facts: Facts, psn: number): Reason | undefined {
+    const entry = this.state.reads.find(psn);
+    if (entry === undefined || entry.askedAgainNs < 0 || entry.askedAgainNs < this.memory.timeOf(psn)) return undefined;
+    return { cause: 'duplicate-request', refersTo: entry.askedAgainFrame, durationNs: -1, detail: '' };
+  }
+
+  protected override reasonless(psn: number): Reason {
+    const entry = this.state.reads.find(psn);
+    if (entry === undefined || entry.copiedFrame < 0) return super.reasonless(psn);
+    return { cause: 'duplicate-request', refersTo: entry.copiedFrame, durationNs: -1, detail: '' };
+  }
+
+  protected begins(facts: Facts, _psn: number, reason: Reason): void {
+    if (reason.refersTo >= 0) facts.refersTo = reason.refersTo;
+  }
+
+  /** What a hole lacks was asked for. */
+  protected override isAsked(hole: Hole): boolean {
+    const entry = this.state.reads.find(hole.from);
+    return hole.asked || (entry !== undefined && entry.askedAgainNs >= hole.openedNs);
+  }
+}
+
+/** By NAK code (ref:wire#7). */
+const NAK_NAMES = [
+  'PSN sequence error',
+  'invalid request',
+  'remote access error',
+  'remote operational error',
+  'invalid RD request',
+];
+const SEQUENCE_ERROR = 0;
+const COPY_NS = 500_000;
+/** Responses of one READ: 2^31 bytes in packets of 256. */
+const FARTHEST = 0x80_00_00;

@@ -1,0 +1,331 @@
+/**
+ * What requests and responses of a PSN space have in common: holes and what fills them, runs of repetitions, copies.
+ *
+ * Owns the judgement over a packet whose PSN was passed over or seen before, from evidence in this order:
+ * - A frame equal in all that its sender gives it (IPv4 identification, ICRC) is a copy, when identifications count; when they do not (IPv6, or
+ *   always 0), when it follows its original at once and there is no reason to repeat.
+ * - A packet that fills a hole is late when its identification is before that of the packet that showed the hole, and a repetition when it is after.
+ * - Without that, it is a repetition when there is a reason for one (`reasonFor`), and late otherwise; if what follows turns out to be repeated
+ *   too, the sender had gone back after all, and what was to be told as late is told as lost.
+ * What is lost is told when its repetition has come; a late original that comes after its own repetition takes the loss back, if it was not told yet.
+ */
+import { Mark } from '../facts.ts';
+import type { TransportEvent } from '../types.ts';
+import type { Hole, Holes } from './holes.ts';
+import { IdOrder } from './id-order.ts';
+import type { Facts } from './packet-facts.ts';
+import { PacketFlag, type PacketMemory } from './packet-memory.ts';
+import type { SpaceState } from './space-state.ts';
+
+/** Why packets are sent again. */
+export interface Reason {
+  readonly cause: NonNullable<TransportEvent['cause']>;
+  readonly refersTo: number;
+  readonly durationNs: number;
+  readonly detail: string;
+}
+
+interface Pending {
+  readonly psn: number;
+  /** The PSN behind it. */
+  to: number;
+  /** Packets; a READ is one, though it takes many PSNs. */
+  count: number;
+  readonly frame: number;
+  readonly timeNs: number;
+  readonly refersTo: number;
+  readonly durationNs: number;
+}
+
+interface Run extends Pending {
+  readonly reason: Reason;
+  /** What it repeats next. */
+  cursor: number;
+  lastNs: number;
+}
+
+interface Counts {
+  retransmittedPackets: number;
+  lostPackets: number;
+  unseenPackets: number;
+  reorderedPackets: number;
+}
+
+export abstract class Side {
+  readonly state: SpaceState;
+  protected readonly ids = new IdOrder();
+  protected run: Run | undefined;
+  #loss: Pending | undefined;
+  #late: Pending | undefined;
+
+  constructor(state: SpaceState) {
+    this.state = state;
+  }
+
+  protected abstract get sender(): 0 | 1;
+  protected abstract get counts(): Counts;
+  protected abstract get holes(): Holes;
+  protected abstract get memory(): PacketMemory;
+  protected abstract get damaged(): Set<number>;
+  /** Why the sender would begin again with this PSN now; undefined when it has no reason. */
+  protected abstract reasonFor(facts: Facts, psn: number): Reason | undefined;
+  /** What to say of a repetition without a reason. */
+  protected reasonless(_psn: number): Reason {
+    return NO_REASON;
+  }
+
+  /** Whether what a hole lacks was asked for again. */
+  protected isAsked(hole: Hole): boolean {
+    return hole.asked;
+  }
+
+  /** A run begins, for this reason: what else has to be told. */
+  protected abstract begins(facts: Facts, psn: number, reason: Reason): void;
+
+  /** Whether the packet at hand is one that came past before, doubled by the network or by what mirrors it. */
+  protected isCopy(facts: Facts, psn: number): boolean {
+    if (!this.memory.isSameFrame(psn, facts)) return false;
+    if (facts.ipId >= 0 && this.ids.tells) return true;
+    if (this.run !== undefined && this.#continues(facts, psn)) return false;
+    if (facts.timeNs - this.memory.timeOf(psn) > COPY_NS) return false;
+    return this.reasonFor(facts, psn) === undefined;
+  }
+
+  protected copy(facts: Facts, psn: number): void {
+    facts.marks |= Mark.Copy;
+    facts.refersTo = this.memory.frameOf(psn);
+    this.state.report.copies++;
+    this.state.emit('copy', facts, this.sender, { psn, refersTo: facts.refersTo });
+  }
+
+  /** Packets were passed over: a hole of [from, to) shows with the packet at hand. */
+  protected open(facts: Facts, from: number, to: number): void {
+    facts.marks |= Mark.Gap;
+    facts.missing += to - from;
+    const { timeNs, packet, ipId } = facts;
+    const evicted = this.holes.open({
+      from,
+      to,
+      openedNs: timeNs,
+      openedFrame: packet.number,
+      behindId: ipId,
+      asked: false,
+      coveredNs: -1,
+    });
+    if (evicted !== undefined) this.giveUp(facts, evicted);
+  }
+
+  /** The packet at hand takes [psn, psn + count), which begins in `hole`. Returns whether it is an original. */
+  protected fill(facts: Facts, psn: number, count: number, hole: Hole): boolean {
+    this.holes.fill(hole, psn, psn + count);
+    const order = this.ids.compare(facts.ipId, hole.behindId);
+    const repeated = order === 0 ? this.#continues(facts, psn) || this.#hasReason(facts, psn, hole) : order > 0;
+    if (!repeated) {
+      this.#cameLate(facts, psn, count, hole);
+      return true;
+    }
+    this.#settleLate(facts, psn);
+    facts.refersTo = hole.openedFrame;
+    this.repeat(facts, psn, count);
+    this.#lose(facts, psn, count, hole);
+    return false;
+  }
+
+  /** The packet at hand was sent before. */
+  protected again(facts: Facts, psn: number, count: number): void {
+    const order = this.ids.compare(facts.ipId, this.memory.idOf(psn));
+    if (order < 0) {
+      this.#cameAfterItsRepetition(facts, psn);
+      return;
+    }
+    this.#settleLate(facts, psn);
+    this.repeat(facts, psn, count);
+  }
+
+  protected repeat(facts: Facts, psn: number, count: number): void {
+    facts.marks |= Mark.Retransmission;
+    if (facts.refersTo < 0) facts.refersTo = this.memory.frameOf(psn);
+    this.counts.retransmittedPackets++;
+    if (this.run !== undefined && this.#continues(facts, psn)) {
+      this.run.count++;
+      this.run.cursor = psn + count;
+      this.run.lastNs = facts.timeNs;
+    } else this.#begin(facts, psn, count);
+    this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.Repeated, this.state.acked);
+  }
+
+  /** Something new has come in order: what was pending is certain now. */
+  protected settle(facts: Facts): void {
+    if (this.#late !== undefined) this.#settleLate(facts, -Infinity);
+    if (this.run !== undefined) this.closeRun(facts);
+    if (this.#loss !== undefined) this.#tellLoss(facts);
+  }
+
+  protected closeRun(facts: Facts): void {
+    const { run } = this;
+    this.run = undefined;
+    if (run === undefined) return;
+    const { psn, count, frame, timeNs, reason } = run;
+    this.state.emit('retransmission', facts, this.sender, { ...reason, psn, count, frame, timeNs });
+    if (this.#loss !== undefined) this.#tellLoss(facts);
+  }
+
+  /** Tells of holes that the peer has had filled for a while, and never past here. */
+  protected sweep(facts: Facts): void {
+    const { list } = this.holes;
+    for (let i = list.length - 1; i >= 0; i--) {
+      const hole = list[i] as Hole;
+      if (hole.coveredNs < 0 || facts.timeNs - hole.coveredNs < GRACE_NS) continue;
+      list.splice(i, 1);
+      this.giveUp(facts, hole);
+    }
+  }
+
+  /** Whatever has not come until now will not. */
+  finish(facts: Facts): void {
+    this.settle(facts);
+    const { list } = this.holes;
+    for (let hole = list.shift(); hole !== undefined; hole = list.shift()) this.giveUp(facts, hole);
+  }
+
+  /** What a hole was that nothing has filled. */
+  protected giveUp(facts: Facts, hole: Hole): void {
+    const { from, to, openedFrame: frame } = hole;
+    const asked = this.isAsked(hole);
+    const lost = asked || !this.state.reliable;
+    const damaged = lost ? this.#takeDamaged(from, to) : 0;
+    const count = to - from - damaged;
+    if (count <= 0) return;
+    if (lost) this.counts.lostPackets += count;
+    else this.counts.unseenPackets += count;
+    this.state.emit(lost ? 'loss' : 'unseen', facts, this.sender, {
+      psn: from,
+      count,
+      frame,
+      detail: asked ? 'asked for again, and not seen then either' : this.#whyUnfilled(hole),
+    });
+  }
+
+  #whyUnfilled(hole: Hole): string {
+    if (!this.state.reliable) return 'nobody acknowledges: the network or the capture has lost them';
+    return hole.coveredNs >= 0 ? 'acknowledged, so that it was the capture that lost them' : 'nobody missed them';
+  }
+
+  #continues(facts: Facts, psn: number): boolean {
+    const { run } = this;
+    if (run === undefined || psn < run.cursor) return false;
+    return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
+  }
+
+  #hasReason(facts: Facts, psn: number, hole: Hole): boolean {
+    return this.isAsked(hole) || this.reasonFor(facts, psn) !== undefined;
+  }
+
+  #begin(facts: Facts, psn: number, count: number): void {
+    this.closeRun(facts);
+    const reason = this.reasonFor(facts, psn) ?? this.reasonless(psn);
+    this.run = { ...pendingOf(facts, psn, count, -1, -1), reason, cursor: psn + count, lastNs: facts.timeNs };
+    this.begins(facts, psn, reason);
+  }
+
+  #cameLate(facts: Facts, psn: number, count: number, hole: Hole): void {
+    facts.marks |= Mark.Late;
+    facts.refersTo = hole.openedFrame;
+    this.memory.put(psn, facts, PacketFlag.Late, this.state.acked);
+    if (this.#late !== undefined) this.#tellLate(facts);
+    this.#late = pendingOf(facts, psn, count, hole.openedFrame, facts.timeNs - hole.openedNs);
+    // Where identifications have told, nothing that follows can change it.
+    if (this.ids.tells && facts.ipId >= 0) this.#tellLate(facts);
+  }
+
+  /** `psn` was sent before. When it follows what was taken for late, the sender had gone back. */
+  #settleLate(facts: Facts, psn: number): void {
+    const late = this.#late;
+    if (late === undefined) return;
+    if (psn !== late.to || this.run !== undefined) {
+      this.#tellLate(facts);
+      return;
+    }
+    this.#late = undefined;
+    this.counts.lostPackets++;
+    this.counts.retransmittedPackets++;
+    this.#loss = late;
+    const reason = this.reasonFor(facts, late.psn) ?? this.reasonless(late.psn);
+    this.run = { ...late, reason, cursor: psn, lastNs: facts.timeNs };
+    this.begins(facts, late.psn, reason);
+  }
+
+  #tellLate(facts: Facts): void {
+    const late = this.#late;
+    this.#late = undefined;
+    if (late === undefined) return;
+    this.counts.reorderedPackets++;
+    this.state.emit('reordering', facts, this.sender, late);
+  }
+
+  #cameAfterItsRepetition(facts: Facts, psn: number): void {
+    facts.marks |= Mark.Late;
+    facts.refersTo = this.memory.frameOf(psn);
+    const loss = this.#loss;
+    const booked = (this.memory.flagsOf(psn) & PacketFlag.BookedLost) !== 0;
+    if (booked) this.counts.lostPackets--;
+    if (booked && loss !== undefined && psn >= loss.psn && psn < loss.to) this.#takeBack(facts, loss, psn);
+    this.counts.reorderedPackets++;
+    const detail = 'after its own repetition';
+    this.state.emit('reordering', facts, this.sender, { psn, refersTo: facts.refersTo, detail });
+  }
+
+  #takeBack(facts: Facts, loss: Pending, psn: number): void {
+    const behind = Math.min(loss.to - psn - 1, loss.count - 1);
+    const { to } = loss;
+    loss.count -= behind + 1;
+    loss.to = psn;
+    if (loss.count > 0) this.#tellLoss(facts);
+    this.#loss = behind > 0 ? { ...loss, psn: psn + 1, to, count: behind } : undefined;
+  }
+
+  #lose(facts: Facts, psn: number, count: number, hole: Hole): void {
+    if (this.#takeDamaged(psn, psn + count) > 0) return;
+    this.counts.lostPackets++;
+    const loss = this.#loss;
+    if (loss !== undefined && loss.to === psn) {
+      loss.count++;
+      loss.to = psn + count;
+    } else {
+      if (loss !== undefined) this.#tellLoss(facts);
+      this.#loss = pendingOf(facts, psn, count, hole.openedFrame, -1);
+    }
+    this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.BookedLost, this.state.acked);
+  }
+
+  #tellLoss(facts: Facts): void {
+    const loss = this.#loss;
+    this.#loss = undefined;
+    if (loss !== undefined) this.state.emit('loss', facts, this.sender, loss);
+  }
+
+  /** How many of [from, to) came damaged: they were not lost. */
+  #takeDamaged(from: number, to: number): number {
+    let damaged = 0;
+    for (const psn of this.damaged) {
+      if (psn < from || psn >= to) continue;
+      this.damaged.delete(psn);
+      damaged++;
+    }
+    return damaged;
+  }
+}
+
+/** One packet that takes `psnCount` PSNs. */
+function pendingOf(facts: Facts, psn: number, psnCount: number, refersTo: number, durationNs: number): Pending {
+  return { psn, to: psn + psnCount, count: 1, frame: facts.packet.number, timeNs: facts.timeNs, refersTo, durationNs };
+}
+
+const NO_REASON: Reason = { cause: 'unknown', refersTo: -1, durationNs: -1, detail: '' };
+/** A copy that is not told by its identification follows its original within this time. */
+const COPY_NS = 500_000;
+/** Between packets of one run, when the one expected comes, and when some are missing in between. */
+const RUN_PAUSE_NS = 1_000_000_000;
+const RUN_JUMP_NS = 1_000_000;
+/** An acknowledge that is before the packets it acknowledges may come from a capture with several queues: they may follow. */
+const GRACE_NS = 1_000_000;

@@ -1,0 +1,139 @@
+/**
+ * What is known of one PSN space: the requests of one end, and what answers them.
+ *
+ * Owns the state that the two sides of a space share, and how an event of this space is told. Decides nothing: `request-side.ts` and
+ * `response-side.ts` do. All PSNs in here are relative: counted from the first of the space, without wrapping (ref:wire#8).
+ */
+import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
+import type { TransportEvent, TransportEventKind } from '../types.ts';
+import type { Conversation } from './conversation.ts';
+import { Holes } from './holes.ts';
+import type { Facts } from './packet-facts.ts';
+import { PacketMemory } from './packet-memory.ts';
+import { ReadQueue } from './read-queue.ts';
+import type { Requester } from './requester.ts';
+
+/** Takes events as they become certain. */
+export interface EventSink {
+  emit(event: TransportEvent): void;
+}
+
+/** A negative acknowledge that the requester has to react to. */
+export interface Refusal {
+  readonly psn: number;
+  readonly timeNs: number;
+  readonly frame: number;
+  /** The requester has begun again from it. */
+  answered: boolean;
+}
+
+/** What is particular to an event; the rest is that of the packet at hand. */
+export interface EventDetails {
+  readonly psn?: number;
+  readonly count?: number;
+  readonly frame?: number;
+  readonly timeNs?: number;
+  readonly refersTo?: number;
+  readonly durationNs?: number;
+  readonly detail?: string;
+  readonly cause?: TransportEvent['cause'];
+}
+
+export class SpaceState {
+  conversation: Conversation;
+  requester: 0 | 1;
+  report: Requester;
+  readonly sink: EventSink;
+  /** PSN on the wire of relative PSN 0. */
+  readonly origin: number;
+  /** The origin is where the requester really began: its peer has announced it. */
+  readonly announced: boolean;
+  /** The service acknowledges. */
+  readonly reliable: boolean;
+  /** The next PSN, and the largest that it can be: they differ behind a READ of unknown path MTU. */
+  next = 0;
+  nextLimit = 0;
+  /** Requests, and answers to them, have been seen. */
+  begun = false;
+  answered = false;
+  /** All before this is acknowledged; -Infinity: no acknowledge was seen yet. */
+  acked = -Infinity;
+  lastRequestNs = -Infinity;
+  /** When an acknowledge or a response last brought something new. */
+  lastProgressNs = -Infinity;
+  nak: Refusal | undefined;
+  rnr: Refusal | undefined;
+  /** Repeated requests that the responder may acknowledge once more each. */
+  repeats = 0;
+  readonly requestHoles = new Holes();
+  readonly responseHoles = new Holes();
+  readonly requests = new PacketMemory();
+  #responses: PacketMemory | undefined;
+  readonly reads = new ReadQueue();
+  /** PSNs of requests, and of responses, that came damaged. */
+  readonly damagedRequests = new Set<number>();
+  readonly damagedResponses = new Set<number>();
+
+  constructor(
+    conversation: Conversation,
+    requester: 0 | 1,
+    sink: EventSink,
+    origin: number,
+    announced: boolean,
+    reliable: boolean,
+  ) {
+    this.conversation = conversation;
+    this.requester = requester;
+    this.report = conversation.end(requester).requester;
+    this.sink = sink;
+    this.origin = origin;
+    this.announced = announced;
+    this.reliable = reliable;
+    if (announced) this.acked = 0;
+  }
+
+  get responses(): PacketMemory {
+    this.#responses ??= new PacketMemory();
+    return this.#responses;
+  }
+
+  /** Relative to the first; the one of all possible values that is closest to where the requester is. */
+  relative(psn: number): number {
+    return this.next + psnDiff(psn, (this.origin + this.next) & PSN_MASK);
+  }
+
+  absolute(relative: number): number {
+    return (this.origin + relative) & PSN_MASK;
+  }
+
+  /** Remembers a damaged packet: what takes its place later was no loss. */
+  noteDamaged(relative: number, isRequest: boolean): void {
+    const set = isRequest ? this.damagedRequests : this.damagedResponses;
+    set.add(relative);
+    if (set.size <= MOST_DAMAGED) return;
+    for (const oldest of set) {
+      set.delete(oldest);
+      return;
+    }
+  }
+
+  emit(kind: TransportEventKind, facts: Facts, sender: 0 | 1, details: EventDetails): void {
+    const { psn, cause } = details;
+    this.sink.emit({
+      kind,
+      timeNs: details.timeNs ?? facts.timeNs,
+      frame: details.frame ?? facts.packet.number,
+      refersTo: details.refersTo ?? -1,
+      conversation: this.conversation.id,
+      requester: this.requester,
+      sender,
+      psn: psn === undefined ? -1 : this.absolute(psn),
+      count: details.count ?? 1,
+      durationNs: details.durationNs ?? -1,
+      detail: details.detail ?? '',
+      ...(cause === undefined ? {} : { cause }),
+    });
+  }
+}
+
+const MOST_DAMAGED = 64;

@@ -1,0 +1,136 @@
+/**
+ * One PSN space: the requests of one end and all that answers them.
+ *
+ * Owns how many PSNs a packet takes, which packets can belong to the space at all, and its beginning and end. What a packet is to those
+ * before it is `request-side.ts` and `response-side.ts`. Rule: a READ takes ceil(length / path MTU) PSNs (ref:wire#8).
+ */
+import { OpFlag } from '../../../packets/opcode.ts';
+import type { Conversation } from './conversation.ts';
+import type { Facts } from './packet-facts.ts';
+import { RequestSide, readLength } from './request-side.ts';
+import { ResponseSide } from './response-side.ts';
+import { type EventSink, SpaceState } from './space-state.ts';
+
+export class Space {
+  readonly state: SpaceState;
+  readonly #requests: RequestSide;
+  readonly #responses: ResponseSide;
+
+  /** @param announced `origin` is what connection management said, and not what was seen first */
+  constructor(conversation: Conversation, requester: 0 | 1, sink: EventSink, origin: number, announced: boolean) {
+    const reliable = conversation.service !== 'UC';
+    this.state = new SpaceState(conversation, requester, sink, origin, announced, reliable);
+    this.#requests = new RequestSide(this.state);
+    this.#responses = new ResponseSide(this.state);
+    const { report } = this.state;
+    report.firstPsn = origin;
+    report.nextPsn = origin;
+    report.fromStart = announced;
+  }
+
+  request(facts: Facts): void {
+    const { state } = this;
+    const { frame } = facts.dissection;
+    const psn = state.relative(frame.psn);
+    facts.relativePsn = psn;
+    this.#touch(facts);
+    if ((frame.flags & OpFlag.Read) === 0) this.#requests.request(facts, psn, 1, 1);
+    else this.#read(facts, psn);
+  }
+
+  response(facts: Facts): void {
+    const psn = this.state.relative(facts.dissection.frame.psn);
+    facts.relativePsn = psn;
+    this.#touch(facts);
+    this.#responses.response(facts, psn);
+  }
+
+  /** A packet with a wrong ICRC: its receiver has dropped it, and what will be sent in its place was not lost. */
+  damaged(facts: Facts): void {
+    const { state } = this;
+    const { psn, flags } = facts.dissection.frame;
+    const relative = state.relative(psn);
+    facts.relativePsn = relative;
+    const isRequest = (flags & OpFlag.Request) !== 0;
+    // The PSN itself may be what is damaged.
+    const likely = Math.abs(relative - state.next) < FARTHEST_DAMAGED ? relative : state.next;
+    state.noteDamaged(isRequest ? likely : relative, isRequest);
+  }
+
+  /** A payload of this size fills a packet: READs whose number of responses was not known have one now. */
+  learnMtu(mtu: number): void {
+    const { state } = this;
+    const end = state.reads.resolve(mtu);
+    if (end <= state.next) return;
+    state.next = end;
+    state.nextLimit = end;
+    state.report.nextPsn = state.absolute(end);
+  }
+
+  /** Whether a packet with this PSN can be of this space, or queue pair numbers have been used again. */
+  fits(psn: number): boolean {
+    const { state } = this;
+    if (!state.begun && !state.answered) return true;
+    const relative = state.relative(psn);
+    const { next, acked } = state;
+    const reach = state.conversation.ended ? NEAR : FARTHEST_BACK;
+    if (relative > next + (state.conversation.ended ? NEAR : FARTHEST_AHEAD)) return false;
+    const oldest = acked === -Infinity ? next : Math.min(acked, next);
+    return relative >= oldest - reach || state.reads.find(relative) !== undefined;
+  }
+
+  /**
+   * How far a response with this PSN is from the newest request; Infinity: it answers none.
+   * The answer to a request from just before the capture began counts as close.
+   */
+  distanceOfResponse(psn: number): number {
+    const { state } = this;
+    if (!state.begun) return Number.POSITIVE_INFINITY;
+    const relative = state.relative(psn);
+    if (relative < (state.announced ? 0 : -NEAR) || relative > Math.max(state.next, state.nextLimit) + FEW) {
+      return Number.POSITIVE_INFINITY;
+    }
+    return Math.abs(state.next - 1 - relative);
+  }
+
+  /** The same for a request, where only responses were seen. */
+  distanceOfRequest(psn: number): number {
+    const distance = Math.abs(this.state.relative(psn) - this.state.next);
+    return this.state.begun || distance > NEAR ? Number.POSITIVE_INFINITY : distance;
+  }
+
+  finish(facts: Facts): void {
+    const { state } = this;
+    this.#requests.finish(facts);
+    this.#responses.finish(facts);
+    const waiting = state.reads.incompleteBefore(Number.POSITIVE_INFINITY);
+    const acked = Math.max(0, state.acked);
+    if (!state.reliable || !state.begun) return;
+    if (waiting !== undefined && waiting.next < acked) state.report.unansweredPsn = state.absolute(waiting.next);
+    else state.report.unansweredPsn = acked < state.next ? state.absolute(acked) : -1;
+  }
+
+  #read(facts: Facts, psn: number): void {
+    const { conversation, requester } = this.state;
+    const responder = requester === 0 ? 1 : 0;
+    const length = readLength(facts);
+    const mtu = conversation.end(requester).pathMtu || conversation.pathMtu || conversation.end(responder).pathMtu;
+    const limit = Math.max(1, Math.ceil(length / (mtu || SMALLEST_MTU)));
+    this.#requests.request(facts, psn, mtu > 0 ? limit : 1, limit);
+  }
+
+  #touch(facts: Facts): void {
+    const { report } = this.state;
+    if (report.startNs < 0) report.startNs = facts.timeNs;
+    report.endNs = facts.timeNs;
+  }
+}
+
+const SMALLEST_MTU = 256;
+/** PSNs by which a capture may have missed the first packets, or the last before a connection ended. */
+const NEAR = 1024;
+const FEW = 64;
+const FARTHEST_DAMAGED = 1024;
+/** A capture may miss a lot, but hardly this much; and nobody repeats what was acknowledged so long ago. */
+const FARTHEST_AHEAD = 0x10_00_00;
+const FARTHEST_BACK = 0x80_00;

@@ -1,0 +1,415 @@
+/**
+ * Says of every RoCEv2 packet of a capture which conversation it belongs to, and lets the PSN space of its requester place it.
+ *
+ * Owns how conversations are found:
+ * - A vantage point (interface, or interface of the capturing host in a cooked capture) is a world of its own: what two of them see is two
+ *   conversations, the later of which says that it is the same as the earlier.
+ * - Connection management tells of both queue pairs. Without it the first request towards a queue pair opens a conversation, and the first
+ *   response whose PSN fits shows the other one; two halves found in this way become one, that of the lower number.
+ * - Where nothing answers (UC), two halves are one when they are the only ones without a partner between their addresses.
+ * - A PSN that cannot be of the same connection any more opens another one: queue pair numbers are used again.
+ * - Datagrams: source and destination queue pair of one direction, or of its reverse. Management belongs to the conversation it speaks of.
+ * - A packet with a wrong ICRC opens nothing and moves nothing.
+ */
+
+import { dethSourceQpn } from '../../../packets/deth.ts';
+import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
+import { GSI_QPN } from '../../../packets/mad.ts';
+import { DETH_AT, OpFlag, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
+import { isMarked } from '../../../packets/traffic-class.ts';
+import { IcrcState } from '../../dissection.ts';
+import { Mark, Role } from '../facts.ts';
+import type { ConversationReport } from '../types.ts';
+import { type Agreement, CmLearner } from './cm-learner.ts';
+import { Conversation, End } from './conversation.ts';
+import { Datagrams } from './datagrams.ts';
+import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
+import { OmittedCount } from './omitted-count.ts';
+import type { Facts } from './packet-facts.ts';
+import { Space } from './space.ts';
+import type { EventSink } from './space-state.ts';
+import { type Match, other, Unpaired } from './unpaired.ts';
+import { Vantages } from './vantages.ts';
+
+export interface TrackerOptions {
+  readonly maxConversations: number;
+  readonly interfacesTogether: boolean;
+}
+
+export class Tracker {
+  readonly #sink: EventSink;
+  readonly #maxConversations: number;
+  readonly #vantages: Vantages;
+  readonly #flows = new FlowTable();
+  readonly #unpaired = new Unpaired();
+  readonly #cm = new CmLearner();
+  readonly #datagrams = new Map<Conversation, [Datagrams | undefined, Datagrams | undefined]>();
+  readonly #conversations: Conversation[] = [];
+  readonly #omitted = new OmittedCount();
+  readonly #key = new FlowKey();
+  #lastId = 0;
+  #live = 0;
+
+  constructor(sink: EventSink, options: TrackerOptions) {
+    this.#sink = sink;
+    this.#maxConversations = options.maxConversations;
+    this.#vantages = new Vantages(options.interfacesTogether);
+  }
+
+  /** All that are followed, by number. */
+  get conversations(): readonly Conversation[] {
+    if (this.#conversations.length !== this.#live) this.#forgetMerged();
+    return this.#conversations;
+  }
+
+  /** How many there are beyond the bound. */
+  get omitted(): number {
+    return this.#omitted.count;
+  }
+
+  /** The conversation of this number, or the one that it turned out to be a part of. */
+  byId(id: number): Conversation | undefined {
+    const found = this.#byId[id - 1];
+    return found === undefined ? undefined : rootOf(found);
+  }
+
+  readonly #byId: Conversation[] = [];
+
+  /** Places a packet that was dissected well. */
+  observe(facts: Facts): void {
+    const { frame } = facts.dissection;
+    const { flags, opcode } = frame;
+    const vantage = this.#vantages.of(facts);
+    facts.readIdentity();
+    if (facts.icrc === IcrcState.Bad) {
+      this.#damaged(facts, vantage);
+      return;
+    }
+    if ((DETH_AT[opcode] ?? -1) >= 0) this.#datagram(facts, vantage);
+    else if ((flags & OpFlag.Request) !== 0) this.#request(facts, vantage);
+    else if ((flags & OpFlag.Response) !== 0) this.#response(facts, vantage);
+    else this.#notification(facts, vantage);
+    if (isMarked(frame.trafficClass)) this.#marked(facts);
+  }
+
+  finish(facts: Facts): void {
+    for (const conversation of this.conversations) {
+      for (const end of conversation.ends) end.space?.finish(facts);
+    }
+  }
+
+  #request(facts: Facts, vantage: number): void {
+    const { frame } = facts.dissection;
+    facts.role = Role.Request;
+    let flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
+    if (flow === undefined || flow.conversation.end(flow.sender).space?.fits(frame.psn) === false) {
+      flow = this.#openForRequest(facts, vantage, flow);
+      if (flow === undefined) return;
+    }
+    const { conversation, sender } = flow;
+    const end = conversation.end(sender);
+    conversation.count(facts, sender);
+    end.congestion.countData(frame.trafficClass);
+    facts.requester = sender;
+    end.space ??= new Space(conversation, sender, this.#sink, frame.psn, false);
+    if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength)
+      learnMtu(conversation, end, frame.payloadLength);
+    end.space.request(facts);
+  }
+
+  #response(facts: Facts, vantage: number): void {
+    const { frame } = facts.dissection;
+    facts.role = Role.Response;
+    let flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
+    const space = flow?.conversation.end(other(flow.sender)).space;
+    if (flow === undefined || space === undefined || !space.fits(frame.psn)) {
+      flow = this.#pairForResponse(facts, vantage, flow);
+      if (flow === undefined) return;
+    }
+    const { conversation, sender } = flow;
+    const requester = other(sender);
+    const end = conversation.end(sender);
+    conversation.count(facts, sender);
+    end.congestion.countData(frame.trafficClass);
+    facts.requester = requester;
+    const asking = conversation.end(requester);
+    asking.space ??= new Space(conversation, requester, this.#sink, frame.psn, false);
+    if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength) {
+      learnMtu(conversation, end, frame.payloadLength);
+      asking.space.learnMtu(frame.payloadLength);
+    }
+    asking.space.response(facts);
+  }
+
+  #notification(facts: Facts, vantage: number): void {
+    const { frame } = facts.dissection;
+    facts.role = Role.Cnp;
+    const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
+    const match = flow ?? this.#unpaired.onlyOne(frame, vantage, undefined);
+    if (match === undefined) {
+      this.#tell('cnp', facts, undefined);
+      return;
+    }
+    const { conversation, sender } = match;
+    conversation.count(facts, sender);
+    conversation.end(sender).congestion.countCnp(frame.trafficClass, facts.timeNs);
+    facts.requester = other(sender);
+    this.#tell('cnp', facts, conversation);
+  }
+
+  #datagram(facts: Facts, vantage: number): void {
+    const { frame } = facts.dissection;
+    const sourceQpn = dethSourceQpn(frame.view, frame.bthOffset + (DETH_AT[frame.opcode] ?? 0));
+    if (frame.destQpn === GSI_QPN) {
+      facts.role = Role.Management;
+      this.#cm.learn(facts, vantage, this.#establish);
+      return;
+    }
+    facts.role = Role.Datagram;
+    const flow =
+      this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, sourceQpn, false)) ??
+      this.#openForDatagram(facts, vantage, sourceQpn);
+    if (flow === undefined) return;
+    const { conversation, sender } = flow;
+    conversation.count(facts, sender);
+    conversation.end(sender).congestion.countData(frame.trafficClass);
+    facts.requester = sender;
+    const sides = this.#datagrams.get(conversation);
+    if (sides === undefined) return;
+    sides[sender] ??= new Datagrams(this.#sink, frame.psn);
+    sides[sender]?.datagram(facts, conversation);
+  }
+
+  /** Its receiver drops it in silence. */
+  #damaged(facts: Facts, vantage: number): void {
+    const { frame } = facts.dissection;
+    facts.marks |= Mark.BadIcrc;
+    const deth = DETH_AT[frame.opcode] ?? -1;
+    const sourceQpn = deth < 0 ? -1 : dethSourceQpn(frame.view, frame.bthOffset + deth);
+    const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, sourceQpn, false));
+    const isRequest = (frame.flags & OpFlag.Request) !== 0;
+    if (deth >= 0) facts.role = frame.destQpn === GSI_QPN ? Role.Management : Role.Datagram;
+    else if (isRequest) facts.role = Role.Request;
+    else facts.role = (frame.flags & OpFlag.Response) !== 0 ? Role.Response : Role.Cnp;
+    if (flow !== undefined) {
+      const { conversation, sender } = flow;
+      conversation.count(facts, sender);
+      conversation.end(sender).badIcrc++;
+      facts.requester = isRequest ? sender : other(sender);
+      if (deth < 0) conversation.end(facts.requester).space?.damaged(facts);
+    }
+    this.#tell('bad-icrc', facts, flow?.conversation);
+  }
+
+  #marked(facts: Facts): void {
+    facts.marks |= Mark.Ce;
+    this.#tell('ce-mark', facts, facts.conversation);
+  }
+
+  #tell(kind: 'cnp' | 'bad-icrc' | 'ce-mark', facts: Facts, conversation: ConversationReport | undefined): void {
+    const { timeNs, packet, requester, sender, relativePsn, dissection } = facts;
+    this.#sink.emit({
+      kind,
+      timeNs,
+      frame: packet.number,
+      refersTo: -1,
+      conversation: conversation?.id ?? 0,
+      requester,
+      sender,
+      psn: Number.isNaN(relativePsn) ? -1 : dissection.frame.psn,
+      count: 1,
+      durationNs: -1,
+      detail: '',
+    });
+  }
+
+  /** @param stale where the packet would belong if its PSN could be of that connection */
+  #openForRequest(facts: Facts, vantage: number, stale: Flow | undefined): Flow | undefined {
+    const { frame } = facts.dissection;
+    const service = serviceOf(frame);
+    const found =
+      stale === undefined
+        ? (this.#unpaired.forRequest(frame, vantage) ??
+          (service === 'UC' ? this.#unpaired.onlyOne(frame, vantage, 'UC') : undefined))
+        : undefined;
+    if (found !== undefined) {
+      const { conversation, sender } = found;
+      conversation.end(other(sender)).qpn = frame.destQpn;
+      this.#noteIfPaired(frame, conversation);
+      return this.#flows.point(frame, this.#key.set(vantage, frame.destQpn, -1, false), conversation, sender);
+    }
+    const conversation = this.#open('traffic', facts, vantage, service);
+    if (conversation === undefined) return undefined;
+    conversation.ends[1].qpn = frame.destQpn;
+    this.#unpaired.add(frame, conversation);
+    return this.#flows.point(frame, this.#key.set(vantage, frame.destQpn, -1, false), conversation, 0);
+  }
+
+  /** @param known where packets to this queue pair belong, as far as is known: to nobody, or to a conversation this cannot answer */
+  #pairForResponse(facts: Facts, vantage: number, known: Flow | undefined): Flow | undefined {
+    const { frame } = facts.dissection;
+    const match = this.#unpaired.forResponse(frame, vantage, known?.conversation);
+    if (match !== undefined) return this.#pair(frame, match, known);
+    if (known !== undefined) {
+      const { space } = known.conversation.end(other(known.sender));
+      if (space === undefined || space.state.begun) return known;
+    }
+    const conversation = this.#open('traffic', facts, vantage, serviceOf(frame));
+    if (conversation === undefined) return undefined;
+    conversation.ends[1].qpn = frame.destQpn;
+    this.#unpaired.add(frame, conversation);
+    return this.#flows.point(frame, this.#key.set(vantage, frame.destQpn, -1, false), conversation, 0);
+  }
+
+  /** The response at hand shows the queue pair of the requester. */
+  #pair(frame: Frame, { conversation, sender }: Match, known: Flow | undefined): Flow {
+    conversation.end(other(sender)).qpn = frame.destQpn;
+    const half = known?.conversation;
+    const isHalf = half !== undefined && known !== undefined && half.end(known.sender).qpn < 0;
+    const whole = isHalf ? this.#merge(frame, conversation, half) : conversation;
+    this.#noteIfPaired(frame, whole);
+    const flow = this.#flows.point(
+      frame,
+      this.#key.set(conversation.vantage, frame.destQpn, -1, false),
+      whole,
+      whole.ends[0].ip.equals(frameSource(frame)) ? 0 : 1,
+    );
+    return flow;
+  }
+
+  /** Two halves, one for each direction of requests, are one conversation: the older one. */
+  #merge(frame: Frame, one: Conversation, two: Conversation): Conversation {
+    const [older, younger] = one.id < two.id ? [one, two] : [two, one];
+    const crosswise = !older.ends[0].ip.equals(younger.ends[0].ip);
+    older.absorb(younger, crosswise);
+    younger.mergedInto = older;
+    this.#live--;
+    this.#unpaired.remove(frame, younger);
+    for (const side of [0, 1] as const) {
+      const qpn = older.end(side).qpn;
+      const toward = older.end(side).ip.equals(frameDestination(frame));
+      if (qpn < 0) continue;
+      this.#flows.point(frame, this.#key.set(older.vantage, qpn, -1, !toward), older, other(side));
+    }
+    return older;
+  }
+
+  #noteIfPaired(frame: Frame, conversation: Conversation): void {
+    const [a, b] = conversation.ends;
+    if (a.qpn >= 0 && b.qpn >= 0) this.#unpaired.remove(frame, conversation);
+  }
+
+  #openForDatagram(facts: Facts, vantage: number, sourceQpn: number): Flow | undefined {
+    const { frame } = facts.dissection;
+    const { destQpn } = frame;
+    const back = this.#flows.find(frame, this.#key.set(vantage, sourceQpn, destQpn, true));
+    if (back !== undefined) {
+      const key = this.#key.set(vantage, destQpn, sourceQpn, false);
+      return this.#flows.point(frame, key, back.conversation, other(back.sender));
+    }
+    const conversation = this.#open('traffic', facts, vantage, serviceOf(frame), sourceQpn);
+    if (conversation === undefined) return undefined;
+    conversation.ends[0].qpn = sourceQpn;
+    conversation.ends[1].qpn = destQpn;
+    this.#datagrams.set(conversation, [undefined, undefined]);
+    return this.#flows.point(frame, this.#key.set(vantage, destQpn, sourceQpn, false), conversation, 0);
+  }
+
+  /** The frame at hand is the REP: its sender is the passive end. */
+  readonly #establish = (facts: Facts, agreement: Agreement): Conversation | undefined => {
+    const { frame } = facts.dissection;
+    const { active, passive, service, pathMtu, cm } = agreement;
+    const vantage = this.#vantages.of(facts);
+    const conversation = this.#open('cm', facts, vantage, service);
+    if (conversation === undefined) return undefined;
+    const [first, second] = conversation.ends;
+    conversation.cm = cm;
+    conversation.firstFrame = cm.reqFrame;
+    conversation.pathMtu = pathMtu;
+    first.qpn = active.qpn;
+    second.qpn = passive.qpn;
+    first.space = new Space(conversation, 0, this.#sink, active.firstPsn, true);
+    second.space = new Space(conversation, 1, this.#sink, passive.firstPsn, true);
+    this.#flows.point(frame, this.#key.set(vantage, active.qpn, -1, false), conversation, 1);
+    this.#flows.point(frame, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
+    return conversation;
+  };
+
+  /** A new conversation, whose end 0 is the sender of the frame at hand, or its receiver where that is the active end. */
+  #open(
+    learnt: 'cm' | 'traffic',
+    facts: Facts,
+    vantage: number,
+    service: Conversation['service'],
+    sourceQpn = -1,
+  ): Conversation | undefined {
+    const { frame } = facts.dissection;
+    if (this.#live >= this.#maxConversations) {
+      if (facts.role !== Role.Response) this.#omitted.add(frame, vantage, sourceQpn);
+      return undefined;
+    }
+    const source = new End(frameSource(frame));
+    const destination = new End(frameDestination(frame));
+    const ends: readonly [End, End] = learnt === 'cm' ? [destination, source] : [source, destination];
+    const conversation = new Conversation(++this.#lastId, learnt, vantage, ends, facts);
+    conversation.service = service;
+    this.#live++;
+    this.#conversations.push(conversation);
+    this.#byId.push(conversation);
+    conversation.sameAs = this.#sameElsewhere(frame, vantage, sourceQpn);
+    return conversation;
+  }
+
+  /** Number of the conversation that another vantage point has seen these packets in. */
+  #sameElsewhere(frame: Frame, vantage: number, sourceQpn: number): number {
+    for (let elsewhere = 0; elsewhere < this.#vantages.count; elsewhere++) {
+      if (elsewhere === vantage) continue;
+      const flow =
+        this.#flows.find(frame, this.#key.set(elsewhere, frame.destQpn, sourceQpn, false)) ??
+        (sourceQpn < 0 ? undefined : this.#flows.find(frame, this.#key.set(elsewhere, sourceQpn, frame.destQpn, true)));
+      if (flow !== undefined) return flow.conversation.sameAs || flow.conversation.id;
+    }
+    return 0;
+  }
+
+  #forgetMerged(): void {
+    let kept = 0;
+    for (const conversation of this.#conversations) {
+      if (conversation.mergedInto === undefined) this.#conversations[kept++] = conversation;
+    }
+    this.#conversations.length = kept;
+    for (const conversation of this.#conversations) {
+      const same = conversation.sameAs === 0 ? undefined : this.byId(conversation.sameAs);
+      if (same !== undefined) conversation.sameAs = same.id;
+    }
+  }
+}
+
+function rootOf(conversation: Conversation): Conversation {
+  let root = conversation;
+  while (root.mergedInto !== undefined) root = root.mergedInto;
+  return root;
+}
+
+/** FIRST and MIDDLE packets are full: their payload is the path MTU (ref:wire#8). */
+function learnMtu(conversation: Conversation, end: End, payloadLength: number): void {
+  end.pathMtu = payloadLength;
+  if (conversation.pathMtu === 0) conversation.pathMtu = payloadLength;
+}
+
+function serviceOf(frame: Frame): Conversation['service'] {
+  switch (frame.opcode & SERVICE_MASK) {
+    case Service.Uc:
+      return 'UC';
+    case Service.Rd:
+      return 'RD';
+    case Service.Ud:
+      return 'UD';
+    case Service.Xrc:
+      return 'XRC';
+    default:
+      return 'RC';
+  }
+}
+
+const FULL = OpFlag.First | OpFlag.Middle;
