@@ -22,7 +22,12 @@ export interface LadderLayout {
 export function drawLadder(steps: readonly LadderStep[], layout: LadderLayout): string[] {
   const [first] = steps;
   if (first === undefined) return [];
-  const drawing = new Drawing(steps, layout.originNs ?? first.timeNs, layout);
+  const originNs = layout.originNs ?? first.timeNs;
+  const timeColumns = steps.reduce(
+    (widest, step) => Math.max(widest, timeText(step, originNs).length),
+    MIN_TIME_COLUMNS,
+  );
+  const drawing = new Drawing(originNs, timeColumns, layout);
   const lines = [drawing.heading()];
   for (let at = 0; at < steps.length; ) {
     const run = steps.slice(at, at + runLength(steps, at));
@@ -42,23 +47,25 @@ function runLength(steps: readonly LadderStep[], at: number): number {
   return end - at;
 }
 
-function sameKind(a: LadderStep | undefined, b: LadderStep | undefined): boolean {
+/** Whether two steps are the same but for time and PSN. */
+export function sameKind(a: LadderStep | undefined, b: LadderStep | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   return a.fromLeft === b.fromLeft && a.label === b.label && a.detail === b.detail && a.marks === b.marks;
 }
 
 /** One ladder: its columns, and the lines that keep to them. */
-class Drawing {
+export class Drawing {
   readonly #layout: LadderLayout;
   readonly #originNs: number;
   readonly #timeColumns: number;
   /** Between the two rails. */
   readonly #inner: number;
 
-  constructor(steps: readonly LadderStep[], originNs: number, layout: LadderLayout) {
+  /** `timeColumns`: room for times; longer ones push the rails aside. */
+  constructor(originNs: number, timeColumns: number, layout: LadderLayout) {
     this.#layout = layout;
     this.#originNs = originNs;
-    this.#timeColumns = steps.reduce((widest, step) => Math.max(widest, this.#time(step).length), MIN_TIME_COLUMNS);
+    this.#timeColumns = timeColumns;
     const width = Math.max(layout.width ?? DEFAULT_WIDTH, MIN_WIDTH);
     this.#inner = width - this.#timeColumns - GAP.length - MARK_COLUMNS - 2;
   }
@@ -70,7 +77,7 @@ class Drawing {
   }
 
   step(step: LadderStep): string {
-    const time = this.#time(step).padStart(this.#timeColumns);
+    const time = timeText(step, this.#originNs).padStart(this.#timeColumns);
     return `${time}${GAP}${this.#between(drawArrow(step, this.#inner), step.marks)}`;
   }
 
@@ -78,21 +85,30 @@ class Drawing {
   run(steps: readonly LadderStep[]): string {
     const first = steps[0];
     const last = steps[steps.length - 1];
-    if (first === undefined || last === undefined) return '';
+    return first === undefined || last === undefined ? '' : this.runOf(first, last, steps.length);
+  }
+
+  /** The same for a run of `count` steps of which only the ends are at hand. */
+  runOf(first: LadderStep, last: LadderStep, count: number): string {
     const psns = first.psn === undefined ? '' : `  psn ${first.psn} .. ${last.psn}`;
-    const words = clip(`⋮  ${steps.length} more ${first.label}${psns}`, this.#inner - 6);
+    const words = clip(`⋮  ${count} more ${first.label}${psns}`, this.#inner - 6);
     const placed = first.fromLeft ? `   ${words}`.padEnd(this.#inner) : `${words}   `.padStart(this.#inner);
     return `${' '.repeat(this.#timeColumns)}${GAP}${this.#between(placed, first.marks)}`;
+  }
+
+  /** A line of words that belong to no rail. */
+  note(timeNs: number, text: string): string {
+    return `${timeText({ timeNs }, this.#originNs).padStart(this.#timeColumns)}${GAP}·  ${text}`;
   }
 
   #between(text: string, marks: number): string {
     const color = this.#layout.color === true ? colorOf(marks) : '';
     return `│${paint(text, color)}│${marks === Mark.None ? '' : `${GAP}${paint(markName(marks), color)}`}`;
   }
+}
 
-  #time(step: LadderStep): string {
-    return ((step.timeNs - this.#originNs) / 1000).toFixed(3);
-  }
+function timeText({ timeNs }: Pick<LadderStep, 'timeNs'>, originNs: number): string {
+  return ((timeNs - originNs) / 1000).toFixed(3);
 }
 
 /** `── words ─────────▶`, mirrored for the other direction; a lost frame stops on its way. */
@@ -135,7 +151,7 @@ const MIN_SHAFT = 12;
 /** How far a lost frame gets, of the shaft behind the words. */
 const LOST_REACH = 0.6;
 /** Shorter runs are drawn in full: a line that says "1 more" saves nothing. */
-const SHORTEST_RUN = 4;
+export const SHORTEST_RUN = 4;
 const RESET = '\x1b[0m';
 /** The first that fits decides: red for what went wrong on the wire, yellow for what the queue pairs do about it. */
 const COLORS: readonly (readonly [bits: number, code: string])[] = [

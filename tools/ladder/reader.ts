@@ -20,16 +20,20 @@ export interface LadderReaderOptions {
   readonly medium: Medium;
 }
 
-/** A frame as its sender sent it. Bytes are read during the call only. */
-export interface SeenFrame {
+/** What is known of a frame beside its bytes. */
+export interface SeenStep {
   readonly timeNs: number;
   readonly fromLeft: boolean;
+  /** What the wire is known to have done: bits of `Mark`. */
+  readonly marks: number;
+}
+
+/** A frame as its sender sent it. Bytes are read during the call only. */
+export interface SeenFrame extends SeenStep {
   readonly bytes: Uint8Array;
   readonly view: DataView;
   readonly start: number;
   readonly end: number;
-  /** What the wire is known to have done: bits of `Mark`. */
-  readonly marks: number;
 }
 
 /** PSNs of one requester, counted from the first seen. */
@@ -43,7 +47,8 @@ interface PsnSpace {
 
 export class LadderReader {
   readonly #medium: Medium;
-  readonly #frame = new Frame();
+  readonly #own = new Frame();
+  #frame = this.#own;
   readonly #spaces: readonly [left: Map<number, PsnSpace>, right: Map<number, PsnSpace>] = [new Map(), new Map()];
 
   constructor(options: LadderReaderOptions) {
@@ -51,9 +56,14 @@ export class LadderReader {
   }
 
   read(seen: SeenFrame): LadderStep {
-    const { timeNs, fromLeft, bytes, view, start, end, marks } = seen;
-    const frame = this.#frame;
-    const status = parseFrame(bytes, view, start, end, this.#medium, frame);
+    const { bytes, view, start, end } = seen;
+    return this.readFrame(this.#own, parseFrame(bytes, view, start, end, this.#medium, this.#own), seen);
+  }
+
+  /** The same for a frame that is parsed already. */
+  readFrame(frame: Frame, status: FrameStatus, seen: SeenStep): LadderStep {
+    this.#frame = frame;
+    const { timeNs, fromLeft, marks } = seen;
     if (status !== FrameStatus.Ok) {
       return { timeNs, fromLeft, label: withoutAddresses(frame, status), psn: undefined, detail: '', marks };
     }
