@@ -1,0 +1,304 @@
+/**
+ * Requests that came to no good end: repeated without an answer, refused as long as anybody asked, or answered by a NAK that ends the connection.
+ *
+ * Owns the bookkeeping that the detectors of such ends share, and what follows from what: who is the first, and who merely suffers. Says nothing
+ * to anybody. Memory is bounded: spaces beyond `MOST_STALLS` that are stuck at one time are not followed.
+ *
+ * - A stall begins with the first repetition after a timeout, or with an RNR NAK; it ends with anything that brings the requester forward.
+ * - What is stuck when the capture ends has failed when nobody tried again for three times the longest wait between tries: HCAs may wait up to
+ *   four times the timeout they are told (rdma_rxe and the project's stack wait exactly that long), and every such wait has been seen already.
+ * - A silence follows from another failure when it began after that one had ended its queue pair, which knows nobody any more then; on other
+ *   connections between the same hosts only if an endpoint, not the network, was the cause, and within `TEARDOWN_NS`.
+ */
+import { AETH_AT } from '../../../packets/opcode.ts';
+import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
+import { Mark, type PacketFacts, Role } from '../facts.ts';
+import type { CaptureReport, ConversationReport, EndReport, TransportEvent } from '../types.ts';
+import { FrameList } from './frame-list.ts';
+
+/** Why a space is stuck: nobody answers, the receiver is not ready, or a NAK has ended it. */
+export type FailureKind = 'silence' | 'rnr' | 'fatal';
+
+/** Requests of one end that are stuck, or were until the capture ended. */
+export interface Failure {
+  readonly kind: FailureKind;
+  readonly conversation: ConversationReport;
+  readonly requester: 0 | 1;
+  /** Of the request that is stuck. */
+  readonly psn: number;
+  /** How often it was sent; 0 where only the NAKs were seen. */
+  readonly tries: number;
+  /** When it was sent first, or stood alone without an answer first; and when it was last tried or refused. */
+  readonly firstNs: number;
+  readonly lastNs: number;
+  /** Tries, or NAKs. */
+  readonly frames: FrameList;
+  /** Between tries; at most `MOST_WAITS`. */
+  readonly waits: readonly number[];
+  /** Of the last NAK; -1: none. */
+  readonly syndrome: number;
+  /** Nobody tries any more, though the capture goes on. */
+  readonly gaveUp: boolean;
+  /** Requests that are new have followed the last try. */
+  readonly sentMore: boolean;
+}
+
+/** Watches for stalls. */
+export class FailureWatch {
+  readonly #stalls = new Map<number, Stall>();
+  readonly #fatal: Stall[] = [];
+  /** The timeout told last: its packet, and how long nobody had answered. */
+  #timeoutFrame = 0;
+  #timeoutWaitNs = -1;
+
+  /** Before or after the packet that it is about. */
+  event(event: TransportEvent): void {
+    if (event.kind !== 'timeout') return;
+    this.#timeoutFrame = event.frame;
+    this.#timeoutWaitNs = event.durationNs;
+    this.#stalls.get(event.conversation * 2 + event.requester)?.waited(event.frame, event.durationNs);
+  }
+
+  packet(facts: PacketFacts): void {
+    const { marks, conversation, role } = facts;
+    if (conversation === undefined || (role !== Role.Request && role !== Role.Response)) return;
+    const remarkable = (marks & REMARKABLE) !== 0;
+    if (!remarkable && this.#stalls.size === 0) return;
+    const key = conversation.id * 2 + facts.requester;
+    const stall = this.#stalls.get(key);
+    if (role === Role.Request) this.#request(facts, conversation, key, stall);
+    else this.#response(facts, conversation, key, stall);
+  }
+
+  /** All that are stuck at the end, first to last. */
+  finish(capture: CaptureReport): Failure[] {
+    const all = [...this.#stalls.values(), ...this.#fatal];
+    return all.map((stall) => stall.toFailure(capture.durationNs)).sort((a, b) => a.lastNs - b.lastNs);
+  }
+
+  #request(facts: PacketFacts, conversation: ConversationReport, key: number, stall: Stall | undefined): void {
+    const { marks, packet } = facts;
+    if ((marks & Mark.Copy) !== 0) return;
+    if ((marks & Mark.AfterTimeout) === 0 || stall?.waitsForRetry === true) {
+      if (stall?.sent(facts) === false) this.#stalls.delete(key);
+      return;
+    }
+    const psn = psnOf(facts);
+    if (stall?.kind === 'silence' && stall.psn === psn) {
+      stall.triedAgain(facts);
+      return;
+    }
+    const silence = new Stall('silence', conversation, facts, psn);
+    this.#begin(key, silence);
+    if (packet.number === this.#timeoutFrame) silence.waited(packet.number, this.#timeoutWaitNs);
+  }
+
+  #response(facts: PacketFacts, conversation: ConversationReport, key: number, stall: Stall | undefined): void {
+    const { marks } = facts;
+    // A damaged answer, or one to what was answered before, brings nobody forward.
+    if ((marks & (Mark.BadIcrc | Mark.Copy | Mark.GhostAck)) !== 0) return;
+    if ((marks & Mark.RnrNak) !== 0) {
+      const psn = psnOf(facts);
+      if (stall?.kind === 'rnr' && stall.psn === psn) stall.refused(facts);
+      else this.#begin(key, new Stall('rnr', conversation, facts, psn));
+      return;
+    }
+    if ((marks & Mark.Nak) !== 0) {
+      const syndrome = syndromeOf(facts);
+      // What is pipelined behind a refused request draws a sequence NAK; it is refused still (ref:rxe#7).
+      if (syndrome === SEQUENCE_ERROR && stall?.kind === 'rnr' && stall.psn === psnOf(facts)) return;
+      this.#stalls.delete(key);
+      if (syndrome === SEQUENCE_ERROR || this.#fatal.length >= MOST_STALLS) return;
+      this.#fatal.push(new Stall('fatal', conversation, facts, psnOf(facts)));
+      return;
+    }
+    this.#stalls.delete(key);
+  }
+
+  #begin(key: number, stall: Stall): void {
+    if (this.#stalls.size < MOST_STALLS || this.#stalls.has(key)) this.#stalls.set(key, stall);
+  }
+}
+
+/** The end that asks, and the one that should answer. */
+export function endsOf({ conversation, requester }: Failure): readonly [EndReport, EndReport] {
+  const [first, second] = conversation.ends;
+  return requester === 0 ? [first, second] : [second, first];
+}
+
+/** Whether anything ever came back in the PSN space: at this vantage point or, for the same conversation, at another one. */
+export function wasAnswered(failure: Failure, conversations: readonly ConversationReport[]): boolean {
+  const [asking] = endsOf(failure);
+  const group = groupOf(failure.conversation);
+  return conversations.some(
+    (other) =>
+      groupOf(other) === group && other.ends.some((end) => end.address === asking.address && answersTo(end) > 0),
+  );
+}
+
+/**
+ * What follows from what: for each silence that another failure explains, that one. Failures of the same space seen at a second vantage
+ * point are taken out first (`unique`).
+ */
+export function consequences(failures: readonly Failure[]): Map<Failure, Failure> {
+  const roots = new Map<Failure, Failure>();
+  for (const failure of failures) {
+    if (failure.kind !== 'silence') continue;
+    const root = failures.find((other) => other !== failure && !roots.has(other) && explains(other, failure));
+    if (root !== undefined) roots.set(failure, root);
+  }
+  return roots;
+}
+
+/** Without those that another vantage point shows as well. */
+export function unique(failures: readonly Failure[]): Failure[] {
+  return failures.filter((failure, index) => {
+    const [asking] = endsOf(failure);
+    return !failures
+      .slice(0, index)
+      .some(
+        (other) =>
+          other.kind === failure.kind &&
+          other.conversation !== failure.conversation &&
+          groupOf(other.conversation) === groupOf(failure.conversation) &&
+          endsOf(other)[0].address === asking.address,
+      );
+  });
+}
+
+function explains(root: Failure, silence: Failure): boolean {
+  if (silence.firstNs < root.lastNs) return false;
+  if (groupOf(root.conversation) === groupOf(silence.conversation)) return root.gaveUp;
+  if (root.kind === 'silence' || !root.gaveUp) return false;
+  return sameHosts(root, silence) && silence.firstNs <= root.lastNs + TEARDOWN_NS;
+}
+
+function sameHosts(one: Failure, other: Failure): boolean {
+  const [a, b] = endsOf(one);
+  const [c, d] = endsOf(other);
+  return (a.address === c.address && b.address === d.address) || (a.address === d.address && b.address === c.address);
+}
+
+function groupOf({ id, sameAs }: ConversationReport): number {
+  return sameAs === 0 ? id : sameAs;
+}
+
+function answersTo({ requester }: EndReport): number {
+  const naks = Object.values(requester.naks).reduce((sum, count) => sum + count, 0);
+  return requester.acks + requester.responses.packets + requester.rnrNaks + naks;
+}
+
+class Stall {
+  readonly kind: FailureKind;
+  readonly conversation: ConversationReport;
+  readonly requester: 0 | 1;
+  readonly psn: number;
+  tries: number;
+  firstNs: number;
+  lastNs: number;
+  syndrome = -1;
+  readonly frames = new FrameList();
+  readonly waits: number[] = [];
+  readonly #beganFrame: number;
+  #lastRequestNs: number;
+  #sentMore = false;
+  /** RNR: a try has followed the last NAK. */
+  #asking = false;
+
+  constructor(kind: FailureKind, conversation: ConversationReport, facts: PacketFacts, psn: number) {
+    this.kind = kind;
+    this.conversation = conversation;
+    this.requester = facts.requester;
+    this.psn = psn;
+    this.#beganFrame = facts.packet.number;
+    this.firstNs = facts.timeNs;
+    this.lastNs = facts.timeNs;
+    this.#lastRequestNs = facts.timeNs;
+    this.tries = kind === 'silence' ? 2 : 1;
+    if (kind !== 'silence') this.syndrome = syndromeOf(facts);
+    else if (facts.refersTo > 0) this.frames.add(facts.refersTo);
+    this.frames.add(facts.packet.number);
+  }
+
+  /** Refused, and due to try again. */
+  get waitsForRetry(): boolean {
+    return this.kind === 'rnr' && !this.#asking;
+  }
+
+  /** Silence: how long nobody had answered when `frame` was sent. */
+  waited(frame: number, durationNs: number): void {
+    if (frame !== this.#beganFrame || this.kind !== 'silence' || this.waits.length > 0 || !(durationNs > 0)) return;
+    this.waits.push(durationNs);
+    this.firstNs = this.lastNs - durationNs;
+  }
+
+  triedAgain(facts: PacketFacts): void {
+    this.tries++;
+    this.#sentMore = false;
+    this.#lastRequestNs = facts.timeNs;
+    this.#wait(facts);
+  }
+
+  refused(facts: PacketFacts): void {
+    this.tries++;
+    this.syndrome = syndromeOf(facts);
+    if (!this.#asking) this.#wait(facts);
+    else this.frames.add(facts.packet.number);
+    this.lastNs = facts.timeNs;
+    this.#asking = false;
+    this.#sentMore = false;
+  }
+
+  /** Any other request of the space. Returns false when it shows that the stall is over though no answer was seen. */
+  sent(facts: PacketFacts): boolean {
+    const { timeNs, marks } = facts;
+    this.#lastRequestNs = timeNs;
+    if (this.waitsForRetry && psnOf(facts) === this.psn) {
+      this.#asking = true;
+      if (this.waits.length < MOST_WAITS) this.waits.push(timeNs - this.lastNs);
+    }
+    if ((marks & Mark.Retransmission) !== 0) return true;
+    this.#sentMore = true;
+    return this.kind !== 'silence' || timeNs - this.lastNs <= MOVED_ON * Math.max(...this.waits, 0);
+  }
+
+  toFailure(endNs: number): Failure {
+    const { kind, conversation, requester, psn, tries, firstNs, lastNs, frames, waits, syndrome } = this;
+    const ending = { gaveUp: this.#gaveUp(endNs), sentMore: this.#sentMore };
+    return { kind, conversation, requester, psn, tries, firstNs, lastNs, frames, waits, syndrome, ...ending };
+  }
+
+  #gaveUp(endNs: number): boolean {
+    if (this.kind === 'fatal') return true;
+    const asked = this.kind === 'rnr' ? (RNR_TIMER_NS[this.syndrome & 0x1f] ?? 0) : 0;
+    const longest = Math.max(asked, ...this.waits);
+    return longest > 0 && !this.#asking && endNs - Math.max(this.lastNs, this.#lastRequestNs) > PATIENCE * longest;
+  }
+
+  #wait({ timeNs, packet }: PacketFacts): void {
+    if (this.waits.length < MOST_WAITS) this.waits.push(timeNs - this.lastNs);
+    this.lastNs = timeNs;
+    this.frames.add(packet.number);
+  }
+}
+
+function psnOf({ dissection }: PacketFacts): number {
+  return dissection.frame.psn;
+}
+
+function syndromeOf({ dissection: { frame } }: PacketFacts): number {
+  const at = AETH_AT[frame.opcode] ?? -1;
+  return at < 0 ? -1 : frame.view.getUint8(frame.bthOffset + at);
+}
+
+const REMARKABLE = Mark.AfterTimeout | Mark.RnrNak | Mark.Nak;
+const SEQUENCE_ERROR = 0x60;
+const MOST_STALLS = 4096;
+/** More than any retry count allows; of endless ones the first say enough. */
+const MOST_WAITS = 16;
+/** So many times the longest wait between two tries. */
+const PATIENCE = 3;
+/** Who sends new requests for so many times that wait without repeating the old one has got its answer; the capture did not see it. */
+const MOVED_ON = 4;
+/** A program that sees an error closes what else it has within seconds. */
+const TEARDOWN_NS = 10e9;

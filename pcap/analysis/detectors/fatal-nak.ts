@@ -1,0 +1,108 @@
+/**
+ * NAKs that end a connection, each with the request that it refuses.
+ *
+ * Owns finding that request and grouping what belongs together: one finding for each pair of hosts, and a NAK that several vantage points show
+ * counts once. What it means is said by the detectors of the single syndromes (ref:wire#7, ref:analyzer#1 rows 5 to 7).
+ */
+import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
+import { Mark, type PacketFacts, Role } from '../facts.ts';
+import type { ConversationReport } from '../types.ts';
+import { askedEnd, askingEnd, type PastRequest, RequestMemory, syndromeOf } from './request-memory.ts';
+
+/** One such NAK. */
+export interface FatalNak<D> {
+  readonly conversation: ConversationReport;
+  readonly requester: 0 | 1;
+  readonly psn: number;
+  readonly frame: number;
+  /** What it refuses; undefined when the capture does not have it (any more). */
+  readonly request: PastRequest | undefined;
+  /** What was made of it in the moment in which it came. */
+  readonly diagnosis: D;
+}
+
+/** What a diagnosis can be made from. */
+export type Diagnose<D> = (refused: Omit<FatalNak<D>, 'diagnosis'>, memory: RequestMemory) => D;
+
+export class FatalNakWatch<D> {
+  readonly #syndrome: number;
+  readonly #diagnose: Diagnose<D>;
+  readonly #memory = new RequestMemory();
+  readonly #naks: FatalNak<D>[] = [];
+  #count = 0;
+
+  constructor(syndrome: number, diagnose: Diagnose<D>) {
+    this.#syndrome = syndrome;
+    this.#diagnose = diagnose;
+  }
+
+  packet(facts: PacketFacts): void {
+    const { role, marks, conversation } = facts;
+    if (conversation === undefined) return;
+    if (role === Role.Request) {
+      if ((marks & Mark.BadIcrc) === 0) this.#memory.put(facts, conversation);
+      return;
+    }
+    if ((marks & Mark.Nak) === 0 || (marks & (Mark.BadIcrc | Mark.Copy)) !== 0) return;
+    if (syndromeOf(facts) === this.#syndrome) this.#refused(facts, conversation);
+  }
+
+  /** By pair of hosts, the asking one first. */
+  groups(): FatalNak<D>[][] {
+    const groups = new Map<string, FatalNak<D>[]>();
+    for (const nak of this.#naks) {
+      const key = `${askingEnd(nak).address} ${askedEnd(nak).address}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, [nak]);
+      else if (!group.some((other) => isSame(other, nak))) group.push(nak);
+    }
+    return [...groups.values()].slice(0, MOST_FINDINGS);
+  }
+
+  /** Any number of NAKs may come; the first are told. */
+  #refused(facts: PacketFacts, conversation: ConversationReport): void {
+    if (++this.#count > MOST_NAKS) return;
+    const { requester, packet, dissection } = facts;
+    const { psn } = dissection.frame;
+    const request = this.#memory.find(conversation, requester, psn);
+    const refused = { conversation, requester, psn, frame: packet.number, request };
+    this.#naks.push({ ...refused, diagnosis: this.#diagnose(refused, this.#memory) });
+  }
+}
+
+/** "a SEND", "a READ of 3000 bytes": what a request wants, in the words of those who post it. */
+export function describeRequest({ flags, opcode, dmaLength, payloadBytes }: PastRequest): string {
+  if ((flags & OpFlag.Write) !== 0) return dmaLength > 0 ? `a WRITE of ${dmaLength} bytes` : 'a WRITE';
+  if ((flags & OpFlag.Read) !== 0) return `a READ of ${dmaLength} bytes`;
+  if ((flags & OpFlag.Atomic) !== 0) return 'an atomic';
+  if ((flags & OpFlag.AtomicWrite) !== 0) return 'an ATOMIC WRITE';
+  if ((flags & OpFlag.Flush) !== 0) return `a FLUSH of ${dmaLength} bytes`;
+  if ((flags & OpFlag.Send) === 0) return opcodeInfo(opcode).name;
+  return (flags & OpFlag.Only) !== 0 ? `a SEND of ${payloadBytes} bytes` : 'a SEND of several packets';
+}
+
+/** The first packet of the message that a request belongs to, as far back as the memory goes; itself when it begins one. */
+export function beginningOf(request: PastRequest, memory: RequestMemory): PastRequest | undefined {
+  let at: PastRequest | undefined = request;
+  for (let steps = 0; at !== undefined && steps < MOST_STEPS; steps++) {
+    if ((at.flags & (OpFlag.First | OpFlag.Only)) !== 0) return at;
+    at = memory.find(at.conversation, at.requester, (at.psn - 1) & PSN_MASK);
+  }
+  return undefined;
+}
+
+/** "0x0000a1b2": a key as rdma tools print it. */
+export function hex(value: number | bigint, digits = 8): string {
+  return `0x${value.toString(16).padStart(digits, '0')}`;
+}
+
+/** The same NAK at another vantage point, or said again. */
+function isSame<D>(one: FatalNak<D>, other: FatalNak<D>): boolean {
+  const group = ({ conversation: { id, sameAs } }: FatalNak<D>): number => (sameAs === 0 ? id : sameAs);
+  return group(one) === group(other) && one.psn === other.psn;
+}
+
+const PSN_MASK = 0xff_ff_ff;
+const MOST_NAKS = 256;
+const MOST_STEPS = 16_384;
+const MOST_FINDINGS = 50;

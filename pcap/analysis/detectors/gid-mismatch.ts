@@ -1,0 +1,69 @@
+/**
+ * Symptom: two ends with GIDs of different kinds; neither ever hears the other.
+ *
+ * Owns the finding; `gid-watch.ts` owns the evidence and its limits. An error: nothing at all gets through.
+ */
+import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import type { PacketFacts } from '../facts.ts';
+import { mergedFrames } from './frame-list.ts';
+import { type GidMismatch, GidWatch, type OneWay } from './gid-watch.ts';
+import { counted } from './words.ts';
+
+export const GID_MISMATCH: Symptom = {
+  id: 'gid-mismatch',
+  row: 10,
+  title: 'GIDs of different kinds',
+  complaint:
+    'The program hangs with no traffic or ends with transport retry counter exceeded; the usual advice is to try another GID index.',
+  about:
+    'A GID index chooses what packets look like: RoCE version 1 or 2, IPv4 or IPv6, link-local or global addresses. Each end takes an index of its ' +
+    'own, and the same index is another GID on another host. When the two are of different kinds, each end sends what the other does not ' +
+    'listen for, or drops as coming from a stranger.',
+  advice: [
+    'Take GIDs of the same kind at both ends, best the RoCE v2 GID of an IPv4 or global IPv6 address; the index differs from host to host.',
+    'Let rdma_cm choose (`-R` in perftest, rping), which takes the GID of the address that is connected to.',
+  ],
+  commands: ['show_gids', 'ibv_devinfo -v | grep GID', 'cat /sys/class/infiniband/DEV/ports/1/gid_attrs/types/INDEX'],
+  make: () => new GidMismatchDetector(),
+};
+
+class GidMismatchDetector implements Detector {
+  readonly #watch = new GidWatch();
+
+  packet(facts: PacketFacts): void {
+    this.#watch.packet(facts);
+  }
+
+  finish(context: DetectorContext): void {
+    for (const mismatch of this.#watch.finish(context.conversations)) report(context, mismatch);
+  }
+}
+
+function report(context: DetectorContext, { there, back }: GidMismatch): void {
+  const sent = ({ kind, sourceGid, destinationGid, frames }: OneWay): string =>
+    `sends ${kind} (GID ${sourceGid} to ${destinationGid}, ${counted(frames.count, 'packet')})`;
+  context.report({
+    severity: 'error',
+    text:
+      `Two hosts miss each other: ${macOf(there.from)} ${sent(there)} and ${macOf(back.from)} ${sent(back)}; ` +
+      'neither ever answers, because their GIDs are of different kinds.',
+    frames: mergedFrames([there.frames.frames.slice(0, FRAMES_OF_EACH), back.frames.frames.slice(0, FRAMES_OF_EACH)]),
+    frameCount: there.frames.count + back.frames.count,
+    conversations: [there.conversation?.id ?? 0, back.conversation?.id ?? 0].filter((id) => id > 0),
+    evidence: {
+      kinds: [there.kind, back.kind],
+      sourceGids: [there.sourceGid, back.sourceGid],
+      destinationGids: [there.destinationGid, back.destinationGid],
+      stations: [macOf(there.from), macOf(back.from)],
+    },
+  });
+}
+
+function macOf(station: number): string {
+  return station
+    .toString(16)
+    .padStart(12, '0')
+    .replace(/..(?=.)/g, '$&:');
+}
+
+const FRAMES_OF_EACH = 10;

@@ -1,0 +1,102 @@
+/**
+ * Symptom: responses of READs are missing, and the requester asks for them again: a NAK that nobody sends.
+ *
+ * Owns one finding for each direction between two hosts, a warning: each costs a round trip at least and an ACK timeout at worst. A note where damaged
+ * packets explain them (`icrc-invalid` says the rest). Whether the requester noticed at once or waited for its timer is what
+ * `implied-nak` events say (ref:rxe#8: rdma_rxe waits when the gap is inside one READ). Rules: ref:analyzer#1 row 9.
+ */
+import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import type { ConversationReport, TransportEvent } from '../types.ts';
+import { FrameList, mergedFrames } from './frame-list.ts';
+import { counted, duration, percent, times } from './words.ts';
+
+export const IMPLIED_NAK: Symptom = {
+  id: 'implied-nak',
+  row: 9,
+  title: 'READ responses lost',
+  complaint:
+    'Counter implied_nak_seq_err grows; READs are slow, or some of them take exactly as long as an ACK timeout.',
+  about:
+    'The responses of a READ are not acknowledged, so when one is lost only the requester can notice: the next one it sees has too high a PSN. It then ' +
+    'asks for the READ again, from the gap on. Most NICs do so at once. rdma_rxe does when a later READ shows the gap, and waits for its ACK timer ' +
+    'when the gap is inside one READ.',
+  advice: [
+    'Look for drops on the way from the responder to the requester: READ responses are the data there.',
+    'Where the requester waits for its timer (rdma_rxe), a shorter ACK timeout or smaller READs cost less per loss.',
+  ],
+  commands: ['rdma statistic show link DEV/1', 'ethtool -S DEV | grep -iE "implied_nak|discard|drop"'],
+  make: () => new ImpliedNak(),
+};
+
+interface Noticed {
+  readonly frames: FrameList;
+  readonly gaps: FrameList;
+  atOnce: number;
+  afterTimeout: number;
+  longestNs: number;
+}
+
+class ImpliedNak implements Detector {
+  readonly #noticed = new Map<number, Noticed>();
+
+  event(event: TransportEvent): void {
+    if (event.kind !== 'implied-nak' || event.conversation === 0) return;
+    const key = event.conversation * 2 + event.requester;
+    let noticed = this.#noticed.get(key);
+    if (noticed === undefined) {
+      if (this.#noticed.size >= MOST_SPACES) return;
+      noticed = { frames: new FrameList(), gaps: new FrameList(), atOnce: 0, afterTimeout: 0, longestNs: 0 };
+      this.#noticed.set(key, noticed);
+    }
+    noticed.frames.add(event.frame);
+    if (event.refersTo > 0) noticed.gaps.add(event.refersTo);
+    if (event.detail === AFTER_TIMEOUT) noticed.afterTimeout++;
+    else noticed.atOnce++;
+    noticed.longestNs = Math.max(noticed.longestNs, event.durationNs);
+  }
+
+  finish(context: DetectorContext): void {
+    const conversations = new Map(context.conversations.map((conversation) => [conversation.id, conversation]));
+    for (const [key, noticed] of [...this.#noticed].slice(0, MOST_FINDINGS)) {
+      const conversation = conversations.get(Math.floor(key / 2));
+      if (conversation !== undefined) report(context, conversation, key % 2 === 0 ? 0 : 1, noticed);
+    }
+  }
+}
+
+function report(context: DetectorContext, conversation: ConversationReport, requester: 0 | 1, noticed: Noticed): void {
+  const asking = conversation.ends[requester];
+  const answering = conversation.ends[requester === 0 ? 1 : 0];
+  const { frames, gaps, atOnce, afterTimeout, longestNs } = noticed;
+  const { packets, lostPackets } = asking.requester.responses;
+  const share = packets === 0 ? 0 : lostPackets / packets;
+  const damaged = lostPackets === 0 && answering.badIcrc >= frames.count;
+  const when =
+    afterTimeout === 0
+      ? 'at once'
+      : atOnce === 0
+        ? `only after a timeout (up to ${duration(longestNs)})`
+        : `${times(atOnce)} at once and ${times(afterTimeout)} after a timeout (up to ${duration(longestNs)})`;
+  context.report({
+    severity: damaged ? 'note' : 'warning',
+    text:
+      `${asking.address} asked ${times(frames.count)} again for READ responses of ${answering.address} that were missing, ${when}; ` +
+      `${lostPackets} of ${counted(packets, 'response packet')} (${percent(share)}) were lost.`,
+    frames: mergedFrames([frames.frames, gaps.frames]),
+    frameCount: frames.count + gaps.count,
+    conversations: [conversation.id],
+    evidence: {
+      impliedNaks: frames.count,
+      atOnce,
+      afterTimeout,
+      longestWaitNs: longestNs,
+      lostResponses: lostPackets,
+      lossPercent: Number((share * 100).toPrecision(3)),
+    },
+  });
+}
+
+/** As the tracker says it. */
+const AFTER_TIMEOUT = 'after a timeout';
+const MOST_SPACES = 4096;
+const MOST_FINDINGS = 50;

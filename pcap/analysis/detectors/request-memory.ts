@@ -1,0 +1,131 @@
+/**
+ * Requests of the recent past, by PSN space and PSN, so that a NAK can be held against what it refuses.
+ *
+ * Owns a table of fixed size: a newer request takes the place of an older one with the same slot, and what was overwritten is simply not known
+ * any more. Nothing is allocated per packet. PSNs are those of the wire.
+ */
+import { AETH_AT, ATOMIC_ETH_AT, IETH_AT, OpFlag, RETH_AT } from '../../../packets/opcode.ts';
+import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../../../packets/reth.ts';
+import type { PacketFacts } from '../facts.ts';
+import type { ConversationReport, EndReport } from '../types.ts';
+
+/** A request as it was sent last. */
+export interface PastRequest {
+  readonly conversation: ConversationReport;
+  readonly requester: 0 | 1;
+  readonly psn: number;
+  readonly frame: number;
+  readonly opcode: number;
+  /** `OpFlag` bits. */
+  readonly flags: number;
+  readonly payloadBytes: number;
+  readonly padCount: number;
+  /** Of RETH or AtomicETH; 0n where there is none. */
+  readonly va: bigint;
+  /** Of RETH, AtomicETH, or the key that a SEND invalidates; 0 where there is none. */
+  readonly rkey: number;
+  /** Of RETH; 8 for atomics; 0 where there is none. */
+  readonly dmaLength: number;
+}
+
+export class RequestMemory {
+  readonly #owners: (ConversationReport | undefined)[] = new Array(SLOTS).fill(undefined);
+  readonly #requesters = new Uint8Array(SLOTS);
+  readonly #psns = new Uint32Array(SLOTS);
+  readonly #frames = new Float64Array(SLOTS);
+  readonly #opcodes = new Uint8Array(SLOTS);
+  readonly #flags = new Uint32Array(SLOTS);
+  readonly #payloads = new Uint32Array(SLOTS);
+  readonly #pads = new Uint8Array(SLOTS);
+  readonly #vaHi = new Uint32Array(SLOTS);
+  readonly #vaLo = new Uint32Array(SLOTS);
+  readonly #rkeys = new Uint32Array(SLOTS);
+  readonly #lengths = new Uint32Array(SLOTS);
+
+  /** Remembers a request of a conversation. */
+  put(facts: PacketFacts, conversation: ConversationReport): void {
+    const { frame } = facts.dissection;
+    const { opcode, view, bthOffset, psn } = frame;
+    const slot = slotOf(conversation.id, facts.requester, psn);
+    this.#owners[slot] = conversation;
+    this.#requesters[slot] = facts.requester;
+    this.#psns[slot] = psn;
+    this.#frames[slot] = facts.packet.number;
+    this.#opcodes[slot] = opcode;
+    this.#flags[slot] = frame.flags;
+    this.#payloads[slot] = frame.payloadLength;
+    this.#pads[slot] = frame.padCount;
+    const isAtomic = (frame.flags & OpFlag.Atomic) !== 0;
+    const at = ((isAtomic ? ATOMIC_ETH_AT[opcode] : RETH_AT[opcode]) as number) + bthOffset;
+    const addressed = at >= bthOffset;
+    this.#vaHi[slot] = addressed ? rethVaHi(view, at) : 0;
+    this.#vaLo[slot] = addressed ? rethVaLo(view, at) : 0;
+    this.#lengths[slot] = isAtomic ? ATOMIC_BYTES : addressed ? rethDmaLength(view, at) : 0;
+    if (addressed) this.#rkeys[slot] = rethRkey(view, at);
+    else
+      this.#rkeys[slot] =
+        (frame.flags & OpFlag.Invalidate) === 0 ? 0 : view.getUint32(bthOffset + (IETH_AT[opcode] as number));
+  }
+
+  find(conversation: ConversationReport, requester: 0 | 1, psn: number): PastRequest | undefined {
+    const slot = slotOf(conversation.id, requester, psn);
+    const holds = this.#owners[slot]?.id === conversation.id && this.#requesters[slot] === requester;
+    return holds && this.#psns[slot] === psn ? this.#at(slot) : undefined;
+  }
+
+  /** All requests remembered that went to this host, in no order. */
+  *to(address: string): Generator<PastRequest> {
+    for (let slot = 0; slot < SLOTS; slot++) {
+      const owner = this.#owners[slot];
+      if (owner === undefined) continue;
+      if (owner.ends[this.#requesters[slot] === 0 ? 1 : 0].address === address) {
+        const request = this.#at(slot);
+        if (request !== undefined) yield request;
+      }
+    }
+  }
+
+  #at(slot: number): PastRequest | undefined {
+    const conversation = this.#owners[slot];
+    if (conversation === undefined) return undefined;
+    return {
+      conversation,
+      requester: this.#requesters[slot] === 0 ? 0 : 1,
+      psn: this.#psns[slot] ?? 0,
+      frame: this.#frames[slot] ?? 0,
+      opcode: this.#opcodes[slot] ?? 0,
+      flags: this.#flags[slot] ?? 0,
+      payloadBytes: this.#payloads[slot] ?? 0,
+      padCount: this.#pads[slot] ?? 0,
+      va: (BigInt(this.#vaHi[slot] ?? 0) << 32n) | BigInt(this.#vaLo[slot] ?? 0),
+      rkey: this.#rkeys[slot] ?? 0,
+      dmaLength: this.#lengths[slot] ?? 0,
+    };
+  }
+}
+
+/** The end that a request went to. */
+export function askedEnd({ conversation, requester }: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
+  return conversation.ends[requester === 0 ? 1 : 0];
+}
+
+/** The end that sent it. */
+export function askingEnd({ conversation, requester }: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
+  return conversation.ends[requester];
+}
+
+/** The syndrome of a packet with an AETH; -1 without one. */
+export function syndromeOf({ dissection: { frame } }: PacketFacts): number {
+  const at = AETH_AT[frame.opcode] ?? -1;
+  return at < 0 ? -1 : frame.view.getUint8(frame.bthOffset + at);
+}
+
+/** Neighbouring PSNs of a space have neighbouring slots; spaces begin anywhere. */
+function slotOf(id: number, requester: number, psn: number): number {
+  return (Math.imul(id * 2 + requester, SPREAD) + psn) & (SLOTS - 1);
+}
+
+const SLOTS = 1 << 14;
+/** 2^32 over the golden ratio. */
+const SPREAD = 0x9e37_79b1 | 0;
+const ATOMIC_BYTES = 8;

@@ -1,0 +1,100 @@
+/**
+ * Symptom: a connection that worked gets no answer any more, and its requester gives up.
+ *
+ * Owns one finding for each pair of hosts. An error when the requester has given up after two tries or more; a warning when the capture ends after
+ * four tries (three timeouts in a row). A single timeout that ends well is none: it is the business of who counts losses. Silence where an
+ * earlier failure says why (`first-error`). Rules: ref:analyzer#1 row 2.
+ */
+import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import type { PacketFacts } from '../facts.ts';
+import type { TransportEvent } from '../types.ts';
+import {
+  ackTimeoutOf,
+  andOthers,
+  byHosts,
+  describeTimeout,
+  distances,
+  pathOf,
+  proofOf,
+  tryEvidence,
+} from './failure-words.ts';
+import { consequences, endsOf, type Failure, FailureWatch, unique, wasAnswered } from './failures.ts';
+import { counted, duration, percent, times } from './words.ts';
+
+export const RETRY_EXCEEDED: Symptom = {
+  id: 'retry-exceeded',
+  row: 2,
+  title: 'Retries used up',
+  complaint: 'Completion status 12, transport retry counter exceeded, after traffic had flowed.',
+  about:
+    'A request, or what answers it, was lost again and again, or the other end has gone. After each ACK timeout the requester sends it again, at most ' +
+    'retry count times without progress; then the queue pair goes to ERROR and everything outstanding is flushed. The whole wait is about ' +
+    '(retry count + 1) times the timeout, which the sender may stretch up to four times.',
+  advice: [
+    'See whether the other end was still there: link, host, its queue pair in ERROR for a reason of its own.',
+    'Find where packets are lost: drops and errors of NICs and switch ports, priorities that are not lossless.',
+    'Give more time (local ACK timeout 4.096 us * 2^n) or more retries (7) where pauses of the path are longer than timeout times retries.',
+  ],
+  commands: [
+    'ethtool -S DEV | grep -iE "discard|drop|err|pause"',
+    'rdma statistic show link DEV/1',
+    'ip -s link show DEV',
+    'ibv_devinfo -v',
+  ],
+  make: () => new RetryExceeded(),
+};
+
+class RetryExceeded implements Detector {
+  readonly #failures = new FailureWatch();
+
+  packet(facts: PacketFacts): void {
+    this.#failures.packet(facts);
+  }
+
+  event(event: TransportEvent): void {
+    this.#failures.event(event);
+  }
+
+  finish(context: DetectorContext): void {
+    const { capture, conversations } = context;
+    const failures = unique(this.#failures.finish(capture));
+    const explained = consequences(failures);
+    const silent = failures.filter((failure) => {
+      if (failure.kind !== 'silence' || explained.has(failure)) return false;
+      return (failure.gaveUp || failure.tries >= SURE_TRIES) && wasAnswered(failure, conversations);
+    });
+    for (const group of byHosts(silent)) report(context, group);
+  }
+}
+
+function report(context: DetectorContext, group: readonly Failure[]): void {
+  const [first] = group;
+  if (first === undefined) return;
+  const [asking] = endsOf(first);
+  const { lostPackets, packets, retransmittedPackets, timeouts } = asking.requester;
+  const timeout = ackTimeoutOf(first);
+  const span = duration(first.lastNs - first.firstNs);
+  const loss = packets === 0 ? 0 : lostPackets / packets;
+  const gaveUp = group.some((failure) => failure.gaveUp);
+  context.report({
+    severity: gaveUp ? 'error' : 'warning',
+    text:
+      `${pathOf(first)}: answers stopped coming. The request with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
+      `${distances(first.waits)}, ` +
+      `${first.gaveUp ? 'and then the requester gave up' : 'and the capture ends while it is still tried'}` +
+      `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}. ` +
+      `${counted(lostPackets, 'request packet')} of ${packets} never came past here (${percent(loss)}), ` +
+      `${retransmittedPackets} were sent again.${andOthers(group)}`,
+    ...proofOf(group),
+    evidence: {
+      ...tryEvidence(first),
+      connections: group.length,
+      lossPercent: Number((loss * 100).toPrecision(3)),
+      retransmittedPackets,
+      timeouts,
+    },
+  });
+}
+
+/** Tries after which a silence is one even if the capture ends. */
+const SURE_TRIES = 4;

@@ -1,0 +1,36 @@
+/**
+ * Whether a capture could have shown what came to a host: absence says something only then.
+ *
+ * Owns the memory of stations that packets went to, bounded. Answers of a conversation count, and so does anything else that was addressed to
+ * the host: ARP, TCP, connection management, other conversations.
+ */
+import { FrameStatus } from '../../../packets/frame.ts';
+import type { PacketFacts } from '../facts.ts';
+import type { ConversationReport, EndReport } from '../types.ts';
+
+export class ReverseWatch {
+  /** Destination addresses of packets that belong to no conversation, as numbers. */
+  readonly #stations = new Set<number>();
+
+  packet(facts: PacketFacts): void {
+    if (facts.conversation !== undefined || this.#stations.size >= MOST_STATIONS) return;
+    const { frame, status, linkKnown } = facts.dissection;
+    // An Ethernet header is there when an EtherType was read from one.
+    if (!linkKnown || frame.etherType === 0 || (status === FrameStatus.Truncated && frame.end - frame.start < 14))
+      return;
+    const { view, start } = frame;
+    if (frame.end - start < 14 || (view.getUint8(start) & 1) !== 0) return;
+    this.#stations.add(view.getUint16(start) * 0x1_00_00_00_00 + view.getUint32(start + 2));
+  }
+
+  /** Whether anything that went to the host of this end is in the capture. */
+  sawTraffic(to: EndReport, conversations: readonly ConversationReport[]): boolean {
+    if (to.mac !== '' && this.#stations.has(Number.parseInt(to.mac.replaceAll(':', ''), 16))) return true;
+    return conversations.some(
+      ({ ends: [first, second] }) =>
+        (first.address === to.address && second.packets > 0) || (second.address === to.address && first.packets > 0),
+    );
+  }
+}
+
+const MOST_STATIONS = 4096;

@@ -1,0 +1,137 @@
+/**
+ * Symptom: the receiver is never ready.
+ *
+ * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture ends, for the ninth time or more,
+ * which no finite RNR retry count explains (seven at most): a warning. RNR NAKs that ended well: a note, or a warning where the waits they
+ * asked for take a tenth of the time of the conversation and there were ten or more: occasional ones are how the protocol works.
+ * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
+ */
+
+import { AETH_AT } from '../../../packets/opcode.ts';
+import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
+import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import { Mark, type PacketFacts } from '../facts.ts';
+import type { ConversationReport } from '../types.ts';
+import { andOthers, byHosts, pathOf, proofOf } from './failure-words.ts';
+import { type Failure, FailureWatch, unique } from './failures.ts';
+import { FrameList } from './frame-list.ts';
+import { counted, duration, percent, times } from './words.ts';
+
+export const RNR_EXCEEDED: Symptom = {
+  id: 'rnr-exceeded',
+  row: 4,
+  title: 'Receiver not ready',
+  complaint: 'Completion status 13, RNR retry counter exceeded; or a program that hangs for seconds at a SEND.',
+  about:
+    'A SEND, or a WRITE with immediate data, found no receive posted. The responder answers with an RNR NAK that says how long to wait, its ' +
+    'min_rnr_timer, and the requester tries again as often as its rnr_retry allows, where 7 means for ever. Timer code 0 is the longest wait, 655 ms, ' +
+    'and the default of programs that leave the field alone: a hang that nobody reports.',
+  advice: [
+    'Post receives before the peer can send, and enough of them for all that may be under way; watch shared receive queues too.',
+    'Raise rnr_retry (7 is for ever), or flow-control the sender with messages of your own.',
+    'Set min_rnr_timer to what a receive really takes to be posted, code 12 is 0.64 ms; not 0.',
+  ],
+  commands: ['rdma statistic show link DEV/1 | grep rnr', 'rdma resource show qp', 'ibv_devinfo -v'],
+  make: () => new RnrExceeded(),
+};
+
+interface Totals {
+  readonly conversation: ConversationReport;
+  readonly requester: 0 | 1;
+  /** Asked for by timer codes. */
+  askedNs: number;
+  readonly frames: FrameList;
+}
+
+class RnrExceeded implements Detector {
+  readonly #failures = new FailureWatch();
+  readonly #totals = new Map<number, Totals>();
+
+  packet(facts: PacketFacts): void {
+    this.#failures.packet(facts);
+    if ((facts.marks & Mark.RnrNak) !== 0) this.#count(facts);
+  }
+
+  finish(context: DetectorContext): void {
+    const stuck = unique(this.#failures.finish(context.capture)).filter(
+      ({ kind, gaveUp, tries }) => kind === 'rnr' && (gaveUp || tries > MOST_FINITE_TRIES),
+    );
+    for (const group of byHosts(stuck)) reportStuck(context, group);
+    const told = new Set(stuck.map(({ conversation, requester }) => conversation.id * 2 + requester));
+    const final = new Map(context.conversations.map((conversation) => [conversation.id, conversation]));
+    for (const [key, totals] of this.#totals) {
+      const conversation = final.get(totals.conversation.id);
+      if (!told.has(key) && conversation?.sameAs === 0) reportEndedWell(context, totals, conversation);
+    }
+  }
+
+  #count({ conversation, requester, packet, dissection: { frame } }: PacketFacts): void {
+    if (conversation === undefined) return;
+    const key = conversation.id * 2 + requester;
+    let totals = this.#totals.get(key);
+    if (totals === undefined) {
+      if (this.#totals.size >= MOST_SPACES) return;
+      totals = { conversation, requester, askedNs: 0, frames: new FrameList() };
+      this.#totals.set(key, totals);
+    }
+    const at = AETH_AT[frame.opcode] ?? -1;
+    const code = at < 0 ? 0 : frame.view.getUint8(frame.bthOffset + at) & 0x1f;
+    totals.askedNs += RNR_TIMER_NS[code] ?? 0;
+    totals.frames.add(packet.number);
+  }
+}
+
+function reportStuck(context: DetectorContext, group: readonly Failure[]): void {
+  const [first] = group;
+  if (first === undefined) return;
+  const { syndrome, psn, tries, lastNs, firstNs, conversation, gaveUp } = first;
+  const code = syndrome & 0x1f;
+  const timerNs = RNR_TIMER_NS[code] ?? 0;
+  const { cm } = conversation;
+  const waitNs = lastNs - firstNs;
+  context.report({
+    severity: group.some((failure) => failure.gaveUp) ? 'error' : 'warning',
+    text:
+      `${pathOf(first)}: the receiver was not ready ${times(tries)} for PSN ${psn}, over ${duration(waitNs)} in all; ` +
+      `its RNR timer is code ${code}, ${duration(timerNs)}. ` +
+      `${gaveUp ? 'Then the requester gave up' : 'It is still refused when the capture ends'}` +
+      `${cm === undefined ? '' : ` (RNR retry count ${cm.rnrRetryCount})`}.${andOthers(group)}`,
+    ...proofOf(group),
+    evidence: {
+      psn,
+      naks: tries,
+      waitTotalNs: waitNs,
+      rnrTimerCode: code,
+      rnrTimerNs: timerNs,
+      connections: group.length,
+      ...(cm === undefined ? {} : { rnrRetryCount: cm.rnrRetryCount }),
+    },
+  });
+}
+
+function reportEndedWell(
+  context: DetectorContext,
+  { frames, askedNs }: Totals,
+  conversation: ConversationReport,
+): void {
+  const lasted = conversation.endNs - conversation.startNs;
+  const share = lasted > 0 ? Math.min(1, askedNs / lasted) : 0;
+  const costly = frames.count >= MANY_NAKS && share >= COSTLY_SHARE;
+  const [first, second] = conversation.ends;
+  context.report({
+    severity: costly ? 'warning' : 'note',
+    text:
+      `${counted(frames.count, 'RNR NAK')} between ${first.address} and ${second.address} asked for ${duration(askedNs)} of waiting ` +
+      `(${percent(share)} of the time of the connection): receives are posted late, but they are posted.`,
+    frames: frames.frames,
+    frameCount: frames.count,
+    conversations: [conversation.id],
+    evidence: { naks: frames.count, askedNs, sharePercent: Number((share * 100).toPrecision(3)) },
+  });
+}
+
+/** The first try and seven retries. */
+const MOST_FINITE_TRIES = 8;
+const MANY_NAKS = 10;
+const COSTLY_SHARE = 0.1;
+const MOST_SPACES = 4096;

@@ -1,0 +1,189 @@
+/**
+ * Symptom: packets of requests are missing at the receiver, for they were lost, or come too late, for others overtook them.
+ *
+ * Owns one finding for each direction between two hosts. A warning where a share of `COSTLY_SHARE` or more was lost, or where packets that came late
+ * drew sequence NAKs: each costs everything that was under way behind it. Less is a note, and so is reordering that nobody complained of, which
+ * a capture with several queues shows too. Losses of the capture are not counted, nor is what was damaged (`icrc-invalid`), nor the sequence NAK
+ * that an RNR NAK draws behind it (ref:rxe#7), nor UC, where nobody can tell the network from the capture.
+ * Losses of READ responses count here only where no implied NAK tells of them (`implied-nak`). Rules: ref:analyzer#1 row 8.
+ */
+import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
+import { FrameList, mergedFrames } from './frame-list.ts';
+import { counted, duration, listed, percent } from './words.ts';
+
+export const SEQUENCE_ERROR: Symptom = {
+  id: 'sequence-error',
+  row: 8,
+  title: 'Packets lost or overtaken',
+  complaint:
+    'Counters out_of_sequence, packet_seq_err and rnr of the NIC grow, throughput falls short, and nothing else is reported.',
+  about:
+    'A receiver takes packets in order only. When one is missing it asks for it with a sequence NAK and drops all that comes behind, and the sender goes ' +
+    'back and sends everything from there on again. If the missing packet itself turns up later, nothing was lost: it took a longer way, as over ' +
+    'ECMP or a LAG that spreads single packets. If only its repetition does, it was dropped on the way or damaged.',
+  advice: [
+    'Loss: look for drops at switch ports and NICs, and make the priority of RoCE lossless or mark with ECN before queues overflow.',
+    'Reordering: let ECMP and LAG hash whole flows (source port included), and turn off packet spraying unless both NICs can reorder.',
+  ],
+  commands: [
+    'ethtool -S DEV | grep -iE "out_of_seq|seq_err|discard|drop"',
+    'rdma statistic show link DEV/1',
+    'mlnx_qos -i DEV',
+  ],
+  make: () => new SequenceError(),
+};
+
+/** What happened to requests of one end. */
+class Troubles {
+  readonly losses = new FrameList();
+  readonly late = new FrameList();
+  readonly naks = new FrameList();
+  lostResponses = 0;
+  longestLateNs = 0;
+  /** PSN of the last RNR NAK; -1: none. */
+  rnrPsn = -1;
+}
+
+class SequenceError implements Detector {
+  readonly #troubles = new Map<number, Troubles>();
+
+  event(event: TransportEvent): void {
+    const { kind, requester, sender, frame, psn } = event;
+    if (kind !== 'loss' && kind !== 'reordering' && kind !== 'nak' && kind !== 'rnr-nak') return;
+    const troubles = this.#troublesOf(event);
+    if (troubles === undefined) return;
+    if (kind === 'rnr-nak') troubles.rnrPsn = psn;
+    else if (kind === 'nak') {
+      if (event.detail === SEQUENCE_ERROR_NAK && psn !== troubles.rnrPsn) troubles.naks.add(frame);
+    } else if (sender !== requester) {
+      if (kind === 'loss') troubles.lostResponses += event.count;
+    } else if (kind === 'loss') troubles.losses.add(frame);
+    else {
+      troubles.late.add(frame);
+      troubles.longestLateNs = Math.max(troubles.longestLateNs, event.durationNs);
+    }
+  }
+
+  finish(context: DetectorContext): void {
+    const directions = new Map<string, Direction>();
+    for (const conversation of context.conversations) {
+      if (conversation.service === 'UC' || conversation.service === 'UD') continue;
+      for (const requester of [0, 1] as const) {
+        const troubles = this.#troubles.get(conversation.id * 2 + requester);
+        if (troubles !== undefined)
+          direction(directions, conversation, requester).add(conversation, requester, troubles);
+      }
+    }
+    for (const each of [...directions.values()].slice(0, MOST_FINDINGS)) each.report(context);
+  }
+
+  #troublesOf({ conversation, requester }: TransportEvent): Troubles | undefined {
+    if (conversation === 0) return undefined;
+    const key = conversation * 2 + requester;
+    let troubles = this.#troubles.get(key);
+    if (troubles === undefined && this.#troubles.size < MOST_SPACES) {
+      troubles = new Troubles();
+      this.#troubles.set(key, troubles);
+    }
+    return troubles;
+  }
+}
+
+function direction(
+  directions: Map<string, Direction>,
+  { ends, interfaceIndex }: ConversationReport,
+  requester: 0 | 1,
+): Direction {
+  const [from, to] = requester === 0 ? ends : [ends[1], ends[0]];
+  // Each vantage point by itself: what one sees lost and another sees pass is no contradiction.
+  const key = `${from.address} ${to.address} ${interfaceIndex}`;
+  let each = directions.get(key);
+  if (each === undefined) {
+    each = new Direction(from, to);
+    directions.set(key, each);
+  }
+  return each;
+}
+
+/** All connections from one host to another. */
+class Direction {
+  readonly #from: EndReport;
+  readonly #to: EndReport;
+  readonly #conversations: number[] = [];
+  readonly #losses = new FrameList();
+  readonly #late = new FrameList();
+  readonly #naks = new FrameList();
+  #packets = 0;
+  #lost = 0;
+  #reordered = 0;
+  #repeated = 0;
+  #damaged = 0;
+  #longestLateNs = 0;
+
+  constructor(from: EndReport, to: EndReport) {
+    this.#from = from;
+    this.#to = to;
+  }
+
+  add({ id, ends }: ConversationReport, requester: 0 | 1, troubles: Troubles): void {
+    const end = ends[requester];
+    const { packets, lostPackets, reorderedPackets, retransmittedPackets, impliedNaks, responses } = end.requester;
+    const lostResponses = impliedNaks > 0 ? 0 : troubles.lostResponses;
+    this.#packets += packets + (lostResponses > 0 ? responses.packets : 0);
+    this.#lost += lostPackets + lostResponses;
+    this.#reordered += reorderedPackets;
+    this.#repeated += retransmittedPackets;
+    this.#damaged += end.badIcrc;
+    this.#losses.addAll(troubles.losses);
+    this.#late.addAll(troubles.late);
+    this.#naks.addAll(troubles.naks);
+    this.#longestLateNs = Math.max(this.#longestLateNs, troubles.longestLateNs);
+    this.#conversations.push(id);
+  }
+
+  report(context: DetectorContext): void {
+    const naks = this.#naks.count;
+    if (this.#lost === 0 && this.#reordered === 0 && naks <= this.#damaged) return;
+    const share = this.#packets === 0 ? 0 : this.#lost / this.#packets;
+    const costly =
+      share >= COSTLY_SHARE || (this.#reordered > 0 && naks > 0) || (this.#lost === 0 && naks > this.#damaged);
+    context.report({
+      severity: costly ? 'warning' : 'note',
+      text:
+        `Of ${counted(this.#packets, 'packet')} from ${this.#from.address} to ${this.#to.address} ${this.#story(share)}; ` +
+        `the receiver sent ${counted(naks, 'sequence NAK')}, and ${counted(this.#repeated, 'packet was', 'packets were')} sent again.`,
+      frames: mergedFrames([this.#losses.frames, this.#late.frames, this.#naks.frames]),
+      frameCount: this.#losses.count + this.#late.count + naks,
+      conversations: this.#conversations,
+      evidence: {
+        lostPackets: this.#lost,
+        lossPercent: Number((share * 100).toPrecision(3)),
+        reorderedPackets: this.#reordered,
+        ...(this.#reordered > 0 ? { longestDelayNs: this.#longestLateNs } : {}),
+        sequenceNaks: naks,
+        retransmittedPackets: this.#repeated,
+      },
+      ...(this.#reordered > this.#lost ? { advice: [...SEQUENCE_ERROR.advice].reverse() } : {}),
+    });
+  }
+
+  #story(share: number): string {
+    const parts: string[] = [];
+    if (this.#lost > 0) parts.push(`${this.#lost} (${percent(share)}) were lost: only their repetition ever arrived`);
+    if (this.#reordered > 0) {
+      const by = this.#longestLateNs > 0 ? ` by up to ${duration(this.#longestLateNs)}` : '';
+      parts.push(`${this.#reordered} came late${by}, overtaken by others, and were not lost`);
+    }
+    if (parts.length === 0)
+      parts.push('some did not arrive in order, lost or overtaken behind the place of this capture');
+    return listed(parts);
+  }
+}
+
+/** As the tracker names it. */
+const SEQUENCE_ERROR_NAK = 'PSN sequence error';
+/** One packet in ten thousand: at that rate going back begins to cost goodput that can be measured. */
+const COSTLY_SHARE = 1e-4;
+const MOST_SPACES = 8192;
+const MOST_FINDINGS = 50;
