@@ -145,9 +145,10 @@ export class PcapngWriter {
    * ERR_ROCE_ADDRESS for what is no address.
    */
   names(names: Iterable<readonly [address: string, names: readonly string[]]>): void {
+    // All of them are parsed before anything is written: a refused list leaves no half of a block.
+    const parsed = [...names].map(([text, list]) => ({ address: IpAddress.parse(text), list }));
     this.blocks.begin(BlockType.NameResolution);
-    for (const [text, list] of names) {
-      const address = IpAddress.parse(text);
+    for (const { address, list } of parsed) {
       const bytes = new Uint8Array(address.version === 4 ? 4 : 16);
       address.write(new DataView(bytes.buffer), 0);
       for (const name of list) this.nameRecord(address.version === 4 ? NameRecord.Ipv4 : NameRecord.Ipv6, bytes, name);
