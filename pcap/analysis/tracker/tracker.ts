@@ -21,11 +21,11 @@ import { IcrcState } from '../../dissection.ts';
 import { Mark, Role } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
 import { type Agreement, CmLearner } from './cm-learner.ts';
-import { Conversation, End } from './conversation.ts';
+import type { Conversation, End } from './conversation.ts';
 import { Datagrams } from './datagrams.ts';
 import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
-import { OmittedCount } from './omitted-count.ts';
 import type { Facts } from './packet-facts.ts';
+import { Registry } from './registry.ts';
 import { Space } from './space.ts';
 import type { EventSink } from './space-state.ts';
 import { type Match, other, Unpaired } from './unpaired.ts';
@@ -38,42 +38,34 @@ export interface TrackerOptions {
 
 export class Tracker {
   readonly #sink: EventSink;
-  readonly #maxConversations: number;
   readonly #vantages: Vantages;
   readonly #flows = new FlowTable();
   readonly #unpaired = new Unpaired();
   readonly #cm = new CmLearner();
   readonly #datagrams = new Map<Conversation, [Datagrams | undefined, Datagrams | undefined]>();
-  readonly #conversations: Conversation[] = [];
-  readonly #omitted = new OmittedCount();
+  readonly #registry: Registry;
   readonly #key = new FlowKey();
-  #lastId = 0;
-  #live = 0;
 
   constructor(sink: EventSink, options: TrackerOptions) {
     this.#sink = sink;
-    this.#maxConversations = options.maxConversations;
     this.#vantages = new Vantages(options.interfacesTogether);
+    this.#registry = new Registry(options.maxConversations, this.#flows, this.#vantages);
   }
 
   /** All that are followed, by number. */
   get conversations(): readonly Conversation[] {
-    if (this.#conversations.length !== this.#live) this.#forgetMerged();
-    return this.#conversations;
+    return this.#registry.conversations;
   }
 
   /** How many there are beyond the bound. */
   get omitted(): number {
-    return this.#omitted.count;
+    return this.#registry.omitted;
   }
 
   /** The conversation of this number, or the one that it turned out to be a part of. */
   byId(id: number): Conversation | undefined {
-    const found = this.#byId[id - 1];
-    return found === undefined ? undefined : rootOf(found);
+    return this.#registry.byId(id);
   }
-
-  readonly #byId: Conversation[] = [];
 
   /** Places a packet that was dissected well. */
   observe(facts: Facts): void {
@@ -238,7 +230,7 @@ export class Tracker {
       this.#noteIfPaired(frame, conversation);
       return this.#flows.point(frame, this.#key.set(vantage, frame.destQpn, -1, false), conversation, sender);
     }
-    const conversation = this.#open('traffic', facts, vantage, service);
+    const conversation = this.#registry.open('traffic', facts, vantage, service, frame.destQpn);
     if (conversation === undefined) return undefined;
     conversation.ends[1].qpn = frame.destQpn;
     this.#unpaired.add(frame, conversation);
@@ -254,7 +246,7 @@ export class Tracker {
       const { space } = known.conversation.end(other(known.sender));
       if (space === undefined || space.state.begun) return known;
     }
-    const conversation = this.#open('traffic', facts, vantage, serviceOf(frame));
+    const conversation = this.#registry.open('traffic', facts, vantage, serviceOf(frame), frame.destQpn);
     if (conversation === undefined) return undefined;
     conversation.ends[1].qpn = frame.destQpn;
     this.#unpaired.add(frame, conversation);
@@ -282,8 +274,7 @@ export class Tracker {
     const [older, younger] = one.id < two.id ? [one, two] : [two, one];
     const crosswise = !older.ends[0].ip.equals(younger.ends[0].ip);
     older.absorb(younger, crosswise);
-    younger.mergedInto = older;
-    this.#live--;
+    this.#registry.merge(younger, older);
     this.#unpaired.remove(frame, younger);
     for (const side of [0, 1] as const) {
       const qpn = older.end(side).qpn;
@@ -307,7 +298,7 @@ export class Tracker {
       const key = this.#key.set(vantage, destQpn, sourceQpn, false);
       return this.#flows.point(frame, key, back.conversation, other(back.sender));
     }
-    const conversation = this.#open('traffic', facts, vantage, serviceOf(frame), sourceQpn);
+    const conversation = this.#registry.open('traffic', facts, vantage, serviceOf(frame), destQpn, sourceQpn);
     if (conversation === undefined) return undefined;
     conversation.ends[0].qpn = sourceQpn;
     conversation.ends[1].qpn = destQpn;
@@ -320,7 +311,7 @@ export class Tracker {
     const { frame } = facts.dissection;
     const { active, passive, service, pathMtu, cm } = agreement;
     const vantage = this.#vantages.of(facts);
-    const conversation = this.#open('cm', facts, vantage, service);
+    const conversation = this.#registry.open('cm', facts, vantage, service, active.qpn);
     if (conversation === undefined) return undefined;
     const [first, second] = conversation.ends;
     conversation.cm = cm;
@@ -334,61 +325,6 @@ export class Tracker {
     this.#flows.point(frame, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
     return conversation;
   };
-
-  /** A new conversation, whose end 0 is the sender of the frame at hand, or its receiver where that is the active end. */
-  #open(
-    learnt: 'cm' | 'traffic',
-    facts: Facts,
-    vantage: number,
-    service: Conversation['service'],
-    sourceQpn = -1,
-  ): Conversation | undefined {
-    const { frame } = facts.dissection;
-    if (this.#live >= this.#maxConversations) {
-      if (facts.role !== Role.Response) this.#omitted.add(frame, vantage, sourceQpn);
-      return undefined;
-    }
-    const source = new End(frameSource(frame));
-    const destination = new End(frameDestination(frame));
-    const ends: readonly [End, End] = learnt === 'cm' ? [destination, source] : [source, destination];
-    const conversation = new Conversation(++this.#lastId, learnt, vantage, ends, facts);
-    conversation.service = service;
-    this.#live++;
-    this.#conversations.push(conversation);
-    this.#byId.push(conversation);
-    conversation.sameAs = this.#sameElsewhere(frame, vantage, sourceQpn);
-    return conversation;
-  }
-
-  /** Number of the conversation that another vantage point has seen these packets in. */
-  #sameElsewhere(frame: Frame, vantage: number, sourceQpn: number): number {
-    for (let elsewhere = 0; elsewhere < this.#vantages.count; elsewhere++) {
-      if (elsewhere === vantage) continue;
-      const flow =
-        this.#flows.find(frame, this.#key.set(elsewhere, frame.destQpn, sourceQpn, false)) ??
-        (sourceQpn < 0 ? undefined : this.#flows.find(frame, this.#key.set(elsewhere, sourceQpn, frame.destQpn, true)));
-      if (flow !== undefined) return flow.conversation.sameAs || flow.conversation.id;
-    }
-    return 0;
-  }
-
-  #forgetMerged(): void {
-    let kept = 0;
-    for (const conversation of this.#conversations) {
-      if (conversation.mergedInto === undefined) this.#conversations[kept++] = conversation;
-    }
-    this.#conversations.length = kept;
-    for (const conversation of this.#conversations) {
-      const same = conversation.sameAs === 0 ? undefined : this.byId(conversation.sameAs);
-      if (same !== undefined) conversation.sameAs = same.id;
-    }
-  }
-}
-
-function rootOf(conversation: Conversation): Conversation {
-  let root = conversation;
-  while (root.mergedInto !== undefined) root = root.mergedInto;
-  return root;
 }
 
 /** FIRST and MIDDLE packets are full: their payload is the path MTU (ref:wire#8). */

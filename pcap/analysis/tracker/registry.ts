@@ -1,0 +1,107 @@
+/**
+ * All conversations of a capture, by number.
+ *
+ * Owns their numbers and their bound: what comes beyond it is counted and not followed. A conversation that another vantage point has seen before is
+ * the same as that one; a half that was found to be a part of another keeps its number, which then stands for the whole.
+ */
+import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
+import { Role } from '../facts.ts';
+import { Conversation, End } from './conversation.ts';
+import { FlowKey, type FlowTable } from './flow-table.ts';
+import { OmittedCount } from './omitted-count.ts';
+import type { Facts } from './packet-facts.ts';
+import type { Vantages } from './vantages.ts';
+
+export class Registry {
+  readonly #most: number;
+  readonly #flows: FlowTable;
+  readonly #vantages: Vantages;
+  readonly #conversations: Conversation[] = [];
+  /** By number, halves included. */
+  readonly #byId: Conversation[] = [];
+  readonly #omitted = new OmittedCount();
+  readonly #key = new FlowKey();
+  #live = 0;
+
+  constructor(most: number, flows: FlowTable, vantages: Vantages) {
+    this.#most = most;
+    this.#flows = flows;
+    this.#vantages = vantages;
+  }
+
+  /** All that are followed, by number. */
+  get conversations(): readonly Conversation[] {
+    if (this.#conversations.length !== this.#live) this.#forgetMerged();
+    return this.#conversations;
+  }
+
+  get omitted(): number {
+    return this.#omitted.count;
+  }
+
+  byId(id: number): Conversation | undefined {
+    let found = this.#byId[id - 1];
+    while (found?.mergedInto !== undefined) found = found.mergedInto;
+    return found;
+  }
+
+  /**
+   * A new conversation, whose end 0 is the sender of the frame at hand, or its receiver when connection management has told of it: the frame is the
+   * REP of the passive end then. Undefined when there are as many as may be.
+   *
+   * @param destQpn queue pair of the receiver of the frame
+   * @param sourceQpn of a datagram; -1 for connected services
+   */
+  open(
+    learnt: 'cm' | 'traffic',
+    facts: Facts,
+    vantage: number,
+    service: Conversation['service'],
+    destQpn: number,
+    sourceQpn = -1,
+  ): Conversation | undefined {
+    const { frame } = facts.dissection;
+    if (this.#live >= this.#most) {
+      if (facts.role !== Role.Response) this.#omitted.add(frame, vantage, sourceQpn);
+      return undefined;
+    }
+    const source = new End(frameSource(frame));
+    const destination = new End(frameDestination(frame));
+    const ends: readonly [End, End] = learnt === 'cm' ? [destination, source] : [source, destination];
+    const conversation = new Conversation(this.#byId.length + 1, learnt, vantage, ends, facts);
+    conversation.service = service;
+    conversation.sameAs = this.#sameElsewhere(frame, vantage, destQpn, sourceQpn);
+    this.#live++;
+    this.#conversations.push(conversation);
+    this.#byId.push(conversation);
+    return conversation;
+  }
+
+  /** `half` was found to be a part of `whole`. */
+  merge(half: Conversation, whole: Conversation): void {
+    half.mergedInto = whole;
+    this.#live--;
+  }
+
+  /** Number of the conversation that another vantage point has seen these packets in. */
+  #sameElsewhere(frame: Frame, vantage: number, destQpn: number, sourceQpn: number): number {
+    for (let elsewhere = 0; elsewhere < this.#vantages.count; elsewhere++) {
+      if (elsewhere === vantage) continue;
+      const flow =
+        this.#flows.find(frame, this.#key.set(elsewhere, destQpn, sourceQpn, false)) ??
+        (sourceQpn < 0 ? undefined : this.#flows.find(frame, this.#key.set(elsewhere, sourceQpn, destQpn, true)));
+      if (flow !== undefined) return flow.conversation.sameAs || flow.conversation.id;
+    }
+    return 0;
+  }
+
+  #forgetMerged(): void {
+    const all = this.#conversations;
+    let kept = 0;
+    for (const conversation of all) if (conversation.mergedInto === undefined) all[kept++] = conversation;
+    all.length = kept;
+    for (const conversation of all) {
+      if (conversation.sameAs !== 0) conversation.sameAs = this.byId(conversation.sameAs)?.id ?? 0;
+    }
+  }
+}
