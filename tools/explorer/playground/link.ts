@@ -4,7 +4,8 @@
  *
  * `#play=1.` and base64url of JSON: `{"s": scenario, "p": position}`, defaults left out. 1 is the version of the format.
  */
-import { compactScenario, parseScenario, ScenarioError } from './parse-scenario.ts';
+import { ScenarioError } from './fields.ts';
+import { compactScenario, parseScenario } from './parse-scenario.ts';
 import { LIMITS, type Scenario } from './scenario.ts';
 
 /** What a link says. */

@@ -1,5 +1,5 @@
 /**
- * A packet in words: what a ladder, a list and a detail view show of it. Owns the wording; parses what it is given and keeps nothing.
+ * A packet in words: what a ladder, a list and a detail view show of it. Owns the wording; parses what it is given.
  */
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
 import type { FieldValue } from '../../../packets/field-list.ts';
@@ -53,10 +53,12 @@ export interface PacketDetails {
   readonly icrcOk: boolean;
 }
 
-/** Remembers which PSNs were sent, so that it knows a repetition. */
+/** Reads packets, and remembers which PSNs were sent, so that it knows a repetition. */
 export class PacketReader {
   readonly #seen = new Set<string>();
   readonly #again = new Set<number>();
+  /** Of packets that nothing more happens to. */
+  readonly #final = new Map<number, PacketSummary>();
 
   /** Called once for each packet, when it is sent. */
   sent(flight: Flight): void {
@@ -69,6 +71,14 @@ export class PacketReader {
 
   /** The packet as it was sent, and what has become of it. */
   summary(flight: Flight): PacketSummary {
+    const known = this.#final.get(flight.serial);
+    if (known !== undefined) return known;
+    const summary = this.#summarize(flight);
+    if (flight.state !== 'flying') this.#final.set(flight.serial, summary);
+    return summary;
+  }
+
+  #summarize(flight: Flight): PacketSummary {
     const { serial, from, to, packet, sentNs, arrivesNs, state, lossReason, copyOf, marked } = flight;
     const what = { serial, from, to, packet, sentNs, arrivesNs, state, lossReason, copyOf, marked };
     const fate = flight.fate.map(({ action }) => action);

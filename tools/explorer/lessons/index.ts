@@ -1,0 +1,42 @@
+/**
+ * The lessons, in the order in which they are best taken. Each is a JSON file beside this one; `parseLesson` of the playground reads it.
+ */
+
+import atomicOnce from './atomic-once.json' with { type: 'json' };
+import badKey from './bad-key.json' with { type: 'json' };
+import dcqcnUnderIncast from './dcqcn-under-incast.json' with { type: 'json' };
+import ecnCnp from './ecn-cnp.json' with { type: 'json' };
+import lostAck from './lost-ack.json' with { type: 'json' };
+import lostLastPacket from './lost-last-packet.json' with { type: 'json' };
+import lostPacket from './lost-packet.json' with { type: 'json' };
+import mtuAndSegmentation from './mtu-and-segmentation.json' with { type: 'json' };
+import oneSend from './one-send.json' with { type: 'json' };
+import psnWrap from './psn-wrap.json' with { type: 'json' };
+import readImpliedNak from './read-implied-nak.json' with { type: 'json' };
+import receiverNotReady from './receiver-not-ready.json' with { type: 'json' };
+import reordering from './reordering.json' with { type: 'json' };
+import retryExceeded from './retry-exceeded.json' with { type: 'json' };
+import ucLosesQuietly from './uc-loses-quietly.json' with { type: 'json' };
+import writeInPackets from './write-in-packets.json' with { type: 'json' };
+import wrongIcrc from './wrong-icrc.json' with { type: 'json' };
+
+/** As they stand in the files. */
+export const LESSONS: readonly unknown[] = [
+  oneSend,
+  writeInPackets,
+  lostPacket,
+  lostAck,
+  lostLastPacket,
+  receiverNotReady,
+  readImpliedNak,
+  atomicOnce,
+  mtuAndSegmentation,
+  psnWrap,
+  badKey,
+  wrongIcrc,
+  retryExceeded,
+  ucLosesQuietly,
+  reordering,
+  ecnCnp,
+  dcqcnUnderIncast,
+];

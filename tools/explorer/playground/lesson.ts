@@ -1,0 +1,97 @@
+/**
+ * Guided lessons: a scenario, and step by step what to read, what to look at and what will then be true. Data from JSON files; owns their
+ * shape and how one is followed. A test follows every lesson and checks all its promises, so that none tells what is not so.
+ */
+import { type Condition, holds, parseCondition } from './conditions.ts';
+import { Fields, oneOf, ScenarioError, whole } from './fields.ts';
+import { parseScenario } from './parse-scenario.ts';
+import { ACTIONS, type Action, type Scenario } from './scenario.ts';
+import type { Session } from './session.ts';
+
+/** Parts of the page a lesson can point to. */
+export const PANELS = ['ladder', 'machines', 'queues', 'memory', 'packet', 'completions', 'counters', 'rate'] as const;
+/** One of them. */
+export type Panel = (typeof PANELS)[number];
+
+/** One stop of a lesson. */
+export interface LessonStep {
+  /** Paragraphs, plain text. What has been said when the session has come to this stop. */
+  readonly text: readonly string[];
+  /** Where to look, and for what. */
+  readonly look: readonly { readonly panel: Panel; readonly at: string }[];
+  /** Done by hand to the packet under way, before going on. */
+  readonly act?: Action;
+  /** The session goes on until all of this holds; or so many steps; absent: it stays where it is. */
+  readonly until?: readonly Condition[];
+  readonly steps?: number;
+  /** What is true at this stop. */
+  readonly expect: readonly Condition[];
+}
+
+/** A lesson. */
+export interface Lesson {
+  /** Kebab case; the name of its file. */
+  readonly id: string;
+  readonly title: string;
+  /** What one knows afterwards, one sentence. */
+  readonly goal: string;
+  readonly scenario: Scenario;
+  readonly steps: readonly LessonStep[];
+  readonly question: { readonly ask: string; readonly answer: string };
+}
+
+/** A lesson from any value. @throws ScenarioError that names the place */
+export function parseLesson(value: unknown): Lesson {
+  const fields = new Fields(value, 'lesson', ['id', 'title', 'goal', 'scenario', 'steps', 'question']);
+  const question = new Fields(fields.get('question'), 'question', ['ask', 'answer']);
+  const steps = fields.list('steps', MOST_STEPS, [], parseStep);
+  if (steps.length === 0) throw new ScenarioError('lesson.steps has one step at least');
+  return {
+    id: textOf(fields.get('id'), 'id'),
+    title: textOf(fields.get('title'), 'title'),
+    goal: textOf(fields.get('goal'), 'goal'),
+    scenario: parseScenario(fields.get('scenario')),
+    steps,
+    question: {
+      ask: textOf(question.get('ask'), 'question.ask'),
+      answer: textOf(question.get('answer'), 'question.answer'),
+    },
+  };
+}
+
+/** Takes a session, which has come to the stop before, to this one. False when what the stop waits for never comes. */
+export function followStep(step: LessonStep, session: Session): boolean {
+  if (step.act !== undefined && !session.act(step.act)) return false;
+  if (step.steps !== undefined) return session.run(step.steps) === step.steps;
+  const { until } = step;
+  return until === undefined || session.runUntil(() => until.every((condition) => holds(condition, session)));
+}
+
+function parseStep(value: unknown, path: string): LessonStep {
+  const fields = new Fields(value, path, ['text', 'look', 'act', 'until', 'steps', 'expect']);
+  const conditions = (name: string) => fields.list(name, MOST_CONDITIONS, [], parseCondition);
+  if (fields.has('until') && fields.has('steps')) throw new ScenarioError(`${path} has either until or steps`);
+  return {
+    text: fields.list('text', MOST_PARAGRAPHS, [], textOf),
+    look: fields.list('look', PANELS.length, [], parseLook),
+    ...fields.optional('act', (item, at) => oneOf(item, at, ACTIONS)),
+    ...(fields.has('until') ? { until: conditions('until') } : {}),
+    ...fields.optional('steps', (item, at) => whole(item, at, 1, 10_000)),
+    expect: conditions('expect'),
+  };
+}
+
+function parseLook(value: unknown, path: string): LessonStep['look'][number] {
+  const fields = new Fields(value, path, ['panel', 'at']);
+  return { panel: fields.oneOf('panel', PANELS), at: textOf(fields.get('at'), `${path}.at`) };
+}
+
+function textOf(value: unknown, path: string): string {
+  if (typeof value === 'string' && value !== '' && value.length <= MOST_CHARACTERS) return value;
+  throw new ScenarioError(`${path} is a text`);
+}
+
+const MOST_STEPS = 20;
+const MOST_CONDITIONS = 20;
+const MOST_PARAGRAPHS = 10;
+const MOST_CHARACTERS = 2_000;
