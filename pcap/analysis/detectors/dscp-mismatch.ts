@@ -1,0 +1,247 @@
+/**
+ * Symptom: packets of one connection travel in different classes, so that one direction, or one part of the way, is neither lossless nor marked.
+ *
+ * Owns four findings about connected services, each from at least 8 packets of which 9 in 10 carry the same value:
+ * - the two directions of a connection carry different DSCPs: a warning;
+ * - the same packets carry another DSCP at another interface of the capture (rewritten on the way): a warning;
+ * - the VLAN priority is not that of the DSCP (DSCP / 8, the usual mapping): a note, and a warning when that connection loses packets,
+ *   since which of the two counts is the switch's choice;
+ * - a class of its own, neither 24 nor 26, is what a deployment may choose: a note, and none at all for 0. A connection with 0 that loses packets
+ *   while others of the capture have 24 or 26, or while pauses are seen, is left out of the lossless class: a warning.
+ * rdma_rxe and most laboratories use 0 everywhere, which is nothing to be said of.
+ * Rules: ref:analyzer#1 row 15, ref:wire#2 (RoCE 26 or 24, CNP 48 are usual).
+ */
+import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import { type PacketFacts, Role } from '../facts.ts';
+import type { ConversationReport, EndReport } from '../types.ts';
+import { mergedFrames } from './frame-list.ts';
+import { counted, listed } from './words.ts';
+
+export const DSCP_MISMATCH: Symptom = {
+  id: 'dscp-mismatch',
+  row: 15,
+  title: 'Traffic in the wrong class',
+  complaint: 'Bandwidth is low and packets are lost although PFC and ECN are set up; often in one direction only.',
+  about:
+    'Switches put a packet into a queue by its DSCP or by the priority of its VLAN tag. Only the queue that was set up for RoCE is lossless and marks ' +
+    'packets. Each side chooses the class of what it sends itself, so a host that was forgotten answers in another class than it is asked in, and ' +
+    'a switch that does not trust DSCP rewrites it.',
+  advice: [
+    'Set the same traffic class on all hosts: 106 is DSCP 26 with ECT(0); for connections of rdma_cm with cma_roce_tos, for others in the address vector.',
+    'Let switches and hosts trust DSCP (mlnx_qos --trust=dscp), and map the same DSCP to the same priority everywhere.',
+  ],
+  commands: [
+    'cma_roce_tos -d DEV',
+    'mlnx_qos -i DEV',
+    'dcb app show dev DEV',
+    'cat /sys/class/infiniband/DEV/tc/1/traffic_class',
+  ],
+  make: () => new DscpMismatch(),
+};
+
+class DscpMismatch implements Detector {
+  /** First packet of each end of each conversation that is no CNP: index 2 * id + end. */
+  readonly #firstFrames: number[] = [];
+
+  packet({ conversation, role, sender, packet }: PacketFacts): void {
+    if (conversation === undefined || role === Role.Cnp || role === Role.None) return;
+    const index = 2 * conversation.id + sender;
+    if (this.#firstFrames[index] === undefined) this.#firstFrames[index] = packet.number;
+  }
+
+  finish(context: DetectorContext): void {
+    const connected = context.conversations.filter(({ service }) => service !== 'UD');
+    const byDirection: Suspect[] = [];
+    const byPriority: Suspect[] = [];
+    const leftOut: Suspect[] = [];
+    const unusual: Suspect[] = [];
+    const qos = usesClasses(context, connected);
+    for (const conversation of connected) {
+      const suspect = suspectOf(conversation);
+      if (suspect === undefined) continue;
+      const { dscps, priorities } = suspect;
+      if (dscps[0] !== dscps[1]) {
+        // Seen by several interfaces, it is one mistake.
+        if (conversation.sameAs === 0) byDirection.push(suspect);
+      } else if (priorities[0] >= 0 && priorities[0] !== dscps[0] >> 3) byPriority.push(suspect);
+      else if (dscps[0] === 0 && qos && loses(conversation)) leftOut.push(suspect);
+      else if (dscps[0] !== 0 && !USUAL.includes(dscps[0])) unusual.push(suspect);
+    }
+    this.#reportRewritten(context, connected);
+    this.#reportDirections(context, byDirection);
+    this.#reportPriorities(context, byPriority);
+    this.#reportLeftOut(context, leftOut);
+    this.#reportUnusual(context, unusual);
+  }
+
+  #framesOf(suspects: readonly { readonly conversation: ConversationReport }[]): number[] {
+    return mergedFrames(
+      suspects.map(({ conversation: { id } }) => [this.#firstFrames[2 * id] ?? 0, this.#firstFrames[2 * id + 1] ?? 0]),
+    );
+  }
+
+  #reportDirections(context: DetectorContext, suspects: readonly Suspect[]): void {
+    for (const same of groupsOf(suspects, ({ conversation: { ends }, dscps }) =>
+      [`${ends[0].address} ${dscps[0]}`, `${ends[1].address} ${dscps[1]}`].sort().join(' '),
+    )) {
+      const [{ conversation, dscps } = NOBODY] = same;
+      if (conversation === undefined) continue;
+      const [a, b] = conversation.ends;
+      const lossy = same.some((suspect) => loses(suspect.conversation));
+      context.report({
+        severity: 'warning',
+        text: `${a.address} sends with DSCP ${dscps[0]} to ${b.address}, which answers with DSCP ${dscps[1]}${same.length > 1 ? `, on ${same.length} connections` : ''}: the two directions travel in different classes${lossy ? ', and packets are lost' : ''}.`,
+        frames: this.#framesOf(same),
+        conversations: same.map((suspect) => suspect.conversation.id),
+        evidence: {
+          addresses: [a.address, b.address],
+          dscps: [...dscps],
+          connections: same.length,
+          lossy: lossy ? 'yes' : 'no',
+        },
+      });
+    }
+  }
+
+  #reportRewritten(context: DetectorContext, connected: readonly ConversationReport[]): void {
+    const byId = new Map(connected.map((conversation) => [conversation.id, conversation]));
+    const seen = new Set<string>();
+    for (const conversation of connected) {
+      const original = byId.get(conversation.sameAs);
+      if (original === undefined) continue;
+      for (const end of conversation.ends) {
+        const before = original.ends.find(({ address, qpn }) => address === end.address && qpn === end.qpn);
+        if (before === undefined) continue;
+        const [there, here] = [mainDscp(before), mainDscp(end)];
+        const key = `${end.address} ${there} ${here}`;
+        if (there < 0 || here < 0 || there === here || seen.has(key)) continue;
+        seen.add(key);
+        context.report({
+          severity: 'warning',
+          text: `Packets of ${end.address} carry DSCP ${there} at interface ${original.interfaceIndex} and DSCP ${here} at interface ${conversation.interfaceIndex}: something between them rewrites it.`,
+          frames: this.#framesOf([{ conversation: original }, { conversation }]),
+          conversations: [original.id, conversation.id],
+          evidence: {
+            address: end.address,
+            dscps: [there, here],
+            interfaces: [original.interfaceIndex, conversation.interfaceIndex],
+          },
+        });
+      }
+    }
+  }
+
+  #reportPriorities(context: DetectorContext, suspects: readonly Suspect[]): void {
+    for (const same of groupsOf(suspects, ({ dscps, priorities }) => `${dscps[0]} ${priorities[0]}`)) {
+      const [{ dscps, priorities } = NOBODY] = same;
+      const lossy = same.some(({ conversation }) => loses(conversation));
+      context.report({
+        severity: lossy ? 'warning' : 'note',
+        text: `${counted(same.length, 'connection')} of ${hostsOf(same)} ${same.length === 1 ? 'carries' : 'carry'} VLAN priority ${priorities[0]} and DSCP ${dscps[0]}, whose usual priority is ${dscps[0] >> 3}: switches that trust the tag and switches that trust DSCP use different queues${lossy ? ', and packets are lost' : ''}.`,
+        frames: this.#framesOf(same),
+        conversations: same.map(({ conversation }) => conversation.id),
+        evidence: {
+          dscp: dscps[0],
+          vlanPriority: priorities[0],
+          connections: same.length,
+          lossy: lossy ? 'yes' : 'no',
+        },
+        advice: [
+          'Map the class to the priority on the host too: mlnx_qos, or ip link set DEV type vlan egress-qos-map.',
+          ...DSCP_MISMATCH.advice,
+        ],
+      });
+    }
+  }
+
+  #reportLeftOut(context: DetectorContext, suspects: readonly Suspect[]): void {
+    if (suspects.length === 0) return;
+    const lost = suspects.reduce((sum, { conversation }) => sum + lostBy(conversation), 0);
+    context.report({
+      severity: 'warning',
+      text: `${counted(suspects.length, 'connection')} of ${hostsOf(suspects)} ${suspects.length === 1 ? 'carries' : 'carry'} DSCP 0 and lost ${counted(lost, 'packet')}, while this network has a class for RoCE.`,
+      frames: this.#framesOf(suspects),
+      conversations: suspects.map(({ conversation }) => conversation.id),
+      evidence: { dscp: 0, connections: suspects.length, lostPackets: lost },
+    });
+  }
+
+  #reportUnusual(context: DetectorContext, suspects: readonly Suspect[]): void {
+    for (const same of groupsOf(suspects, ({ dscps }) => String(dscps[0]))) {
+      const [{ dscps } = NOBODY] = same;
+      context.report({
+        severity: 'note',
+        text: `${counted(same.length, 'connection')} of ${hostsOf(same)} ${same.length === 1 ? 'carries' : 'carry'} DSCP ${dscps[0]}; 26 or 24 is usual, so look whether the switches know it.`,
+        frames: this.#framesOf(same),
+        conversations: same.map(({ conversation }) => conversation.id),
+        evidence: { dscp: dscps[0], connections: same.length },
+      });
+    }
+  }
+}
+
+/** A conversation with the class of each direction. */
+interface Suspect {
+  readonly conversation: ConversationReport;
+  readonly dscps: readonly [number, number];
+  readonly priorities: readonly [number, number];
+}
+
+/** Undefined when one direction does not carry one class clearly. */
+function suspectOf(conversation: ConversationReport): Suspect | undefined {
+  const [a, b] = conversation.ends;
+  const dscps = [mainDscp(a), mainDscp(b)] as const;
+  if (dscps[0] < 0 || dscps[1] < 0) return undefined;
+  const priorities = [a.vlan < 0 ? -1 : a.vlanPriority, b.vlan < 0 ? -1 : b.vlanPriority] as const;
+  return { conversation, dscps, priorities };
+}
+
+/** DSCP of nine in ten packets of an end, CNPs aside; -1 when there is none or there are too few packets. */
+function mainDscp({ congestion: { dscp } }: EndReport): number {
+  let total = 0;
+  let most = 0;
+  let main = -1;
+  for (const [value, count] of Object.entries(dscp)) {
+    total += count;
+    if (count > most) {
+      most = count;
+      main = Number(value);
+    }
+  }
+  return total >= LEAST_PACKETS && most >= CLEAR_SHARE * total ? main : -1;
+}
+
+function usesClasses({ capture }: DetectorContext, conversations: readonly ConversationReport[]): boolean {
+  if ((capture.others['PFC'] ?? 0) > 0) return true;
+  return conversations.some(({ ends }) => ends.some((end) => USUAL.includes(mainDscp(end))));
+}
+
+function lostBy({ ends }: ConversationReport): number {
+  return ends.reduce((sum, { requester }) => sum + requester.lostPackets + requester.responses.lostPackets, 0);
+}
+
+function loses(conversation: ConversationReport): boolean {
+  return lostBy(conversation) > 0;
+}
+
+function groupsOf(suspects: readonly Suspect[], keyOf: (suspect: Suspect) => string): readonly (readonly Suspect[])[] {
+  const groups = new Map<string, Suspect[]>();
+  for (const suspect of suspects) {
+    const key = keyOf(suspect);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [suspect]);
+    else group.push(suspect);
+  }
+  return [...groups.values()].slice(0, MOST_FINDINGS);
+}
+
+function hostsOf(suspects: readonly Suspect[]): string {
+  const hosts = [...new Set(suspects.flatMap(({ conversation: { ends } }) => ends.map(({ address }) => address)))];
+  return hosts.length <= 2 ? listed(hosts) : `${hosts.length} hosts`;
+}
+
+const NOBODY = { conversation: undefined, dscps: [0, 0], priorities: [-1, -1] } as const;
+const USUAL: readonly number[] = [24, 26];
+const LEAST_PACKETS = 8;
+const CLEAR_SHARE = 0.9;
+const MOST_FINDINGS = 8;

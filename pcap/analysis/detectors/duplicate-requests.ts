@@ -1,0 +1,215 @@
+/**
+ * Symptom: requests are repeated though they had arrived: acknowledges get lost, or come too late, on the way back.
+ *
+ * Owns the finding, one for each conversation. Two signs count, each once for a run of repeated packets, and only in SENDs and WRITEs, whose answer
+ * is nothing but an acknowledge:
+ * - seen from the responder's side: packets are repeated whose acknowledge has been seen before, longer ago than a round trip could take;
+ * - seen from the requester's side: the first acknowledge after a run names a packet that the run had not come to yet, so that the
+ *   responder had it from before.
+ * A run that follows a NAK is an answer to it and no sign. Frames that the network or a mirror doubled (copies) are none either. Three runs
+ * are a warning, fewer are a note: a single acknowledge may get lost anywhere.
+ * Rules: ref:analyzer#1 row 18, ref:rxe#7 (a duplicate is acknowledged again, with the newest PSN).
+ */
+import { SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
+import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
+import { IcrcState } from '../../dissection.ts';
+import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import { Mark, type PacketFacts, Role } from '../facts.ts';
+import type { ConversationReport } from '../types.ts';
+import { FrameList, mergedFrames } from './frame-list.ts';
+import { counted, duration, qpName, times } from './words.ts';
+
+export const DUPLICATE_REQUESTS: Symptom = {
+  id: 'duplicate-requests',
+  row: 18,
+  title: 'Requests repeated though they had arrived',
+  complaint:
+    'duplicate_request counts up at the receiver, local_ack_timeout_err at the sender; messages take a timeout longer.',
+  about:
+    'A requester that hears no acknowledge repeats. When the data had arrived, the responder sees requests below the PSN that it expects, does not ' +
+    'carry them out again, and acknowledges them again. So the way back loses acknowledges, or delays them beyond the timeout, and not the way there.',
+  advice: [
+    'Look for losses on the way back: another route or another class (DSCP) than the way there, a busy receiver, a policer.',
+    'Raise the local ACK timeout when acknowledges only come late.',
+  ],
+  commands: ['rdma statistic show link DEV/1', 'ethtool -S DEV | grep -iE "drop|discard"', 'mlnx_qos -i DEV'],
+  make: () => new DuplicateRequests(),
+};
+
+/** SENDs and WRITEs of one end. */
+class Requests {
+  readonly conversation: number;
+  readonly requester: 0 | 1;
+  /** Newest PSN acknowledged, since when, and by which packet. */
+  ackedPsn = Number.NEGATIVE_INFINITY;
+  ackedNs = 0;
+  ackedFrame = 0;
+  /** The packet before. */
+  lastPsn = Number.NEGATIVE_INFINITY;
+  highestPsn = Number.NEGATIVE_INFINITY;
+  /** The run of repeated packets at work. */
+  runPsn = Number.NEGATIVE_INFINITY;
+  runFrame = 0;
+  runCounts = false;
+  /** A NAK that nothing has been sent after. */
+  nakPending = false;
+  inRun = false;
+  /** The run has been counted. */
+  counted = false;
+
+  /** Runs whose packets were seen acknowledged before, and runs whose acknowledge shows it. */
+  seenAcked = 0;
+  shownByAck = 0;
+  duplicates = 0;
+  longestNs = 0;
+  readonly frames = new FrameList();
+
+  constructor(conversation: number, requester: 0 | 1) {
+    this.conversation = conversation;
+    this.requester = requester;
+  }
+
+  sent(psn: number, repeated: boolean, timeNs: number, frame: number): void {
+    if (!repeated) {
+      this.inRun = false;
+      this.nakPending = false;
+    } else {
+      if (!this.inRun || psn <= this.lastPsn) this.#runBegins(frame);
+      this.runPsn = psn;
+      this.#judge(psn, timeNs, frame);
+    }
+    this.lastPsn = psn;
+    this.highestPsn = Math.max(this.highestPsn, psn);
+  }
+
+  acknowledged(psn: number, timeNs: number, frame: number): void {
+    if (
+      this.inRun &&
+      this.runCounts &&
+      !this.counted &&
+      psn > this.runPsn &&
+      psn <= this.highestPsn &&
+      psn > this.ackedPsn
+    ) {
+      this.counted = true;
+      this.shownByAck++;
+      this.frames.add(this.runFrame);
+      this.frames.add(frame);
+    }
+    if (psn <= this.ackedPsn) return;
+    this.ackedPsn = psn;
+    this.ackedNs = timeNs;
+    this.ackedFrame = frame;
+  }
+
+  #runBegins(frame: number): void {
+    this.inRun = true;
+    this.runFrame = frame;
+    this.runCounts = !this.nakPending;
+    this.nakPending = false;
+    this.counted = false;
+  }
+
+  #judge(psn: number, timeNs: number, frame: number): void {
+    if (psn > this.ackedPsn || !this.runCounts || timeNs - this.ackedNs < LEAST_ROUND_TRIP_NS) return;
+    this.duplicates++;
+    if (this.counted) return;
+    this.counted = true;
+    this.seenAcked++;
+    this.longestNs = Math.max(this.longestNs, timeNs - this.ackedNs);
+    this.frames.add(this.ackedFrame);
+    this.frames.add(frame);
+  }
+}
+
+class DuplicateRequests implements Detector {
+  /** By 2 * conversation + requester. */
+  readonly #requests: (Requests | undefined)[] = [];
+
+  packet(facts: PacketFacts): void {
+    const { conversation, role, icrc, marks, requester, relativePsn, dissection, timeNs, packet } = facts;
+    if (conversation === undefined || icrc === IcrcState.Bad || Number.isNaN(relativePsn)) return;
+    const { frame } = dissection;
+    if (role === Role.Request) {
+      if ((marks & Mark.Copy) !== 0) return;
+      const requests = this.#of(conversation.id, requester);
+      // READs and atomics are asked for again when their answer is lost, which is a loss of data.
+      if ((frame.flags & (OpFlag.Send | OpFlag.Write)) === 0) requests.inRun = false;
+      else requests.sent(relativePsn, (marks & Mark.Retransmission) !== 0, timeNs, packet.number);
+    } else if (role === Role.Response && (frame.flags & OpFlag.Ack) !== 0) {
+      const requests = this.#of(conversation.id, requester);
+      const syndrome = frame.view.getUint8(frame.bthOffset + (AETH_AT[frame.opcode] ?? 0));
+      if ((syndrome & SYNDROME_KIND_MASK) === SyndromeKind.Ack)
+        requests.acknowledged(relativePsn, timeNs, packet.number);
+      else requests.nakPending = true;
+    }
+  }
+
+  finish(context: DetectorContext): void {
+    const byId = new Map(context.conversations.map((conversation) => [conversation.id, conversation]));
+    const best = new Map<string, readonly [Requests, ConversationReport]>();
+    for (const requests of this.#requests) {
+      const conversation = requests === undefined ? undefined : byId.get(requests.conversation);
+      if (requests === undefined || conversation === undefined || runsOf(requests) === 0) continue;
+      // Several interfaces see the same conversation: the one with the better view speaks.
+      const key = `${conversation.sameAs === 0 ? conversation.id : conversation.sameAs} ${conversation.ends[requests.requester].address}`;
+      const known = best.get(key);
+      if (known === undefined || scoreOf(requests) > scoreOf(known[0])) best.set(key, [requests, conversation]);
+    }
+    const found = [...best.values()].sort(([a], [b]) => runsOf(b) - runsOf(a));
+    for (const [requests, conversation] of found.slice(0, MOST_FINDINGS)) report(context, requests, conversation);
+  }
+
+  #of(conversation: number, requester: 0 | 1): Requests {
+    const index = 2 * conversation + requester;
+    const known = this.#requests[index];
+    if (known !== undefined) return known;
+    const made = new Requests(conversation, requester);
+    this.#requests[index] = made;
+    return made;
+  }
+}
+
+function runsOf({ seenAcked, shownByAck }: Requests): number {
+  return seenAcked + shownByAck;
+}
+
+/** An acknowledge seen before says more than one that only shows it. */
+function scoreOf({ seenAcked, shownByAck }: Requests): number {
+  return 2 * seenAcked + shownByAck;
+}
+
+function report(context: DetectorContext, requests: Requests, { id, ends, sameAs }: ConversationReport): void {
+  const requester = ends[requests.requester];
+  const responder = ends[requests.requester === 0 ? 1 : 0];
+  const runs = runsOf(requests);
+  const { lostPackets } = requester.requester;
+  const how =
+    requests.seenAcked > 0
+      ? `up to ${duration(requests.longestNs)} after its acknowledge had been seen here`
+      : 'as the acknowledges that came at last show';
+  const data =
+    lostPackets === 0 ? 'no request was lost' : `${counted(lostPackets, 'packet')} of requests got lost as well`;
+  context.report({
+    severity: runs >= ENOUGH_RUNS ? 'warning' : 'note',
+    text: `${requester.address} (${qpName(requester.qpn)}) repeated ${times(runs)} what ${responder.address} had received, ${how}: acknowledges are lost or late on the way from ${responder.address}; ${data}.`,
+    frames: mergedFrames([requests.frames.frames]),
+    frameCount: requests.frames.count,
+    conversations: sameAs === 0 ? [id] : [sameAs, id],
+    evidence: {
+      requester: requester.address,
+      responder: responder.address,
+      runs,
+      repeatedAfterAck: requests.seenAcked,
+      shownByLateAck: requests.shownByAck,
+      duplicatePackets: requests.duplicates,
+      lostRequestPackets: lostPackets,
+      longestNs: requests.longestNs,
+    },
+  });
+}
+
+/** Round trips of data centres are shorter: what is repeated sooner than this after its acknowledge crossed it on the way. */
+const LEAST_ROUND_TRIP_NS = 200_000;
+const ENOUGH_RUNS = 3;
+const MOST_FINDINGS = 8;

@@ -1,0 +1,206 @@
+/**
+ * Symptom: packets whose ICRC is wrong. Receivers drop them in silence, so that the sender sees nobody answer.
+ *
+ * Owns three findings. A sender whose packets are all wrong (3 and more, since two may be chance), or wrong in a way that a known mistake
+ * explains: an error. The same, but peers answer: a note, for then the capture is not what was on the wire (addresses made anonymous, an
+ * ICRC that the NIC puts in behind the capturing point) or nobody checks. Some wrong among right ones: damage, a warning, since every one
+ * costs a retransmission. A FLUSH with the ICRC of rdma_rxe is a note.
+ * Rules: ref:wire#3 (recipe, known mistakes), ref:analyzer#1 row 12, packets/rxe-flush-icrc.ts.
+ */
+import { IpAddress } from '../../../packets/address.ts';
+import { type Frame, frameSource } from '../../../packets/frame.ts';
+import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
+import { IcrcState } from '../../dissection.ts';
+import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import type { PacketFacts } from '../facts.ts';
+import type { ConversationReport } from '../types.ts';
+import { FrameList } from './frame-list.ts';
+import { damagedPart, type Explanation, explain } from './icrc/explain.ts';
+import { type IcrcSample, sampleOf } from './icrc/sample.ts';
+import { counted, grouped } from './words.ts';
+
+export const ICRC_INVALID: Symptom = {
+  id: 'icrc-invalid',
+  row: 12,
+  title: 'Wrong ICRC',
+  complaint: 'Nobody answers, though packets arrive; hardware counts them as rx_icrc_encapsulated and says nothing.',
+  about:
+    'The invariant CRC at the end of every packet covers what no router may change, addresses and ports among it. A receiver that finds it ' +
+    'wrong drops the packet in silence. All packets of one sender wrong means that it computes the ICRC in another way, or that something on the ' +
+    'path rewrites what the ICRC covers. A few wrong ones among right ones mean damage on the way.',
+  advice: [
+    'Compare captures of both ends of the path: where the ICRC is right at the sender, the path changes packets.',
+  ],
+  commands: [
+    'ethtool -S DEV | grep -i icrc',
+    'ethtool -k DEV',
+    'rdma statistic show link DEV/1',
+    'iptables -t nat -L -n -v',
+  ],
+  make: () => new IcrcInvalid(),
+};
+
+class Sender {
+  readonly address: IpAddress;
+  good = 0;
+  readonly bad = new FrameList();
+  readonly conversations = new Set<number>();
+  readonly samples: IcrcSample[] = [];
+
+  constructor(address: IpAddress) {
+    this.address = address;
+  }
+}
+
+class IcrcInvalid implements Detector {
+  readonly #senders = new Map<number, Sender>();
+  readonly #rxeFlushes = new FrameList();
+
+  packet({ icrc, dissection, packet, conversation }: PacketFacts): void {
+    if (icrc === IcrcState.Unknown) return;
+    const { frame } = dissection;
+    const sender = this.#senderOf(frame);
+    if (sender === undefined) return;
+    if (icrc === IcrcState.Good) {
+      sender.good++;
+      return;
+    }
+    if (isRxeFlush(frame)) {
+      this.#rxeFlushes.add(packet.number);
+      return;
+    }
+    sender.bad.add(packet.number);
+    if (conversation !== undefined) sender.conversations.add(conversation.id);
+    if (wantsSample(sender, frame)) sender.samples.push(sampleOf(frame, packet.number));
+  }
+
+  finish(context: DetectorContext): void {
+    const bad = [...this.#senders.values()].filter(({ bad }) => bad.count > 0);
+    const known = addressesOf(context);
+    for (const sender of bad.slice(0, MOST_FINDINGS)) {
+      const explanation = explain(sender.samples, known);
+      const all = sender.good === 0 && sender.bad.count >= ENOUGH;
+      if (all || explanation !== undefined) reportSender(context, sender, explanation);
+      else reportDamage(context, sender);
+    }
+    if (this.#rxeFlushes.count > 0) reportRxeFlushes(context, this.#rxeFlushes);
+  }
+
+  #senderOf(frame: Frame): Sender | undefined {
+    const { view, ipOffset, ipVersion } = frame;
+    const key =
+      ipVersion === 4
+        ? view.getInt32(ipOffset + 12)
+        : view.getInt32(ipOffset + 8) ^
+          view.getInt32(ipOffset + 12) ^
+          view.getInt32(ipOffset + 16) ^
+          view.getInt32(ipOffset + 20);
+    const known = this.#senders.get(key);
+    if (known !== undefined || this.#senders.size >= MOST_SENDERS) return known;
+    const made = new Sender(frameSource(frame));
+    this.#senders.set(key, made);
+    return made;
+  }
+}
+
+/** Packets of several lengths tell more. */
+function wantsSample({ samples }: Sender, { icrcOffset, ipOffset }: Frame): boolean {
+  if (samples.length < ENOUGH_SAMPLES) return true;
+  return samples.length < MOST_SAMPLES && !samples.some(({ icrcAt }) => icrcAt === icrcOffset - ipOffset);
+}
+
+function reportSender(context: DetectorContext, sender: Sender, explanation: Explanation | undefined): void {
+  const { bad, good, address } = sender;
+  const answered = isAnswered(context, address.toString());
+  const all = good === 0;
+  const which = all
+    ? `All ${counted(bad.count, 'packet')}`
+    : `${grouped(bad.count)} of ${counted(bad.count + good, 'packet')}`;
+  const effect = answered
+    ? ', and yet the peer answers: the capture is not what was on the wire, or the receiver does not check'
+    : ': receivers drop them in silence';
+  const why = explanation === undefined ? 'No known mistake explains it.' : `The ICRC ${explanation.clause}.`;
+  context.report({
+    severity: answered ? 'note' : 'error',
+    text: `${which} of ${address} ${bad.count === 1 && all ? 'has' : 'have'} a wrong ICRC${effect}. ${why}`,
+    frames: bad.frames,
+    frameCount: bad.count,
+    conversations: [...sender.conversations],
+    evidence: {
+      sender: address.toString(),
+      badPackets: bad.count,
+      goodPackets: good,
+      explanation: explanation?.kind ?? 'none',
+      detail: explanation?.clause ?? '',
+    },
+    ...(explanation === undefined ? {} : { advice: [explanation.advice, ...ICRC_INVALID.advice] }),
+  });
+}
+
+function reportDamage(context: DetectorContext, { bad, good, address, samples, conversations }: Sender): void {
+  const parts = samples.map(damagedPart).filter((part) => part !== undefined);
+  const where = [...new Set(parts)].join(', ');
+  const bits =
+    parts.length === 0
+      ? 'more than one bit is wrong'
+      : parts.length === samples.length
+        ? `a single bit is turned over (${where})`
+        : `in ${parts.length} of ${samples.length} looked at a single bit is turned over (${where})`;
+  context.report({
+    severity: 'warning',
+    text: `${grouped(bad.count)} of ${counted(bad.count + good, 'packet')} of ${address} ${bad.count === 1 ? 'was' : 'were'} damaged on the way, and the receiver drops what has a wrong ICRC: ${bits}.`,
+    frames: bad.frames,
+    frameCount: bad.count,
+    conversations: [...conversations],
+    evidence: {
+      sender: address.toString(),
+      badPackets: bad.count,
+      goodPackets: good,
+      explanation: 'damage',
+      singleBitFlips: parts.length,
+      samples: samples.length,
+    },
+    advice: [
+      'Look for a bad cable, transceiver or memory: a check sequence of Ethernet does not see what a device damages inside.',
+      ...ICRC_INVALID.advice,
+    ],
+    commands: ['ethtool -S DEV | grep -iE "icrc|crc|symbol"', 'ethtool -m DEV', 'ip -s -s link show DEV'],
+  });
+}
+
+function reportRxeFlushes(context: DetectorContext, flushes: FrameList): void {
+  context.report({
+    severity: 'note',
+    text: `${counted(flushes.count, 'FLUSH request has', 'FLUSH requests have')} the ICRC that Linux rdma_rxe gives them, which is not the right one: hardware drops them.`,
+    frames: flushes.frames,
+    frameCount: flushes.count,
+    evidence: { explanation: 'rxe-flush', badPackets: flushes.count },
+    advice: ['Nothing between two rdma_rxe ends; use no FLUSH between rdma_rxe and another kind of device.'],
+  });
+}
+
+/** Whether what this sender asks is answered, or, where no ICRC of the capture is right, whether anybody is. */
+function isAnswered({ capture, conversations }: DetectorContext, address: string): boolean {
+  return conversations.some(({ ends }) =>
+    ends.some(
+      (end) =>
+        (end.address === address || capture.goodIcrc === 0) && end.requester.acks + end.requester.responses.packets > 0,
+    ),
+  );
+}
+
+function addressesOf({ conversations }: DetectorContext): IpAddress[] {
+  const texts = conversations.flatMap(({ ends }: ConversationReport) => ends.map(({ address }) => address));
+  return [...new Set(texts)]
+    .filter((text) => text !== '')
+    .slice(0, MOST_ADDRESSES)
+    .map((text) => IpAddress.parse(text));
+}
+
+/** Packets without a right one among them that make a sender's mistake out of an accident. */
+const ENOUGH = 3;
+const ENOUGH_SAMPLES = 6;
+const MOST_SAMPLES = 12;
+const MOST_SENDERS = 4096;
+const MOST_FINDINGS = 16;
+const MOST_ADDRESSES = 64;
