@@ -1,51 +1,47 @@
 /**
  * The seam between the explorer and the analysis: packets in, facts out, one report at the end.
  *
- * Owns nothing but that seam.
+ * Owns which conversation a number given early stands for in the end: two that were opened as halves may turn out to be one.
  */
+import { Analyzer } from '../../../pcap/analysis/analyzer.ts';
 import type { PacketFacts } from '../../../pcap/analysis/facts.ts';
-import { Role } from '../../../pcap/analysis/facts.ts';
-import type { Analysis } from '../../../pcap/analysis/types.ts';
-import { Dissection, dissect, icrcState } from '../../../pcap/dissection.ts';
-import { type CapturedPacket, type CaptureTime, nanosecondsSince } from '../../../pcap/types.ts';
+import { Conversation } from '../../../pcap/analysis/tracker/conversation.ts';
+import type { Analysis, ConversationReport } from '../../../pcap/analysis/types.ts';
+import type { CapturedPacket } from '../../../pcap/types.ts';
 
-/** What follows a capture from its first packet to its last. */
-export interface Follower {
+/** What a conversation's number has become. */
+export interface Settled {
+  readonly from: number;
+  readonly to: number;
+  /** Its end 0 is the other's end 1. */
+  readonly crosswise: boolean;
+}
+
+/** Follows a capture from its first packet to its last. */
+export class Follower {
+  readonly #analyzer = new Analyzer();
+  readonly #seen: (ConversationReport | undefined)[] = [];
+
   /** What is known of the packet; the same object for each, to be read before the next. */
-  push(packet: CapturedPacket): PacketFacts;
-  finish(): Analysis | null;
-}
-
-/** The analysis of this project. */
-export function makeFollower(): Follower {
-  return new PlainFollower();
-}
-
-class PlainFollower implements Follower {
-  readonly #dissection = new Dissection();
-  #first: CaptureTime | undefined;
-
   push(packet: CapturedPacket): PacketFacts {
-    dissect(packet, this.#dissection);
-    this.#first ??= { seconds: packet.seconds, nanoseconds: packet.nanoseconds };
-    return {
-      packet,
-      dissection: this.#dissection,
-      icrc: icrcState(this.#dissection),
-      timeNs: nanosecondsSince(this.#first, packet),
-      conversation: undefined,
-      sender: 0,
-      requester: 0,
-      role: Role.None,
-      relativePsn: Number.NaN,
-      psnCount: 1,
-      marks: 0,
-      missing: 0,
-      refersTo: -1,
-    };
+    const facts = this.#analyzer.packet(packet);
+    const { conversation } = facts;
+    if (conversation !== undefined) this.#seen[conversation.id] ??= conversation;
+    return facts;
   }
 
-  finish(): Analysis | null {
-    return null;
+  /** Everything that is said of the capture. */
+  finish(): Analysis {
+    return this.#analyzer.finish();
+  }
+
+  /** Conversations that are part of another one by now. */
+  settled(): Settled[] {
+    return this.#seen.flatMap((early) => {
+      if (!(early instanceof Conversation) || early.mergedInto === undefined) return [];
+      let last: Conversation = early.mergedInto;
+      while (last.mergedInto !== undefined) last = last.mergedInto;
+      return [{ from: early.id, to: last.id, crosswise: early.ends[0].address !== last.ends[0].address }];
+    });
   }
 }

@@ -3,10 +3,12 @@
  *
  * Owns the types. All of it is plain data that can be posted. Numbers of packets are Wireshark's, from 1.
  */
+
 import type { MappedField, MappedHeader } from '../../../packets/field-map.ts';
 import type { Analysis } from '../../../pcap/analysis/types.ts';
 import type { Completion } from '../../../pcap/filter/help.ts';
 import type { CaptureInterface } from '../../../pcap/types.ts';
+import type { LadderRow } from '../ladder/rows.ts';
 
 /** What the worker can be asked, by name: what goes in, and what comes back. */
 export interface Requests {
@@ -20,6 +22,35 @@ export interface Requests {
   packet: { readonly params: { readonly number: number }; readonly result: PacketDetail | null };
   /** Where a packet stands in the filtered list, or where it would: 0 based. */
   position: { readonly params: { readonly number: number }; readonly result: number };
+  /** Lines of the ladder of a conversation. */
+  ladder: {
+    readonly params: { readonly conversation: number; readonly from: number; readonly count: number };
+    readonly result: LadderWindow;
+  };
+  /** The line of a packet in the ladder of a conversation, or of the next one that is in it. */
+  ladderLine: { readonly params: { readonly conversation: number; readonly number: number }; readonly result: number };
+  /** PSNs over time, thinned to a picture of so many pixels; all time where `toNs` is not above `fromNs`. */
+  sequence: {
+    readonly params: {
+      readonly conversation: number;
+      readonly requester: 0 | 1;
+      readonly fromNs: number;
+      readonly toNs: number;
+      readonly width: number;
+      readonly height: number;
+    };
+    readonly result: SequencePicture;
+  };
+  /** Sums over pieces of time, of one conversation or, with 0, of all. */
+  rates: {
+    readonly params: {
+      readonly conversation: number;
+      readonly fromNs: number;
+      readonly toNs: number;
+      readonly bins: number;
+    };
+    readonly result: RatePicture;
+  };
   /** What may be meant at a place of a filter. */
   complete: {
     readonly params: { readonly text: string; readonly cursor: number };
@@ -88,6 +119,59 @@ export interface Row {
   readonly opcode: number;
   /** The frame is malformed, or was cut. */
   readonly broken: boolean;
+}
+
+/** A part of a ladder. */
+export interface LadderWindow {
+  readonly from: number;
+  /** Lines of the whole ladder. */
+  readonly total: number;
+  readonly rows: readonly LadderRow[];
+  /** What counts as time 0. */
+  readonly originNs: number;
+}
+
+/** Points of a PSN space, column by column, and the line of acknowledges. */
+export interface SequencePicture {
+  readonly fromNs: number;
+  readonly toNs: number;
+  /** Relative PSNs. */
+  readonly lowPsn: number;
+  readonly highPsn: number;
+  /** `PointKind`. */
+  readonly kind: Uint8Array;
+  readonly timeNs: Float64Array;
+  readonly psn: Float64Array;
+  /** PSNs that it takes. */
+  readonly count: Float64Array;
+  /** Numbers of packets. */
+  readonly number: Uint32Array;
+  /** First PSN that is not acknowledged, whenever that changes. */
+  readonly ackTimeNs: Float64Array;
+  readonly ackPsn: Float64Array;
+  /** Packets behind the picture, those that share a spot included. */
+  readonly packets: number;
+}
+
+/** Sums over pieces of time. */
+export interface RatePicture {
+  readonly fromNs: number;
+  readonly toNs: number;
+  readonly binNs: number;
+  /** Middle of each piece. */
+  readonly timeNs: Float64Array;
+  /** By who sent it. */
+  readonly sides: readonly [RateSide, RateSide];
+}
+
+/** What one end sent. */
+export interface RateSide {
+  readonly goodputBps: Float64Array;
+  readonly wireBps: Float64Array;
+  readonly againBps: Float64Array;
+  /** Numbers in each piece. */
+  readonly ceMarks: Float64Array;
+  readonly cnps: Float64Array;
 }
 
 /** What became of a filter. */

@@ -3,9 +3,13 @@
  *
  * Owns the order of work: questions first, then a slice of reading. Knows the worker only as two functions, so that a test can be one.
  */
+import type { Analysis, ConversationReport } from '../../../pcap/analysis/types.ts';
 import { completions } from './filter.ts';
+import { LadderIndex } from './ladder-index.ts';
 import type { News, Reply, Request, RequestName, Requests } from './protocol.ts';
+import { ratePicture } from './rates.ts';
 import { packetDetail, rowWindow } from './rows.ts';
+import { sequencePicture } from './sequence.ts';
 import { Session } from './session.ts';
 
 /** What the server needs of its surroundings. */
@@ -19,6 +23,7 @@ export interface Surroundings {
 export class ExplorerServer {
   readonly #surroundings: Surroundings;
   #session: Session | undefined;
+  #ladder: LadderIndex | undefined;
   #working = false;
   #slices = 0;
   /** Filters that wait for their end. */
@@ -44,30 +49,45 @@ export class ExplorerServer {
         this.#open(request.params);
         return null;
       case 'rows':
-        return rowWindow(this.#open_, request.params.from, request.params.count);
+        return rowWindow(this.#file, request.params.from, request.params.count);
       case 'packet':
-        return packetDetail(this.#open_, request.params.number);
+        return packetDetail(this.#file, request.params.number);
       case 'position':
-        return this.#open_.rowOfIndex(request.params.number - 1);
+        return this.#file.rowOfIndex(request.params.number - 1);
+      case 'ladder':
+        return this.#ladderOf(request.params.conversation).window(request.params.from, request.params.count);
+      case 'ladderLine':
+        return this.#ladderOf(request.params.conversation).lineOf(request.params.number);
+      case 'sequence':
+        return sequencePicture(this.#file, request.params);
+      case 'rates':
+        return ratePicture(this.#file, request.params);
       case 'complete':
         return completions(request.params.text, request.params.cursor);
     }
   }
 
-  get #open_(): Session {
+  get #file(): Session {
     if (this.#session === undefined) throw new Error('no file is open');
     return this.#session;
+  }
+
+  /** One ladder is kept: people look at one at a time. */
+  #ladderOf(conversation: number): LadderIndex {
+    if (this.#ladder?.conversation !== conversation) this.#ladder = new LadderIndex(this.#file, conversation);
+    return this.#ladder;
   }
 
   #open({ name, bytes }: Requests['open']['params']): void {
     for (const { id } of this.#waiting.splice(0)) this.#refuse(id, new Error('another file was opened'));
     this.#session = new Session(name, new Uint8Array(bytes));
+    this.#ladder = undefined;
     this.#slices = 0;
     this.#work();
   }
 
   #filter(id: number, text: string): void {
-    const session = this.#open_;
+    const session = this.#file;
     for (const waiting of this.#waiting.splice(0))
       this.#answer(waiting.id, { shown: session.shown, fault: waiting.fault });
     const fault = session.setFilter(text);
@@ -102,7 +122,7 @@ export class ExplorerServer {
       interfaces: session.interfaces,
       startTime: session.startTime,
       shown: session.shown,
-      analysis: session.analysis,
+      analysis: session.analysis === null ? null : bounded(session.analysis),
     };
     this.#surroundings.post({ kind: 'news', news });
   }
@@ -116,6 +136,28 @@ export class ExplorerServer {
   }
 }
 
+/** What a page can show: events stay here, and of very many conversations those with findings and the longest are told. */
+function bounded(analysis: Analysis): Analysis {
+  const { conversations, conversationsOmitted, findings } = analysis;
+  const accused = new Set(findings.flatMap((finding) => finding.conversations));
+  const weight = ({ id, ends }: ConversationReport): number =>
+    (accused.has(id) ? Number.MAX_SAFE_INTEGER / 2 : 0) + ends[0].packets + ends[1].packets;
+  const told =
+    conversations.length <= MOST_CONVERSATIONS
+      ? conversations
+      : [...conversations]
+          .sort((a, b) => weight(b) - weight(a))
+          .slice(0, MOST_CONVERSATIONS)
+          .sort((a, b) => a.id - b.id);
+  return {
+    ...analysis,
+    events: [],
+    conversations: told,
+    conversationsOmitted: conversationsOmitted + conversations.length - told.length,
+  };
+}
+
+const MOST_CONVERSATIONS = 300;
 /** Packets in one go: a few milliseconds, so that no question waits. */
 const SLICE = 2000;
 const NEWS_EVERY = 10;

@@ -13,7 +13,7 @@ import { Dissection, dissect } from '../../../pcap/dissection.ts';
 import { CaptureReader } from '../../../pcap/reader.ts';
 import type { CapturedPacket, CaptureInterface } from '../../../pcap/types.ts';
 import { makeFilter, type PacketTest } from './filter.ts';
-import { type Follower, makeFollower } from './follow.ts';
+import { Follower, type Settled } from './follow.ts';
 import { NONE, NumberList, PacketTable } from './packet-table.ts';
 import type { FilterResult } from './protocol.ts';
 
@@ -32,7 +32,7 @@ export class Session {
   readonly name: string;
   readonly #bytes: Uint8Array;
   readonly #reader = new CaptureReader();
-  #follower: Follower | undefined = makeFollower();
+  #follower: Follower | undefined = new Follower();
   readonly #dissection = new Dissection();
   readonly #comments = new Map<number, readonly string[]>();
   /** Packets whose bytes are not those of the file, by index. */
@@ -156,8 +156,25 @@ export class Session {
     this.done = true;
     this.#guard(() => this.#reader.end());
     this.#guard(() => {
-      this.analysis = this.#follower?.finish() ?? null;
+      const follower = this.#follower;
+      if (follower === undefined) return;
+      this.analysis = follower.finish();
+      for (const settled of follower.settled()) this.#settle(settled);
     });
+  }
+
+  /** Gives the packets of a half to the conversation that it turned out to be a part of. */
+  #settle({ from, to, crosswise }: Settled): void {
+    const { table } = this;
+    const half = this.packetsOf(from);
+    for (const index of half.values) {
+      table.conversation[index] = to;
+      if (!crosswise) continue;
+      table.sender[index] = 1 - (table.sender[index] ?? 0);
+      table.requester[index] = 1 - (table.requester[index] ?? 0);
+    }
+    this.byConversation.set(to, merged(this.packetsOf(to), half));
+    this.byConversation.delete(from);
   }
 
   #add(packet: CapturedPacket): void {
@@ -267,6 +284,16 @@ export function isAck(syndrome: number): boolean {
 
 function directionOf(value: number | undefined): CapturedPacket['direction'] {
   return value === 1 || value === 2 ? value : 0;
+}
+
+/** Two lists that are in order, in order. */
+function merged(one: NumberList, two: NumberList): NumberList {
+  const list = new NumberList();
+  for (let a = 0, b = 0; a < one.length || b < two.length; ) {
+    const first = b >= two.length || (a < one.length && one.at(a) < two.at(b));
+    list.push(first ? one.at(a++) : two.at(b++));
+  }
+  return list;
 }
 
 const NO_PACKETS = new NumberList();

@@ -7,9 +7,12 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { News } from '../engine/protocol.ts';
 import { Client } from './client.ts';
 import { Help } from './help.tsx';
+import { Ladder } from './ladder.tsx';
 import { type Place, readPlace, TABS, type Tab, writePlace } from './location.ts';
 import { Overview } from './overview.tsx';
 import { Packets } from './packets.tsx';
+import { Rates } from './rates.tsx';
+import { Sequence } from './sequence.tsx';
 import { openGiven, type Source } from './sources.ts';
 import { Start } from './start.tsx';
 import { nextTheme, type Theme, useTheme } from './theme.ts';
@@ -110,6 +113,12 @@ function View(props: ViewProps) {
   switch (props.place.tab) {
     case 'packets':
       return <Packets {...props} />;
+    case 'ladder':
+      return <Ladder {...props} />;
+    case 'sequence':
+      return <Sequence {...props} />;
+    case 'rates':
+      return <Rates {...props} />;
     default:
       return <Overview {...props} />;
   }

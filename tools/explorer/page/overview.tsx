@@ -30,7 +30,7 @@ export function Overview({ news, go }: ViewProps) {
       <h2>Conversations</h2>
       <Conversations conversations={analysis.conversations} go={go} />
       {analysis.conversationsOmitted > 0 ? (
-        <p class="quiet">{plural(analysis.conversationsOmitted, 'conversation')} more were not followed.</p>
+        <p class="quiet">{plural(analysis.conversationsOmitted, 'conversation')} more are not listed.</p>
       ) : null}
       <h2>Capture</h2>
       <CaptureTable news={news} />

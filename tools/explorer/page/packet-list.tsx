@@ -1,11 +1,12 @@
 /**
  * The list of packets: as long as the capture, of which only what can be seen exists.
  *
- * Owns scrolling and the window of rows that it asks the worker for: one question at a time, the newest wish next.
+ * Owns how a line looks.
  */
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Row, RowWindow } from '../engine/protocol.ts';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { Row } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
+import { usePart, useScrolling } from './windowed.ts';
 import { markNames, seconds } from './words.ts';
 
 interface Props {
@@ -23,36 +24,18 @@ interface Props {
 
 /** The list. */
 export function PacketList({ client, total, version, selected, reveal, onSelect }: Props) {
-  const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 400 });
-  const height = Math.min(total * ROW_PIXELS, MOST_PIXELS);
-  const visible = Math.ceil(view.height / ROW_PIXELS);
-  const first = firstRow(view.top, view.height, total, height);
-  const rows = useRows(client, Math.max(0, first - SPARE), visible + 2 * SPARE, version);
+  const { box, height, first, visible, shift, reveal: scrollTo } = useScrolling(total, ROW_PIXELS);
+  const { from, rows } = usePart<Row>(
+    (start, count) => client.ask('rows', { from: start, count }),
+    Math.max(0, first - SPARE),
+    visible + 2 * SPARE,
+    version,
+  );
+  const scroll = useRef(scrollTo);
+  scroll.current = scrollTo;
   useLayoutEffect(() => {
-    const element = box.current;
-    if (element === null) return undefined;
-    const look = (): void => setView({ top: element.scrollTop, height: element.clientHeight });
-    const observer = new ResizeObserver(look);
-    observer.observe(element);
-    element.addEventListener('scroll', look, { passive: true });
-    look();
-    return () => {
-      observer.disconnect();
-      element.removeEventListener('scroll', look);
-    };
-  }, []);
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (element === null || reveal === undefined) return;
-    const at = firstRow(element.scrollTop, element.clientHeight, total, height);
-    const seen = Math.max(1, Math.floor(element.clientHeight / ROW_PIXELS) - 1);
-    if (reveal.row < at) element.scrollTop = topOf(reveal.row, element.clientHeight, total, height);
-    else if (reveal.row >= at + seen)
-      element.scrollTop = topOf(Math.max(0, reveal.row - seen + 1), element.clientHeight, total, height);
-  }, [reveal, total, height]);
-  // What is drawn hangs on the row at the top, so that it is right however coarse a pixel of the scroll bar is.
-  const shift = total * ROW_PIXELS <= MOST_PIXELS ? 0 : view.top - first * ROW_PIXELS;
+    if (reveal !== undefined) scroll.current(reveal.row);
+  }, [reveal]);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a table lays out all of its rows, this one only those that are seen
     <div
@@ -66,12 +49,12 @@ export function PacketList({ client, total, version, selected, reveal, onSelect 
       data-testid="list"
     >
       <div class="list-room" style={{ height: `${height}px` }}>
-        {rows.map(({ row, at }) => (
+        {rows.map((row, index) => (
           <Line
-            key={at}
+            key={from + index}
             row={row}
-            top={at * ROW_PIXELS + shift}
-            at={at}
+            top={(from + index) * ROW_PIXELS + shift}
+            at={from + index}
             selected={row.number === selected}
             onSelect={onSelect}
           />
@@ -131,49 +114,6 @@ function Cell({ name, children }: { readonly name: string; readonly children: pr
   );
 }
 
-/** Rows that are known, at their places. */
-function useRows(client: Client, from: number, count: number, version: string): { row: Row; at: number }[] {
-  const [window, setWindow] = useState<RowWindow>({ from: 0, total: 0, rows: [] });
-  const state = useRef({ wish: { from, count, version }, asking: false, alive: true });
-  state.current.wish = { from, count, version };
-  useEffect(() => {
-    const { current } = state;
-    current.alive = true;
-    return () => {
-      current.alive = false;
-    };
-  }, []);
-  useEffect(() => {
-    const { current } = state;
-    const ask = async (): Promise<void> => {
-      current.asking = true;
-      for (let asked = ''; current.alive; ) {
-        const { wish } = current;
-        const name = `${wish.from} ${wish.count} ${wish.version}`;
-        if (name === asked) break;
-        asked = name;
-        const answer = await client.ask('rows', { from: wish.from, count: wish.count }).catch(() => undefined);
-        if (answer !== undefined && current.alive) setWindow(answer);
-      }
-      current.asking = false;
-    };
-    // Whoever is asking already sees the new wish when its answer comes.
-    if (!current.asking) void ask();
-  }, [client, from, count, version]);
-  return window.rows.map((row, index) => ({ row, at: window.from + index }));
-}
-
-function firstRow(top: number, seen: number, total: number, height: number): number {
-  if (total * ROW_PIXELS <= MOST_PIXELS) return Math.floor(top / ROW_PIXELS);
-  const rows = total - Math.floor(seen / ROW_PIXELS);
-  return Math.max(0, Math.floor((top / Math.max(1, height - seen)) * rows));
-}
-
-function topOf(row: number, seen: number, total: number, height: number): number {
-  if (total * ROW_PIXELS <= MOST_PIXELS) return row * ROW_PIXELS;
-  return Math.ceil((row / (total - Math.floor(seen / ROW_PIXELS))) * (height - seen));
-}
-
 function toneOf(marks: readonly string[]): string {
   if (marks.some((mark) => BAD.has(mark))) return ' tone-bad';
   return marks.some((mark) => mark !== 'ce') ? ' tone-odd' : marks.length > 0 ? ' tone-ce' : '';
@@ -182,6 +122,4 @@ function toneOf(marks: readonly string[]): string {
 const BAD: ReadonlySet<string> = new Set(['gap', 'nak', 'rnr-nak', 'bad-icrc', 'violation']);
 /** As in style.css. */
 const ROW_PIXELS = 24;
-/** Elements that are higher than this are cut by browsers: then the scroll bar is a measure and not the thing itself. */
-const MOST_PIXELS = 8_000_000;
 const SPARE = 20;

@@ -1,0 +1,75 @@
+/** The piece of time that a chart shows: buttons and keys to move it. Owns the arithmetic. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { isTyping } from './view.ts';
+
+/** From and to, in nanoseconds; equal ones mean all of it. */
+export interface TimeRange {
+  readonly fromNs: number;
+  readonly toNs: number;
+}
+
+/** All of it. */
+export const WHOLE: TimeRange = { fromNs: 0, toNs: 0 };
+
+/** The range that is wished for, and how to change it. `shown` is what the chart has. */
+export function useTimeRange(key: string): [TimeRange, (range: TimeRange) => void] {
+  const [state, setState] = useState({ key, range: WHOLE });
+  // Another conversation begins with all of its time.
+  return [state.key === key ? state.range : WHOLE, (range) => setState({ key, range })];
+}
+
+interface Props {
+  readonly shown: TimeRange;
+  readonly onRange: (range: TimeRange) => void;
+}
+
+/** Buttons, and the keys + - 0 and the arrows to the sides. */
+export function TimeButtons({ shown, onRange }: Props) {
+  const latest = useRef({ shown, onRange });
+  latest.current = { shown, onRange };
+  useEffect(() => {
+    const listen = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      const change = CHANGES[event.key];
+      const tab = event.target instanceof HTMLElement && event.target.role === 'tab';
+      if (change === undefined || (tab && event.key.startsWith('Arrow'))) return;
+      latest.current.onRange(change(latest.current.shown));
+      event.preventDefault();
+    };
+    addEventListener('keydown', listen);
+    return () => removeEventListener('keydown', listen);
+  }, []);
+  return (
+    <span class="buttons">
+      <button type="button" onClick={() => onRange(zoomed(shown, 0.5))} title="Key +">
+        Zoom in
+      </button>
+      <button type="button" onClick={() => onRange(zoomed(shown, 2))} title="Key -">
+        Zoom out
+      </button>
+      <button type="button" onClick={() => onRange(WHOLE)} title="Key 0">
+        All
+      </button>
+    </span>
+  );
+}
+
+function zoomed({ fromNs, toNs }: TimeRange, factor: number): TimeRange {
+  const middle = (fromNs + toNs) / 2;
+  const half = Math.max(LEAST_NS, (factor * (toNs - fromNs)) / 2);
+  return { fromNs: middle - half, toNs: middle + half };
+}
+
+function moved({ fromNs, toNs }: TimeRange, part: number): TimeRange {
+  const by = part * (toNs - fromNs);
+  return { fromNs: fromNs + by, toNs: toNs + by };
+}
+
+const LEAST_NS = 50;
+const CHANGES: Readonly<Record<string, (range: TimeRange) => TimeRange>> = {
+  '+': (range) => zoomed(range, 0.5),
+  '-': (range) => zoomed(range, 2),
+  '0': () => WHOLE,
+  ArrowLeft: (range) => moved(range, -0.25),
+  ArrowRight: (range) => moved(range, 0.25),
+};
