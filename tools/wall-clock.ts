@@ -1,6 +1,11 @@
 /** Gives monotonic times a date: captures carry the time of day, the wire's clock counts from anywhere. */
 
-export class WallClock {
+/** Says what time of day a time in nanoseconds is. */
+export interface Clock {
+  at(timeNs: number): { seconds: number; nanoseconds: number };
+}
+
+export class WallClock implements Clock {
   readonly #startMs = Date.now();
   #startNs = -1;
 

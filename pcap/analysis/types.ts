@@ -259,6 +259,38 @@ export interface CaptureReport {
   readonly opcodes: Readonly<Record<string, number>>;
 }
 
+/** What the way between two interfaces of a capture can do to a frame. */
+export const PATH_DEEDS = ['dropped', 'duplicated', 'held', 'marked', 'corrupted', 'rewritten', 'inserted'] as const;
+/** One of them; `held`: it left later than it came, `inserted`: it left and never came. */
+export type PathDeed = (typeof PATH_DEEDS)[number];
+
+/** A frame that did not pass from one interface to the other as it came. */
+export interface PathEvent {
+  /** Number of the frame as it came; 0: it never did. */
+  readonly in: number;
+  /** Numbers of its copies as they left. */
+  readonly out: readonly number[];
+  readonly deeds: readonly PathDeed[];
+  /** From coming to the first leaving. */
+  readonly heldNs: number;
+  /** Frames that came later and left before it. */
+  readonly overtakenBy: number;
+}
+
+/** The way from one interface to another, in one direction, where the capture has both: a bump in the wire, or captures of both ends merged. */
+export interface PathReport {
+  /** Interfaces by index. */
+  readonly from: number;
+  readonly to: number;
+  /** Frames that came. */
+  readonly frames: number;
+  /** Frames, by what became of them; one frame may count more than once. */
+  readonly deeds: Readonly<Record<PathDeed, number>>;
+  /** In the order of coming, at most as many as the options allow. */
+  readonly events: readonly PathEvent[];
+  readonly eventsOmitted: number;
+}
+
 /** Everything that is said of a capture. */
 export interface Analysis {
   readonly capture: CaptureReport;
@@ -270,4 +302,6 @@ export interface Analysis {
   /** In the order in which they became certain, at most as many as the options allow. */
   readonly events: readonly TransportEvent[];
   readonly eventsOmitted: number;
+  /** What happened between interfaces; empty for a capture of one interface, or one that does not say which way frames went. */
+  readonly paths: readonly PathReport[];
 }

@@ -1,26 +1,26 @@
 /**
  * One pcapng file for both sides of a bump: interface a and interface b, and a comment where a frame was touched.
- * Owns the file and the frame numbers, which are Wireshark's: 1 for the first.
+ * Owns the blocks and the frame numbers, which are Wireshark's: 1 for the first. Whoever makes it takes the bytes.
  */
-import { closeSync, openSync, writeSync } from 'node:fs';
 import { Direction, LinkType, PcapngWriter } from '../../pcap/index.ts';
-import type { WallClock } from '../wall-clock.ts';
+import type { Clock } from '../wall-clock.ts';
 
 export class BumpCapture {
-  readonly path: string;
   readonly #writer: PcapngWriter;
-  readonly #clock: WallClock;
-  readonly #file: number;
+  readonly #clock: Clock;
+  readonly #write: (bytes: Uint8Array) => void;
   #frames = 0;
 
-  /** @param links names of the links, shown as descriptions of the interfaces */
-  constructor(path: string, links: readonly [string, string], clock: WallClock, comment: string) {
-    this.path = path;
+  /**
+   * @param write takes the next bytes of the file
+   * @param links names of the links, shown as descriptions of the interfaces
+   */
+  constructor(write: (bytes: Uint8Array) => void, links: readonly [string, string], clock: Clock, comment: string) {
+    this.#write = write;
     this.#clock = clock;
     this.#writer = new PcapngWriter({ application: 'rocev2 bump', comment });
     for (const [side, name] of ['a', 'b'].entries())
       this.#writer.addInterface({ name, description: links[side] ?? '', linkType: LinkType.Ethernet });
-    this.#file = openSync(path, 'w');
   }
 
   /** Writes a frame as it came in ('in') or left ('out') on a side, 0 for a and 1 for b; returns its number. */
@@ -38,17 +38,13 @@ export class BumpCapture {
       direction: direction === 'in' ? Direction.Inbound : Direction.Outbound,
       ...(comment === undefined ? {} : { comments: [comment] }),
     });
-    if (this.#writer.pendingBytes >= FLUSH_BYTES) this.#flush();
+    if (this.#writer.pendingBytes >= FLUSH_BYTES) this.flush();
     return ++this.#frames;
   }
 
-  close(): void {
-    this.#flush();
-    closeSync(this.#file);
-  }
-
-  #flush(): void {
-    writeSync(this.#file, this.#writer.take());
+  /** Hands over what has not been. */
+  flush(): void {
+    this.#write(this.#writer.take());
   }
 }
 

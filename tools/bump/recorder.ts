@@ -7,7 +7,7 @@ import { opcodeInfo } from '../../packets/opcode.ts';
 import type { BumpObserver } from '../../src/bump.ts';
 import type { FaultPath } from '../../src/faults/path.ts';
 import { FAULT_DIRECTIONS } from '../../src/faults/rule.ts';
-import type { WallClock } from '../wall-clock.ts';
+import type { Clock } from '../wall-clock.ts';
 import type { EventAccount } from './account.ts';
 import type { BumpCapture } from './capture.ts';
 
@@ -15,14 +15,14 @@ export class BumpRecorder implements BumpObserver {
   readonly events: EventAccount[] = [];
   eventsOmitted = 0;
   readonly #capture: BumpCapture | undefined;
-  readonly #clock: WallClock;
+  readonly #clock: Clock;
   /** Frames that were touched or may be by a queue, and have not left yet, by direction and serial. */
   readonly #underWay = new Map<string, UnderWay>();
   readonly #frame = new Frame();
   readonly #onFrame: (() => void) | undefined;
 
   /** @param onFrame called for every frame that has come in, before anything else is done with it */
-  constructor(clock: WallClock, capture: BumpCapture | undefined, onFrame?: () => void) {
+  constructor(clock: Clock, capture: BumpCapture | undefined, onFrame?: () => void) {
     this.#clock = clock;
     this.#capture = capture;
     this.#onFrame = onFrame;
@@ -115,7 +115,7 @@ export class BumpRecorder implements BumpObserver {
 }
 
 /** A monotonic time as `seconds.nanoseconds` since 1970. */
-export function timeText(clock: WallClock, timeNs: number): string {
+export function timeText(clock: Clock, timeNs: number): string {
   const { seconds, nanoseconds } = clock.at(timeNs);
   return `${seconds}.${String(nanoseconds).padStart(9, '0')}`;
 }

@@ -1,7 +1,7 @@
 /**
  * A bump as a library: two links joined, a capture of both sides, an account of what was done.
  */
-import { writeFileSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import type { RoceError } from '../../packets/errors.ts';
 import { Bump } from '../../src/bump.ts';
 import { monotonicNs } from '../../src/clock.ts';
@@ -50,15 +50,22 @@ export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
   const startedNs = monotonicNs();
   const started = timeText(clock, startedNs);
   const comment = `seed ${parts.seed ?? 1}`;
+  const file = capturePath === undefined ? undefined : openSync(capturePath, 'w');
   const capture =
-    capturePath === undefined ? undefined : new BumpCapture(capturePath, [a.name, b.name], clock, comment);
+    file === undefined
+      ? undefined
+      : new BumpCapture((bytes) => writeSync(file, bytes), [a.name, b.name], clock, comment);
+  const closeCapture = (): void => {
+    capture?.flush();
+    if (file !== undefined) closeSync(file);
+  };
   const recorder = new BumpRecorder(clock, capture, onFrame);
   let bump: Bump;
   try {
     bump = new Bump({ ...parts, observer: recorder });
     await bump.start();
   } catch (error) {
-    capture?.close();
+    closeCapture();
     throw error;
   }
   let lost: RoceError | undefined;
@@ -90,7 +97,7 @@ export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
   const stop = async (): Promise<BumpAccount> => {
     await bump.close();
     await bump.closed;
-    capture?.close();
+    closeCapture();
     const final = account();
     if (accountPath !== undefined) writeFileSync(accountPath, `${JSON.stringify(final, null, 2)}\n`);
     return final;

@@ -1,0 +1,304 @@
+/**
+ * One way from one interface to another: pairs what came with what left, and says what was done in between.
+ *
+ * A frame that left unchanged is known by its key, one that was changed by its likeness to one that is missing. Owns frames that are under way,
+ * bounded in number: what leaves later than that counts as dropped.
+ */
+import { Ecn } from '../../../packets/traffic-class.ts';
+import { IcrcState } from '../../dissection.ts';
+import type { Direction } from '../../types.ts';
+import { Histogram } from '../tracker/histogram.ts';
+import { PATH_DEEDS, type PathDeed, type PathEvent, type PathReport } from '../types.ts';
+import { differingBytes, sameBeyondMac } from './frame-key.ts';
+
+/** A frame as it was seen at one interface. */
+export interface Sighting {
+  readonly number: number;
+  readonly timeNs: number;
+  readonly interfaceIndex: number;
+  readonly direction: Direction;
+  readonly key: number;
+  readonly bytes: Uint8Array;
+  readonly ipOffset: number;
+  readonly ipVersion: 0 | 4 | 6;
+  readonly ecn: number;
+  readonly icrc: IcrcState;
+}
+
+/** A frame that came, and what became of it. */
+interface Passage {
+  readonly came: Sighting | undefined;
+  /** Position among those that came. */
+  readonly index: number;
+  readonly out: number[];
+  readonly deeds: Set<PathDeed>;
+  heldNs: number;
+  overtakenBy: number;
+}
+
+/** A frame that left, and nothing that came is the same. */
+interface Puzzle {
+  readonly first: Sighting;
+  /** Position among those that left. */
+  readonly exit: number;
+  /** Numbers of its copies. */
+  readonly copies: number[];
+}
+
+/** Pairs what came with what left. */
+export class OneWay {
+  readonly #from: number;
+  readonly #to: number;
+  readonly #maxEvents: number;
+  /** Came and not left yet, oldest first. */
+  readonly #waiting = new Set<Passage>();
+  /** By key: the waiting and those that left lately, of which copies may follow. */
+  readonly #known = new Map<number, Passage[]>();
+  readonly #lately: { readonly key: number; readonly passage: Passage }[] = [];
+  /** Where in `#lately` the next one goes. */
+  #next = 0;
+  /** Positions, among those that came and those that left, of frames that left before one that came earlier. */
+  #ahead: { readonly index: number; readonly exit: number }[] = [];
+  /** Left lately. */
+  readonly #recent: { readonly passage: Passage; readonly exit: number }[] = [];
+  /** Left, and equal to nothing that came. */
+  readonly #puzzles: Puzzle[] = [];
+  #exits = 0;
+  readonly #remarkable: Passage[] = [];
+  readonly #noted = new Set<Passage>();
+  readonly #transit = new Histogram();
+  #frames = 0;
+  #omitted = 0;
+  /** Whether MAC addresses and TTL stay as they are: no router in between. */
+  #sameLink: boolean | undefined;
+
+  constructor(from: number, to: number, maxEvents: number) {
+    this.#from = from;
+    this.#to = to;
+    this.#maxEvents = maxEvents;
+  }
+
+  came(sighting: Sighting): void {
+    const passage = {
+      came: sighting,
+      index: this.#frames++,
+      out: [],
+      deeds: new Set<PathDeed>(),
+      heldNs: 0,
+      overtakenBy: 0,
+    };
+    this.#waiting.add(passage);
+    this.#remember(sighting.key, passage);
+    if (this.#waiting.size > MOST_WAITING) this.#dropOldest();
+  }
+
+  left(sighting: Sighting): void {
+    this.#exits += 1;
+    const passage = this.#likeliest(this.#known.get(sighting.key) ?? [], sighting.timeNs);
+    if (passage === undefined) this.#puzzle(sighting);
+    else if (this.#waiting.has(passage)) this.#passed(passage, sighting, this.#exits);
+    else {
+      passage.out.push(sighting.number);
+      this.#add(passage, 'duplicated');
+    }
+  }
+
+  /** What nothing that came equals: the one it was made of is told better when those that were not changed have left as well. */
+  #puzzle(sighting: Sighting): void {
+    const same = this.#puzzles.find(({ first }) => first.key === sighting.key);
+    if (same !== undefined) same.copies.push(sighting.number);
+    else this.#puzzles.push({ first: sighting, exit: this.#exits, copies: [] });
+    const oldest = this.#puzzles[0];
+    if (oldest === undefined || (this.#exits - oldest.exit < PATIENCE && this.#puzzles.length < PATIENCE)) return;
+    this.#puzzles.shift();
+    this.#solve(oldest);
+  }
+
+  #solve({ first, exit, copies }: Puzzle): void {
+    const alike = this.#likest(first);
+    if (alike === undefined) {
+      for (const number of [first.number, ...copies]) this.#inserted(number);
+      return;
+    }
+    this.#passed(alike, first, exit);
+    alike.out.push(...copies);
+    if (copies.length > 0) this.#add(alike, 'duplicated');
+    this.#remember(first.key, alike);
+  }
+
+  report(): PathReport {
+    for (const puzzle of this.#puzzles.splice(0)) this.#solve(puzzle);
+    for (const passage of this.#waiting) this.#add(passage, 'dropped');
+    // What most frames take is the way itself; only what takes much longer was held.
+    const usual = Math.max(SHORTEST_HOLD_NS, 3 * this.#transit.percentile(0.5));
+    for (const passage of this.#remarkable) {
+      if (passage.heldNs > usual || passage.overtakenBy > 0) passage.deeds.add('held');
+    }
+    const remarkable = this.#remarkable.filter(({ deeds }) => deeds.size > 0);
+    remarkable.sort((one, other) => numberOf(one) - numberOf(other));
+    const deeds = Object.fromEntries(
+      PATH_DEEDS.map((deed) => [deed, remarkable.filter((passage) => passage.deeds.has(deed)).length]),
+    ) as Record<PathDeed, number>;
+    const events: PathEvent[] = remarkable.map(({ came, out, deeds: did, heldNs, overtakenBy }) => ({
+      in: came?.number ?? 0,
+      out,
+      deeds: PATH_DEEDS.filter((deed) => did.has(deed)),
+      heldNs,
+      overtakenBy,
+    }));
+    return { from: this.#from, to: this.#to, frames: this.#frames, deeds, events, eventsOmitted: this.#omitted };
+  }
+
+  /** @param exit position among those that left */
+  #passed(passage: Passage, sighting: Sighting, exit: number): void {
+    const { came } = passage;
+    if (came === undefined) return;
+    this.#waiting.delete(passage);
+    passage.out.push(sighting.number);
+    passage.heldNs = sighting.timeNs - came.timeNs;
+    this.#transit.add(passage.heldNs);
+    this.#countAhead(passage, exit);
+    this.#compare(passage, came, sighting);
+    if (passage.heldNs > 0 || passage.overtakenBy > 0) this.#note(passage);
+  }
+
+  /** Those that came later and have left before have overtaken it. */
+  #countAhead(passage: Passage, exit: number): void {
+    const { index } = passage;
+    passage.overtakenBy = this.#ahead.filter((other) => other.index > index && other.exit < exit).length;
+    // Who left after this one and before it was known to have left was not counted yet.
+    for (const later of this.#recent) {
+      if (later.exit <= exit || later.passage.index >= index) continue;
+      later.passage.overtakenBy += 1;
+      this.#note(later.passage);
+    }
+    this.#recent.push({ passage, exit });
+    if (this.#recent.length > 2 * PATIENCE) this.#recent.splice(0, PATIENCE);
+    const oldest = this.#waiting.values().next().value?.index ?? Infinity;
+    if (oldest < index) this.#ahead.push({ index, exit });
+    else this.#ahead = this.#ahead.filter((other) => other.index > oldest);
+    if (this.#ahead.length > MOST_AHEAD) this.#ahead.splice(0, this.#ahead.length - MOST_AHEAD);
+  }
+
+  #compare(passage: Passage, came: Sighting, sighting: Sighting): void {
+    if (differingBytes(came.bytes, sighting.bytes, 1) === 0) {
+      this.#sameLink ??= true;
+      return;
+    }
+    const untouched = came.key === sighting.key;
+    if (untouched) this.#sameLink ??= sameBeyondMac(came.bytes, sighting.bytes, came.ipOffset);
+    if (came.ecn !== Ecn.Ce && sighting.ecn === Ecn.Ce) this.#add(passage, 'marked');
+    if (untouched && !(this.#sameLink === true && differsBeyondEcn(came, sighting))) return;
+    const damaged = came.icrc === IcrcState.Good && sighting.icrc !== IcrcState.Good;
+    this.#add(passage, damaged ? 'corrupted' : 'rewritten');
+  }
+
+  /**
+   * Of several that are the same to the byte, the one that then took as long as others do; as long as none has, the newest. Of equals the oldest,
+   * and rather one that has not left than a copy of one that has.
+   */
+  #likeliest(known: readonly Passage[], timeNs: number): Passage | undefined {
+    const usual = this.#transit.percentile(0.5);
+    let best: Passage | undefined;
+    let least = Infinity;
+    for (const waiting of [true, false]) {
+      for (const passage of known) {
+        if (this.#waiting.has(passage) !== waiting) continue;
+        const off = Math.abs(timeNs - (passage.came?.timeNs ?? 0) - usual);
+        if (off >= least) continue;
+        best = passage;
+        least = off;
+      }
+    }
+    return best;
+  }
+
+  /** The frame that is missing and most like this one. */
+  #likest({ bytes }: Sighting): Passage | undefined {
+    let best: Passage | undefined;
+    let least = Math.max(MOST_CHANGED_BYTES, bytes.length >>> 4) + 1;
+    let looked = 0;
+    for (const passage of [...this.#waiting].reverse()) {
+      if (++looked > MOST_CANDIDATES) break;
+      if (passage.came?.bytes.length !== bytes.length) continue;
+      const differing = differingBytes(passage.came.bytes, bytes, least);
+      if (differing >= least) continue;
+      best = passage;
+      least = differing;
+    }
+    return best;
+  }
+
+  #inserted(number: number): void {
+    const passage: Passage = { came: undefined, index: -1, out: [number], deeds: new Set(), heldNs: 0, overtakenBy: 0 };
+    this.#add(passage, 'inserted');
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#waiting.values().next().value;
+    if (oldest === undefined) return;
+    this.#waiting.delete(oldest);
+    this.#add(oldest, 'dropped');
+  }
+
+  #add(passage: Passage, deed: PathDeed): void {
+    this.#note(passage);
+    passage.deeds.add(deed);
+  }
+
+  #note(passage: Passage): void {
+    if (this.#noted.has(passage)) return;
+    if (this.#remarkable.length >= this.#maxEvents) {
+      this.#omitted += 1;
+      return;
+    }
+    this.#noted.add(passage);
+    this.#remarkable.push(passage);
+  }
+
+  #remember(key: number, passage: Passage): void {
+    const known = this.#known.get(key);
+    if (known === undefined) this.#known.set(key, [passage]);
+    else known.push(passage);
+    const oldest = this.#lately[this.#next];
+    this.#lately[this.#next] = { key, passage };
+    this.#next = (this.#next + 1) % MOST_KNOWN;
+    if (oldest === undefined) return;
+    const rest = this.#known.get(oldest.key)?.filter((other) => other !== oldest.passage) ?? [];
+    if (rest.length > 0) this.#known.set(oldest.key, rest);
+    else this.#known.delete(oldest.key);
+  }
+}
+
+function numberOf({ came, out }: Passage): number {
+  return came?.number ?? out[0] ?? 0;
+}
+
+/** Apart from a mark and the checksum that follows it. */
+function differsBeyondEcn(came: Sighting, sighting: Sighting): boolean {
+  const { ipOffset, ipVersion } = came;
+  const copy = sighting.bytes.slice();
+  if (ipOffset < 0) return true;
+  const put = (at: number): void => {
+    copy[at] = came.bytes[at] ?? 0;
+  };
+  if (came.ecn !== Ecn.Ce && sighting.ecn === Ecn.Ce) {
+    const at = ipOffset + 1;
+    // IPv6 has the ECN bits in the upper half of its second byte.
+    const mask = ipVersion === 6 ? 0x30 : 0x03;
+    copy[at] = ((copy[at] ?? 0) & ~mask) | ((came.bytes[at] ?? 0) & mask);
+    if (ipVersion === 4) for (const checksum of [10, 11]) put(ipOffset + checksum);
+  }
+  return differingBytes(came.bytes, copy, 1) > 0;
+}
+
+const MOST_WAITING = 16_384;
+const MOST_KNOWN = 65_536;
+const MOST_AHEAD = 16_384;
+const MOST_CANDIDATES = 512;
+/** Frames that leave before a puzzle is solved, and puzzles at a time. */
+const PATIENCE = 256;
+/** A rewritten field and the checksums that follow it are fewer. */
+const MOST_CHANGED_BYTES = 24;
+/** Less is no delay but the way of a batch through a program. */
+const SHORTEST_HOLD_NS = 1_000;

@@ -1,0 +1,117 @@
+/**
+ * What happened between two interfaces of one capture: finds each frame that came in on one again where it left on the other.
+ *
+ * For captures that say which way frames went: those of a bump in the wire (in on one side, out on the other), and those of both ends of a wire
+ * merged (out here, in there). Which of the two it is shows the first frame that is found again: it came before it left. A frame is known by
+ * all of it but what routers and switches may change (MAC addresses, TTL, traffic class, checksums); one-way.ts says how one that was changed is
+ * known. Nobody's word is taken: comments are not read.
+ *
+ * Owns the question which interface is which end. Never looks at PSNs.
+ */
+import { ECN_MASK } from '../../../packets/traffic-class.ts';
+import { Direction } from '../../types.ts';
+import type { PacketFacts } from '../facts.ts';
+import type { PathReport } from '../types.ts';
+import { frameKey } from './frame-key.ts';
+import { OneWay, type Sighting } from './one-way.ts';
+
+export interface PathComparerOptions {
+  /** Events kept for each path; default 100,000. */
+  readonly maxEvents?: number;
+}
+
+/** What it needs to know of a packet. */
+type Seen = Pick<PacketFacts, 'packet' | 'timeNs' | 'dissection' | 'icrc'>;
+
+/** Compares interfaces of one capture. */
+export class PathComparer {
+  readonly #maxEvents: number;
+  readonly #paths = new Map<number, OneWay>();
+  /** Frames that have not been found again, by interface and direction, until it is known which direction comes first. */
+  readonly #early: Sighting[] = [];
+  /** The direction in which frames come, to the interface where they come. */
+  #coming: Direction = Direction.Unknown;
+  /** Interfaces that have shown a direction. */
+  readonly #interfaces = new Set<number>();
+
+  constructor(options: PathComparerOptions = {}) {
+    this.#maxEvents = options.maxEvents ?? 100_000;
+  }
+
+  /** Takes the next packet; those that say no direction are passed over. */
+  packet(facts: Seen): void {
+    if (facts.dissection.direction === Direction.Unknown) return;
+    this.#interfaces.add(facts.packet.interfaceIndex);
+    const sighting = sightingOf(facts);
+    if (this.#coming !== Direction.Unknown) this.#take(sighting);
+    else this.#learn(sighting);
+  }
+
+  /** One report for each way that frames were seen to go. */
+  finish(): PathReport[] {
+    return [...this.#paths.values()].map((path) => path.report());
+  }
+
+  /** Waits for the first frame that is found again. */
+  #learn(sighting: Sighting): void {
+    const earlier = this.#early.find(
+      (other) =>
+        other.key === sighting.key &&
+        other.direction !== sighting.direction &&
+        other.interfaceIndex !== sighting.interfaceIndex,
+    );
+    this.#early.push(sighting);
+    if (earlier === undefined) {
+      if (this.#early.length > MOST_EARLY) this.#early.shift();
+      return;
+    }
+    this.#coming = earlier.direction;
+    for (const waiting of this.#early.splice(0)) this.#take(waiting);
+  }
+
+  #take(sighting: Sighting): void {
+    if (this.#interfaces.size < 2) return;
+    if (sighting.direction === this.#coming) {
+      for (const to of this.#interfaces) {
+        if (to !== sighting.interfaceIndex && this.#interfaces.size === 2)
+          this.#path(sighting.interfaceIndex, to).came(sighting);
+      }
+      return;
+    }
+    for (const from of this.#interfaces) {
+      if (from !== sighting.interfaceIndex && this.#interfaces.size === 2)
+        this.#path(from, sighting.interfaceIndex).left(sighting);
+    }
+  }
+
+  #path(from: number, to: number): OneWay {
+    const key = from * 0x1_00_00 + to;
+    let path = this.#paths.get(key);
+    if (path === undefined) {
+      path = new OneWay(from, to, this.#maxEvents);
+      this.#paths.set(key, path);
+    }
+    return path;
+  }
+}
+
+function sightingOf({ packet, timeNs, dissection, icrc }: Seen): Sighting {
+  const { frame } = dissection;
+  const ipOffset = frame.ipOffset < 0 ? -1 : frame.ipOffset - frame.start;
+  return {
+    number: packet.number,
+    timeNs,
+    interfaceIndex: packet.interfaceIndex,
+    direction: dissection.direction,
+    key: frameKey(packet.bytes, ipOffset, frame.ipVersion),
+    // The reader may use its memory again.
+    bytes: packet.bytes.slice(),
+    ipOffset,
+    ipVersion: frame.ipVersion,
+    ecn: frame.trafficClass & ECN_MASK,
+    icrc,
+  };
+}
+
+/** Frames kept until the first is found again. */
+const MOST_EARLY = 4096;
