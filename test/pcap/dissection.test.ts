@@ -228,7 +228,7 @@ describe('dissect', () => {
           icrcState(into);
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 });
