@@ -12,14 +12,16 @@ import {
   type CmPath,
   type CmRep,
   type CmReq,
+  cmKind,
   cmRejReasonName,
   IP_CM_HEADER_BYTES,
   isRdmaServiceId,
   parseCmMad,
+  readCmMessage,
   readIpCmHeader,
 } from './cm/index.ts';
 import { type FieldList, hexNumber } from './field-list.ts';
-import { MAD_HEADER_BYTES, readMadHeader } from './mad.ts';
+import { MAD_BYTES, MAD_HEADER_BYTES, ManagementClass, readMadHeader } from './mad.ts';
 
 /** Lists the MAD of `length` bytes at `offset`: its header, and the message when it is one of connection management. */
 export function listMadFields(list: FieldList, view: DataView, offset: number, length: number): void {
@@ -37,8 +39,9 @@ export function listMadFields(list: FieldList, view: DataView, offset: number, l
   const reserved = view.getUint16(offset + MAD_RESERVED_AT);
   if (reserved !== 0) list.hex('roce.mad.reserved16', reserved, 4);
   list.hex('infiniband.mad.attributemodifier', header.attributeModifier, 8);
-  const mad = parseCmMad(view, offset, length);
-  if (typeof mad === 'object') listCmMessage(list, mad.message);
+  // Versions and method are no reason to hide what is there: they are listed above, and the message is laid out the same.
+  const kind = length >= MAD_BYTES && header.mgmtClass === ManagementClass.Cm ? cmKind(header.attributeId) : undefined;
+  if (kind !== undefined) listCmMessage(list, readCmMessage(view, offset, kind));
 }
 
 /** "CM REQ comm 0xae46b463 ..."; undefined when the bytes are no message of connection management. */
@@ -151,9 +154,9 @@ function listPath(list: FieldList, which: 'prim' | 'alt', path: CmPath): void {
   list.decimal(`${name}_locallid`, path.localLid);
   list.decimal(`${name}_remotelid`, path.remoteLid);
   if (which === 'prim') {
-    const suffix = path.localGid.version === 4 ? '_ipv4' : '';
-    list.address(`${name}_localgid${suffix}`, path.localGid);
-    list.address(`${name}_remotegid${suffix}`, path.remoteGid);
+    for (const [end, gid] of Object.entries({ local: path.localGid, remote: path.remoteGid })) {
+      list.address(`${name}_${end}gid${gid.version === 4 ? '_ipv4' : ''}`, gid);
+    }
   } else {
     for (const [end, gid] of Object.entries({ local: path.localGid, remote: path.remoteGid })) {
       const bytes = new Uint8Array(16);

@@ -42,6 +42,8 @@ import {
   opcodeInfo,
   RDETH_AT,
   RETH_AT,
+  SERVICE_MASK,
+  Service,
   XRCETH_AT,
 } from './opcode.ts';
 import { readRdeth } from './rdeth.ts';
@@ -80,9 +82,9 @@ export function listFrame(frame: Frame, status: FrameStatus, icrcOk: boolean): F
   return list;
 }
 
-/** Whether the payload is a management datagram: what goes to queue pair 1 as a datagram. */
+/** Whether the payload is a management datagram: what goes to queue pair 1 as an unreliable datagram. */
 export function isMad(frame: Frame): boolean {
-  return frame.destQpn === GSI_QPN && (DETH_AT[frame.opcode] ?? -1) >= 0;
+  return frame.destQpn === GSI_QPN && (frame.opcode & SERVICE_MASK) === Service.Ud;
 }
 
 function listEthernet(list: FieldList, frame: Frame): void {
@@ -91,7 +93,9 @@ function listEthernet(list: FieldList, frame: Frame): void {
   list.begin('eth');
   list.mac('eth.dst', destMac);
   list.mac('eth.src', sourceMac);
-  list.hex('eth.type', etherType, 4);
+  // IEEE 802.3: small values are the length of what follows.
+  if (etherType > 0 && etherType < MIN_ETHERTYPE) list.decimal('eth.len', etherType);
+  else list.hex('eth.type', etherType, 4);
   if (frame.vlanTci >= 0) {
     list.begin('vlan');
     list.decimal('vlan.priority', frame.vlanTci >>> 13);
@@ -324,6 +328,7 @@ function listOwn(list: FieldList, frame: Frame, status: FrameStatus, icrcOk: boo
   list.text('roce.icrc.status', icrcOk ? 'good' : 'bad');
 }
 
+const MIN_ETHERTYPE = 0x06_00;
 /** The byte with AckReq, of which seven bits are reserved, in the BTH. */
 const BTH_RESERVED_AT = 8;
 /** Between Q_Key and source QPN. */

@@ -39,6 +39,8 @@ export function compareFields(ours: Readonly<Record<string, FieldValue>>, theirs
   const printed = new Set(compared);
   for (const field of Object.keys(theirs)) {
     if (printed.has(field) || !MUST_BE_OURS.test(field) || NOT_FIELDS.has(field)) continue;
+    // Malformed is a disagreement with what we call a whole RoCEv2 packet; other protocols we do not judge.
+    if (field === MALFORMED && ours['roce.frame.status'] !== 'Ok') continue;
     compared.push(field);
     const values = valuesOf(theirs, field);
     // Reserved bits are not decoded: as long as they are zero there is nothing to say about them.
@@ -83,8 +85,18 @@ function numberOf(text: string): bigint | undefined {
   return /^(?:\d+|0x[0-9a-f]+)$/i.test(text) ? BigInt(text) : undefined;
 }
 
-/** What tshark prints of these we have to print too. */
-const MUST_BE_OURS = /^(?:infiniband|_ws\.malformed$)/;
+/** What tshark prints of these we have to print too: the InfiniBand tree whole, and of the layers around it what we list of them. */
+const MUST_BE_OURS = new RegExp(
+  [
+    '^(?:infiniband.*|_ws\\.malformed|eth\\.(?:dst|src|type|len)|vlan\\.(?:priority|dei|id|etype)',
+    'arp\\.(?:opcode|src\\.hw_mac|src\\.proto_ipv4|dst\\.hw_mac|dst\\.proto_ipv4)',
+    'ip\\.(?:hdr_len|dsfield(?:\\.dscp|\\.ecn)?|len|id|flags(?:\\.df|\\.mf)?|frag_offset|ttl|proto|checksum|src|dst)',
+    'ipv6\\.(?:version|tclass(?:\\.dscp|\\.ecn)?|flow|plen|nxt|hlim|src|dst)',
+    'udp\\.(?:srcport|dstport|length|checksum)|tcp\\.(?:srcport|dstport)|icmp\\.(?:type|code|checksum)',
+    'icmpv6\\.(?:type|code|checksum|nd\\.n[sa]\\.target_address))$',
+  ].join('|'),
+);
+const MALFORMED = '_ws.malformed';
 
 /** Whole headers as bytes, of which each field is compared by itself, and the parts of a service id. */
 const NOT_FIELDS: ReadonlySet<string> = new Set(

@@ -90,6 +90,24 @@ export function needless(
   );
 }
 
+/**
+ * What a row with a list of values predicts and tshark does not show: where it has the field, and none of the values. Without this a blindness
+ * that shows somewhere else, as FECN and BECN do among the reserved bits, would hide that the two read different bits.
+ */
+export function unmet(
+  { differences }: Comparison,
+  pair: FramePair,
+  table: readonly Expectation[],
+): readonly Difference[] {
+  return table.flatMap((row) =>
+    row.fields.flatMap((field) => {
+      if (pair.theirs[field] === undefined || differences.some((difference) => difference.field === field)) return [];
+      const said = row.when(pair) ? row.says(pair, field) : Whatever;
+      return typeof said === 'object' ? [{ field, ours: said.join(', '), theirs: [] }] : [];
+    }),
+  );
+}
+
 /** Below 0, 0 or above 0, as "4.0.17" is older than, equal to or newer than "4.2". What is no number counts as 0. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [numbersOf(a), numbersOf(b)];

@@ -9,13 +9,18 @@
 import { BTH_BYTES, BTH_MASKED_BYTE } from '../../packets/bth.ts';
 import type { FieldValue } from '../../packets/field-list.ts';
 import { FrameStatus } from '../../packets/frame.ts';
-import { Op, OpFlag, opcodeInfo, Service } from '../../packets/opcode.ts';
+import { GSI_QPN, ManagementClass } from '../../packets/mad.ts';
+import { Op, OpFlag, opcodeInfo, SERVICE_MASK, Service } from '../../packets/opcode.ts';
 import { colonHex } from './compare.ts';
 import { Absent, type Expectation, type FramePair, Present, type Said, Whatever } from './expectation.ts';
 import { READ_ON } from './read-on.ts';
+import { valuesOf } from './tshark-frames.ts';
 
 /** Acknowledges and atomics; a READ request is shown with whatever follows it. */
 const HEADERS_ONLY = OpFlag.Ack | OpFlag.AtomicAck | OpFlag.Atomic;
+
+/** Hop-by-hop options, routing, fragment, destination options. */
+const IPV6_EXTENSIONS: readonly string[] = ['0', '43', '44', '60'];
 
 const MEASURED = 'measured with 4.0.17';
 const SINCE = { from: '3.4.5' };
@@ -42,7 +47,7 @@ const UNREAD_ROWS: readonly Expectation[] = UNREAD.flatMap(([id, isMeant, truth]
   const common = {
     blind: 'tshark' as const,
     versions: SINCE,
-    when: ({ ours }: FramePair) => ours.status === FrameStatus.Ok && isMeant(ours.frame.opcode),
+    when: ({ ours }: FramePair) => ours.frame.bthOffset >= 0 && isMeant(ours.frame.opcode),
     truth,
     source: `ref:analyzer#3; ${MEASURED}`,
   };
@@ -87,7 +92,7 @@ export const EXPECTATIONS: readonly Expectation[] = [
       `infiniband.cm.req.prim_${end}gid`,
       `infiniband.cm.req.prim_${end}gid_ipv4`,
     ]),
-    when: ({ ours: { fields, frame } }) => hasIpv4Gid(fields) !== (frame.ipVersion === 4),
+    when: ({ ours: { fields } }) => fields['infiniband.cm.req.localqpn'] !== undefined,
     says: gidForm,
     tshark:
       'shows the GIDs of the primary path as IPv4 addresses, their last 4 bytes, when IPv4 carries the REQ, and as IPv6 otherwise',
@@ -110,7 +115,8 @@ export const EXPECTATIONS: readonly Expectation[] = [
     blind: 'tshark',
     versions: SINCE,
     fields: ['infiniband.reserved'],
-    when: ({ ours }) => reservedBytes(ours.fields, ours.frame).length > 0,
+    when: ({ ours, theirs }) =>
+      theirs['infiniband.reserved'] !== undefined && reservedBytes(ours.fields, ours.frame).length > 0,
     says: ({ ours }) => reservedBytes(ours.fields, ours.frame),
     tshark: 'shows the byte of FECN and BECN, and the vendor id of REQ and REP, as reserved',
     truth:
@@ -119,16 +125,16 @@ export const EXPECTATIONS: readonly Expectation[] = [
   },
   ...UNREAD_ROWS,
   {
-    id: 'rd-as-dc',
+    id: 'rd-offsets',
     blind: 'tshark',
     versions: SINCE,
     fields: [...BEHIND_BTH, 'infiniband.reserved', 'infiniband.invariant.crc', 'infiniband.vendor', '_ws.malformed'],
-    when: ({ ours }) => ours.status === FrameStatus.Ok && opcodeInfo(ours.frame.opcode).service === Service.Rd,
-    says: readAsDc,
+    when: ({ ours: { frame } }) => frame.bthOffset >= 0 && (frame.opcode & SERVICE_MASK) === Service.Rd,
+    says: readLate,
     tshark:
-      'takes 0x40-0x55 for dynamically connected transport: labels them so, and reads all headers 8 bytes too late',
-    truth: 'reliable datagrams: the RDETH is behind the BTH',
-    source: `ref:analyzer#3 for the names; the 8 bytes ${MEASURED}`,
+      'reads the headers of reliable datagrams at wrong places: of requests 8 bytes late, of responses as if there were no RDETH',
+    truth: 'the RDETH is behind the BTH, then the DETH of a request',
+    source: `ref:wire#5; ${MEASURED}`,
   },
   {
     id: 'payload-of-header-opcode',
@@ -157,15 +163,84 @@ export const EXPECTATIONS: readonly Expectation[] = [
     source: MEASURED,
   },
   {
-    id: 'capture-cut',
+    id: 'cm-reserved-bits',
+    blind: 'us',
+    versions: { from: '0' },
+    fields: ['reserved', 'req.prim_reserved0', 'req.prim_reserved1', 'req.prim_reserved2', 'req.alt_reserved0']
+      .concat(['req.alt_reserved1', 'req.ip_cm.reserved', 'rep.reserved', 'rej.reserved0', 'rej.reserved1'])
+      .map((name) => (name === 'reserved' ? 'infiniband.reserved' : `infiniband.cm.${name}`)),
+    when: isCmWithReserved,
+    says: () => Present,
+    tshark: 'shows reserved bits of a message of connection management that are set',
+    truth: 'they mean nothing: a receiver ignores them, and we do not print them',
+    source: 'packets/cm',
+  },
+  {
+    id: 'mad-class-unread',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: ['infiniband.invariant.crc'],
+    when: ({ ours: { fields } }) => (fields['infiniband.mad.mgmtclass'] ?? ManagementClass.Cm) !== ManagementClass.Cm,
+    says: () => Absent,
+    tshark: 'shows no ICRC behind a MAD of a class that it does not read',
+    truth: 'the last four bytes of what the UDP length covers',
+    source: MEASURED,
+  },
+  {
+    id: 'mad-from-gsi',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: ['infiniband.mad*', 'infiniband.cm*', 'infiniband.reserved', 'infiniband.smp*'],
+    when: ({ ours: { frame, fields } }) =>
+      frame.destQpn !== GSI_QPN && Number(fields['infiniband.deth.srcqp'] ?? 2) <= GSI_QPN,
+    says: () => Present,
+    tshark: 'reads a datagram that comes from queue pair 0 or 1 as a MAD, wherever it goes',
+    truth: 'a MAD is what goes to queue pair 1',
+    source: `ref:wire#10; ${MEASURED}`,
+  },
+  {
+    id: 'vlan-9100',
     blind: 'us',
     versions: { from: '0' },
     fields: ['infiniband*'],
+    when: ({ theirs }) => valuesOf(theirs, 'eth.type')[0] === '0x9100',
+    says: () => Present,
+    tshark: 'reads on behind the tag of old double tagging',
+    truth: 'a tag is 0x8100 or 0x88a8; no host of RoCEv2 takes this',
+    source: 'packets/frame.ts',
+  },
+  {
+    id: 'capture-cut-headers',
+    blind: 'us',
+    versions: { from: '0' },
+    fields: ['eth.*', 'vlan.*', 'arp.*', 'ip.*', 'ipv6.*', 'udp.*', 'tcp.*', 'icmp*', 'infiniband*'],
     when: ({ ours }) => ours.cut,
     says: () => Present,
     tshark: 'shows the fields that the capture kept of a packet',
     truth: 'we list nothing behind the headers of a packet that is not there as a whole',
     source: 'tools/verify/our-frame.ts',
+  },
+  {
+    id: 'capture-cut-stop',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: ['infiniband.*'],
+    when: ({ ours }) => ours.cut,
+    says: () => Absent,
+    tshark: 'shows no BTH when the capture cut the packet inside the headers that its opcode has',
+    truth: 'the BTH is there',
+    source: MEASURED,
+  },
+  {
+    id: 'ipv6-extension-headers',
+    blind: 'us',
+    versions: { from: '0' },
+    fields: ['icmpv6.*', 'udp.*', 'tcp.*', 'infiniband*'],
+    when: ({ theirs }) => IPV6_EXTENSIONS.includes(valuesOf(theirs, 'ipv6.nxt')[0] ?? ''),
+    says: () => Present,
+    tshark: 'reads on behind extension headers of IPv6, which listener discovery has',
+    truth: 'RoCEv2 packets have none (the ICRC is not defined over them)',
+    source: 'packets/frame.ts',
   },
   ...READ_ON,
 ];
@@ -182,12 +257,8 @@ function misreadPath({ ours }: FramePair, field: string, which: string): number 
 
 type Fields = FramePair['ours']['fields'];
 
-function hasIpv4Gid(fields: Fields): boolean {
-  return fields['infiniband.cm.req.prim_localgid_ipv4'] !== undefined;
-}
-
 function gidForm({ ours: { fields, frame } }: FramePair, field: string): Said {
-  if (fields[field] !== undefined) return Absent;
+  if (fields[field] !== undefined) return field.endsWith('_ipv4') === (frame.ipVersion === 4) ? Whatever : Absent;
   const mapped = fields[`${field}_ipv4`];
   if (mapped !== undefined) return `::ffff:${mapped}`;
   // The last 4 of 16 bytes; the GIDs of a REQ are at 84 and 100 of the MAD.
@@ -201,12 +272,21 @@ function reservedBytes(fields: Fields, { view, bthOffset }: FramePair['ours']['f
   const vendor = Number(fields['roce.cm.rep.vendorid'] ?? 0);
   return [
     bytesText(view.getUint8(bthOffset + BTH_MASKED_BYTE), 1),
-    bytesText(fields['roce.rdeth.reserved8'], 1),
     bytesText(fields['roce.deth.reserved8'], 1),
     bytesText(fields['roce.mad.reserved16'], 2),
     bytesText(fields['roce.cm.req.vendorid'], 4),
     ...[vendor >>> 16, (vendor >>> 8) & 0xff, vendor & 0xff].map((byte) => bytesText(byte, 1)),
   ].filter((text) => text !== '');
+}
+
+/** Bits of a message itself, which we do not list: those of the headers before it, and of the MAD's (two bytes), are as we have them. */
+function isCmWithReserved({ ours: { fields, frame }, theirs }: FramePair): boolean {
+  if (fields['infiniband.mad.attributeid'] === undefined) return false;
+  const known = reservedBytes(fields, frame);
+  const set = valuesOf(theirs, 'infiniband.reserved').filter((value) => !/^[0:]*$/.test(value));
+  return (
+    known.every((value) => set.includes(value)) && set.every((value) => known.includes(value) || value.length !== 5)
+  );
 }
 
 function bytesText(value: FieldValue | undefined, bytes: number): string {
@@ -215,7 +295,7 @@ function bytesText(value: FieldValue | undefined, bytes: number): string {
   return digits.replaceAll(/..(?!$)/g, '$&:');
 }
 
-function readAsDc({ ours: { frame }, theirs }: FramePair, field: string): Said {
+function readLate({ ours: { frame }, theirs }: FramePair, field: string): Said {
   const isShown = field === 'infiniband.rdeth.eecnxt' && theirs[field] !== undefined;
   return isShown ? frame.view.getUint32(frame.bthOffset + BTH_BYTES + 8) & 0xff_ff_ff : Whatever;
 }

@@ -42,6 +42,8 @@ async function run(command: Command, file: string | undefined, flags: VerifyFlag
     fail(`tshark is needed to compare with, and is not there: ${reason}`);
     return;
   }
+  // `roce verify ... | head` is no error.
+  process.stdout.on('error', () => process.exit(EXIT_DIFFERENT));
   const kept: FrameDifference[] = [];
   const onDifference = (difference: FrameDifference): void => {
     if ((difference.expectation !== undefined && flags.all !== true) || kept.length >= flags.limit) return;

@@ -4,9 +4,10 @@
  * Each row holds only where tshark's own fields show the fault too: a parser of ours that stops too early is not excused by it.
  */
 
+import { ETHERTYPE_IPV4 } from '../../packets/ethernet.ts';
 import { FrameStatus } from '../../packets/frame.ts';
 import { opcodeInfo } from '../../packets/opcode.ts';
-import { type Expectation, type FramePair, Present } from './expectation.ts';
+import { Absent, type Expectation, type FramePair, Present } from './expectation.ts';
 import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
 
 type Confirm = (theirs: TsharkFrame, ours: FramePair['ours']) => boolean;
@@ -33,27 +34,43 @@ const FAULTS: readonly (readonly [FrameStatus, string, Confirm, string])[] = [
 ];
 
 /** A row for each. */
-export const READ_ON: readonly Expectation[] = FAULTS.map(([status, id, confirm, truth]) => ({
-  id: `fault-${id}`,
-  blind: 'us',
-  versions: { from: '0' },
-  fields: ['infiniband*', '_ws.malformed'],
-  when: ({ ours, theirs }) => ours.status === status && confirm(theirs, ours),
-  says: () => Present,
-  tshark: 'reads on behind the fault',
-  truth,
-  source: 'packets/frame.ts: a receiver drops it',
-}));
+export const READ_ON: readonly Expectation[] = FAULTS.flatMap(([status, id, confirm, truth]) => {
+  const common = {
+    versions: { from: '0' },
+    when: ({ ours, theirs }: FramePair) => ours.status === status && confirm(theirs, ours),
+    truth,
+    source: 'packets/frame.ts: a receiver drops it',
+  };
+  return [
+    {
+      ...common,
+      id: `fault-${id}-read-on`,
+      blind: 'us',
+      fields: ['infiniband*', 'ip.*', 'ipv6.*', 'udp.*', 'tcp.*', 'icmp*', '_ws.malformed'],
+      says: () => Present,
+      tshark: 'reads on behind the fault',
+    },
+    {
+      ...common,
+      id: `fault-${id}-stop`,
+      blind: 'tshark',
+      fields: ['ip.*', 'udp.*', 'tcp.*', 'icmp*', 'infiniband.*'],
+      says: () => Absent,
+      tshark: 'stops at the fault, or at another one, before we do',
+    },
+  ];
+});
 
 function isShort(theirs: TsharkFrame, { frame }: FramePair['ours']): boolean {
-  const captured = frame.end - frame.start;
+  const available = frame.ipOffset < 0 ? 0 : frame.end - frame.ipOffset;
   const ipv6 = number(theirs, 'ipv6.plen');
-  return (
-    (number(theirs, 'ip.len') ?? (ipv6 === undefined ? captured : ipv6 + 40)) > captured - 14 || captured < 14 + 20
-  );
+  return (number(theirs, 'ip.len') ?? (ipv6 === undefined ? available : ipv6 + IPV6_BYTES)) > available;
 }
 
-function isOddIpHeader(theirs: TsharkFrame): boolean {
+function isOddIpHeader(theirs: TsharkFrame, { frame }: FramePair['ours']): boolean {
+  const ipv6 = number(theirs, 'ipv6.version');
+  // tshark goes by the version, whatever the EtherType promised.
+  if (ipv6 !== undefined) return ipv6 !== 6 || frame.etherType === ETHERTYPE_IPV4;
   const length = number(theirs, 'ip.len') ?? 0;
   return number(theirs, 'ip.hdr_len') !== 20 || number(theirs, 'ip.version') !== 4 || length < 20;
 }
@@ -74,10 +91,9 @@ function isOddUdpLength(theirs: TsharkFrame): boolean {
   return udp > room || udp < UDP_BTH_AND_ICRC_BYTES;
 }
 
-function isShortOfHeaders(theirs: TsharkFrame): boolean {
-  const opcode = number(theirs, 'infiniband.bth.opcode') ?? 0;
+function isShortOfHeaders(theirs: TsharkFrame, { frame }: FramePair['ours']): boolean {
   const behindBth = (number(theirs, 'udp.length') ?? 0) - UDP_BTH_AND_ICRC_BYTES;
-  return behindBth < opcodeInfo(opcode).headerBytes + (number(theirs, 'infiniband.bth.padcnt') ?? 0);
+  return behindBth < opcodeInfo(frame.opcode).headerBytes + frame.padCount;
 }
 
 function number(theirs: TsharkFrame, field: string): number | undefined {
@@ -85,4 +101,5 @@ function number(theirs: TsharkFrame, field: string): number | undefined {
   return value === undefined ? undefined : Number(value);
 }
 
+const IPV6_BYTES = 40;
 const UDP_BTH_AND_ICRC_BYTES = 8 + 12 + 4;

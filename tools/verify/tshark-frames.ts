@@ -72,9 +72,18 @@ async function* packetTexts(lines: AsyncIterable<string>): AsyncGenerator<string
 function flattened(packet: unknown): TsharkFrame {
   const fields = new Map<string, string[]>();
   const layers = member(member(packet, '_source'), 'layers');
-  for (const layer of LAYERS) {
-    for (const occurrence of [member(layers, layer)].flat()) flatten(occurrence, fields);
+  let depth = -1;
+  for (const [name, layer] of typeof layers === 'object' && layers !== null ? Object.entries(layers) : []) {
+    const at = DEPTHS.get(name);
+    if (at === undefined) continue;
+    // Of layers of the same depth the first is the frame's own; one further out again is a packet in a packet, as a tunnel has it.
+    if (at < depth) break;
+    if (at === depth && name !== 'vlan') continue;
+    depth = at;
+    // Two tags are one list, of which the inner one is the last.
+    for (const occurrence of name === 'vlan' ? [layer].flat() : [layer].flat().slice(0, 1)) flatten(occurrence, fields);
   }
+  flatten(member(layers, MALFORMED), fields);
   return Object.fromEntries(
     [...fields].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]),
   );
@@ -89,7 +98,7 @@ function member(value: unknown, name: string): unknown {
 function flatten(node: unknown, into: Map<string, string[]>): void {
   if (typeof node !== 'object' || node === null) return;
   for (const [name, value] of Object.entries(node)) {
-    if (INNER_PACKETS.has(name)) continue;
+    if (DEPTHS.has(name)) continue;
     for (const item of Array.isArray(value) ? value : [value]) {
       if (typeof item === 'string') add(into, name, item);
       else flatten(item, into);
@@ -111,12 +120,18 @@ function words(complaints: readonly Buffer[]): string {
     .trim();
 }
 
-/** The layers whose fields are compared; others are TCP payload and guesses. */
+/** The layers whose fields are compared, from the outside in; others are TCP payload and guesses. */
 const LAYERS = [
-  ...['eth', 'vlan', 'arp', 'macc', 'ip', 'ipv6', 'icmp', 'icmpv6', 'igmp', 'udp', 'tcp', 'infiniband', 'data'],
-  '_ws.malformed',
-];
-const INNER_PACKETS = new Set(LAYERS.filter((layer) => layer !== '_ws.malformed'));
+  ['eth'],
+  ['vlan'],
+  ['arp', 'macc', 'ip', 'ipv6'],
+  ['icmp', 'icmpv6', 'igmp', 'udp', 'tcp'],
+  ['infiniband', 'data'],
+] as const;
+const DEPTHS: ReadonlyMap<string, number> = new Map(
+  LAYERS.flatMap((names, depth) => names.map((name) => [name, depth] as const)),
+);
+const MALFORMED = '_ws.malformed';
 
 /** What a payload may look like to one of tshark's guesses: random bytes do now and then, and a guess that fails is a malformed packet. */
 const GUESSES = [
@@ -125,7 +140,7 @@ const GUESSES = [
 ];
 
 const OPTIONS = [
-  ...['-n', '-T', 'json', '--no-duplicate-keys', '-J', LAYERS.join(' ')],
+  ...['-n', '-T', 'json', '--no-duplicate-keys', '-J', [...LAYERS.flat(), MALFORMED].join(' ')],
   ...['-o', 'infiniband.identify_payload:FALSE', '-o', 'ip.defragment:FALSE', '-o', 'ip.check_checksum:TRUE'],
   ...['-o', 'ipv6.defragment:FALSE', '-o', 'tcp.desegment_tcp_streams:FALSE'],
   ...GUESSES.flatMap((protocol) => ['--disable-protocol', protocol]),

@@ -9,7 +9,7 @@ import { FrameStatus } from '../../packets/frame.ts';
 import { CaptureReader } from '../../pcap/reader.ts';
 import type { CapturedPacket } from '../../pcap/types.ts';
 import { compareFields, type Difference } from './compare.ts';
-import { type Expectation, expectationsFor, explain, type FramePair, needless } from './expectation.ts';
+import { type Expectation, expectationsFor, explain, type FramePair, needless, unmet } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';
 import { FrameDescriber } from './our-frame.ts';
 import { type TsharkFrame, tsharkFrames } from './tshark-frames.ts';
@@ -72,11 +72,15 @@ export function verifyFile(path: string, options: VerifyOptions): Promise<Verify
 /** One frame: what was compared, each difference with the row that explains it, and the rows for which tshark was right. */
 export function compareFrame(pair: FramePair, table: readonly Expectation[]): FrameVerdict {
   const comparison = compareFields(pair.ours.fields, pair.theirs);
-  const differences = comparison.differences.map((difference) => ({
-    ...difference,
-    frame: pair.ours.number,
-    expectation: explain(difference, pair, table),
-  }));
+  const frame = pair.ours.number;
+  const differences = [
+    ...comparison.differences.map((difference) => ({
+      ...difference,
+      frame,
+      expectation: explain(difference, pair, table),
+    })),
+    ...unmet(comparison, pair, table).map((difference) => ({ ...difference, frame, expectation: undefined })),
+  ];
   return { compared: comparison.compared, differences, needless: needless(comparison, pair, table) };
 }
 
