@@ -19,6 +19,7 @@ import { SYMPTOMS } from './detectors/index.ts';
 import { EventLog } from './event-log.ts';
 import { Mark, type PacketFacts } from './facts.ts';
 import { FindingList } from './finding-list.ts';
+import { PathComparer } from './paths/path-compare.ts';
 import { makeRuleChecker } from './rules/index.ts';
 import { conversationReport } from './tracker/conversation.ts';
 import { Elsewhere } from './tracker/elsewhere.ts';
@@ -46,6 +47,7 @@ export class Analyzer {
   readonly #events: EventLog;
   readonly #tracker: Tracker;
   readonly #rules = makeRuleChecker();
+  readonly #paths: PathComparer;
   readonly #detectors = SYMPTOMS.map((symptom) => ({ symptom, detector: symptom.make() }));
   /** Those that look at packets, and those that look at events. */
   readonly #watchers: readonly Detector[];
@@ -59,6 +61,7 @@ export class Analyzer {
       maxConversations: options.maxConversations ?? DEFAULT_CONVERSATIONS,
       interfacesTogether: options.interfacesTogether ?? false,
     });
+    this.#paths = new PathComparer({ maxEvents: options.maxEvents ?? DEFAULT_EVENTS });
     const all = this.#detectors.map(({ detector }) => detector);
     this.#watchers = all.filter((detector) => detector.packet !== undefined);
     this.#listeners = all.filter((detector) => detector.event !== undefined);
@@ -86,6 +89,7 @@ export class Analyzer {
     if (status === FrameStatus.Ok) this.#tracker.observe(facts);
     if (this.#rules.check(facts)) facts.marks |= Mark.Violation;
     for (const watcher of this.#watchers) watcher.packet?.(facts);
+    this.#paths.packet(facts);
     if (this.#events.hasFresh) this.#events.drain(this.#tell);
     return facts;
   }
@@ -125,7 +129,7 @@ export class Analyzer {
       conversationsOmitted: tracker.omitted,
       events: this.#events.kept,
       eventsOmitted: this.#events.omitted,
-      paths: [],
+      paths: this.#paths.finish(),
     };
   }
 }

@@ -31,6 +31,8 @@ export class PathComparer {
   readonly #early: Sighting[] = [];
   /** The direction in which frames come, to the interface where they come. */
   #coming: Direction = Direction.Unknown;
+  /** Nothing was found again for so long that this is no capture of two ends. */
+  #gaveUp = false;
   /** Interfaces that have shown a direction. */
   readonly #interfaces = new Set<number>();
 
@@ -40,11 +42,11 @@ export class PathComparer {
 
   /** Takes the next packet; those that say no direction are passed over. */
   packet(facts: Seen): void {
-    if (facts.dissection.direction === Direction.Unknown) return;
+    if (this.#gaveUp || facts.dissection.direction === Direction.Unknown) return;
     this.#interfaces.add(facts.packet.interfaceIndex);
     const sighting = sightingOf(facts);
-    if (this.#coming !== Direction.Unknown) this.#take(sighting);
-    else this.#learn(sighting);
+    if (this.#coming === Direction.Unknown) this.#learn(sighting);
+    else this.#take(sighting);
   }
 
   /** One report for each way that frames were seen to go. */
@@ -54,19 +56,16 @@ export class PathComparer {
 
   /** Waits for the first frame that is found again. */
   #learn(sighting: Sighting): void {
-    const earlier = this.#early.find(
-      (other) =>
-        other.key === sighting.key &&
-        other.direction !== sighting.direction &&
-        other.interfaceIndex !== sighting.interfaceIndex,
-    );
+    const twice = this.#interfaces.size > 1;
+    const earlier = twice ? this.#early.find((other) => isAgain(other, sighting)) : undefined;
     this.#early.push(sighting);
-    if (earlier === undefined) {
-      if (this.#early.length > MOST_EARLY) this.#early.shift();
-      return;
+    if (earlier !== undefined) {
+      this.#coming = earlier.direction;
+      for (const waiting of this.#early.splice(0)) this.#take(waiting);
+    } else if (this.#early.length > MOST_EARLY) {
+      this.#gaveUp = true;
+      this.#early.length = 0;
     }
-    this.#coming = earlier.direction;
-    for (const waiting of this.#early.splice(0)) this.#take(waiting);
   }
 
   #take(sighting: Sighting): void {
@@ -95,6 +94,10 @@ export class PathComparer {
   }
 }
 
+function isAgain(one: Sighting, other: Sighting): boolean {
+  return one.key === other.key && one.direction !== other.direction && one.interfaceIndex !== other.interfaceIndex;
+}
+
 function sightingOf({ packet, timeNs, dissection, icrc }: Seen): Sighting {
   const { frame } = dissection;
   const ipOffset = frame.ipOffset < 0 ? -1 : frame.ipOffset - frame.start;
@@ -113,5 +116,5 @@ function sightingOf({ packet, timeNs, dissection, icrc }: Seen): Sighting {
   };
 }
 
-/** Frames kept until the first is found again. */
+/** Frames kept until the first is found again; then none is waited for any more. */
 const MOST_EARLY = 4096;
