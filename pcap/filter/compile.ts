@@ -9,7 +9,7 @@ import { invariant } from '../../packets/errors.ts';
 import type { FieldValue } from '../../packets/field-list.ts';
 import { compileComparison, type FieldReader } from './compare.ts';
 import { fastField, mayHave } from './fast-fields.ts';
-import { fieldsOf } from './field-names.ts';
+import { fieldsOf, isAnalysisField } from './field-names.ts';
 import { fieldsWithoutIcrc, ICRC_FIELD, subjectFields } from './fields.ts';
 import { findWord } from './language.ts';
 import { parseFilter, printFilter } from './parse.ts';
@@ -93,7 +93,7 @@ function presence(field: string, read: FieldReader): Predicate {
 
 function needsAnalysis(tree: FilterNode): boolean {
   return someLeaf(tree, (leaf) => {
-    return leaf.kind === 'word' ? findWord(leaf.word)?.analysis === true : ANALYSIS_FIELDS.has(fieldOf(leaf));
+    return leaf.kind === 'word' ? findWord(leaf.word)?.analysis === true : isAnalysisField(fieldOf(leaf));
   });
 }
 
@@ -128,5 +128,3 @@ class FieldMemo {
     this.#fields = undefined;
   }
 }
-
-const ANALYSIS_FIELDS: ReadonlySet<string> = new Set(['roce.stream', 'roce.relative_psn', 'roce.marks']);

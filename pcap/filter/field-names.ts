@@ -19,6 +19,11 @@ export function fieldsOf(name: string): readonly string[] {
   return EITHER.get(name) ?? [name];
 }
 
+/** Whether only the analysis of the packets before knows the field. */
+export function isAnalysisField(name: string): boolean {
+  return ANALYSIS_FIELDS.has(name);
+}
+
 /** Whether fields of this name, or below it, exist: `infiniband.reth`. */
 export function isHeaderName(name: string): boolean {
   return HEADERS.has(name);
@@ -33,6 +38,8 @@ export function fieldNames(): string[] {
 export function headerNames(): string[] {
   return [...HEADERS];
 }
+
+const ANALYSIS_FIELDS: ReadonlySet<string> = new Set(['roce.stream', 'roce.relative_psn', 'roce.marks']);
 
 /** As tshark has them: one of the two has to pass, both where the comparison is `!=`. */
 const EITHER: ReadonlyMap<string, readonly string[]> = new Map([

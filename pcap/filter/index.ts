@@ -4,7 +4,7 @@
  * Used by `roce dump`, `roce analyze` and the explorer. `compileFilter` is all that most need.
  */
 export { compileFilter, compileTree, type PacketFilter } from './compile.ts';
-export { type FieldKind, fieldKind, fieldNames } from './field-names.ts';
+export { type FieldKind, fieldKind, fieldNames, fieldsOf, isAnalysisField } from './field-names.ts';
 export { captureFields, markNames, subjectFields } from './fields.ts';
 export { FilterError } from './filter-error.ts';
 export { type Completion, completeFilter, filterHelp } from './help.ts';

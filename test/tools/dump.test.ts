@@ -121,10 +121,10 @@ describe('dumpFrames', () => {
 
   it('says which link type it cannot read', async () => {
     const writer = new PcapngWriter();
-    writer.addInterface({ name: '', linkType: 113 });
+    writer.addInterface({ name: '', linkType: 147 });
     writer.packet(0, new Uint8Array(9), 0, 9, 0, 0);
     const [line] = await dump(new FileSource(chunksOf(writer.take())));
-    expect(line).toContain('link type 113 is not one this tool reads');
+    expect(line).toContain('link type 147 is not one this tool reads');
   });
 
   it('copies packets as they are into a pcapng file', async () => {
@@ -155,7 +155,8 @@ describe('dumpFrames', () => {
       },
     };
     await dumpFrames(endless, {}, pipe);
-    expect(asked).toBeLessThan(100);
+    // What is gathered before it is written, twice over.
+    expect(asked).toBeLessThan(5000);
   });
 
   it('throws any other failure to write', async () => {

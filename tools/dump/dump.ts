@@ -1,38 +1,39 @@
 /**
- * Prints frames from any source, one line, several lines or one JSON object each, and optionally writes them to a file.
+ * Takes packets from any source, keeps those that pass the filter, prints them and writes them to a file.
  *
- * Owns the loop and the layout of a line; the words for a frame are `packets/format.ts`. Never opens anything.
+ * Owns the loop: one packet at a time, so that memory does not grow; who reads the output sets the pace. Never opens anything.
  */
 
 import type { Writable } from 'node:stream';
-import type { FieldValue } from '../../packets/field-list.ts';
-import { formatFrame, formatFrameDetails } from '../../packets/format.ts';
-import { Frame, FrameStatus, parseFrame } from '../../packets/frame.ts';
-import { frameFields } from '../../packets/frame-fields.ts';
-import { icrcMatches } from '../../packets/icrc.ts';
-import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
-import {
-  type CapturedPacket,
-  type CaptureInterface,
-  type CaptureTime,
-  Direction,
-  mediumOfLinkType,
-  nanosecondsSince,
-} from '../../pcap/types.ts';
-import { Output } from './output.ts';
-
-/** Where frames come from. A packet's bytes need to stay unchanged only until the next one is asked for. */
-export interface CaptureSource extends AsyncIterable<CapturedPacket> {
-  /** Interfaces known so far, by `CapturedPacket.interfaceIndex`; they give names to output. */
-  readonly interfaces?: readonly CaptureInterface[];
-}
+import { Analyzer } from '../../pcap/analysis/analyzer.ts';
+import { Dissection, dissect } from '../../pcap/dissection.ts';
+import { isAnalysisField, type PacketFilter } from '../../pcap/filter/index.ts';
+import type { FilterSubject } from '../../pcap/filter/types.ts';
+import type { CapturedPacket } from '../../pcap/types.ts';
+import type { LadderStreamLayout } from '../ladder/index.ts';
+import { LadderPrinter } from './ladder-printer.ts';
+import { Output, TextGatherer } from './output.ts';
+import { type FieldColumns, FieldPrinter, JsonPrinter, LinePrinter, type PacketPrinter } from './printers.ts';
+import type { CaptureSource, PacketCopy } from './source.ts';
+import { TimeColumn, type TimeFormat } from './time-text.ts';
+import { WrittenCopy } from './written-copy.ts';
 
 export interface DumpOptions {
+  /** Only packets that pass; all others count for nothing but the time of the first packet. */
+  readonly filter?: PacketFilter;
   /** All fields on several lines. */
   readonly verbose?: boolean;
   /** One JSON object a line, keys as tshark names them. */
   readonly json?: boolean;
-  /** Stop after this many packets. */
+  /** These fields only, in columns. */
+  readonly fields?: FieldColumns;
+  /** Arrows between hosts; what differs from the defaults of the drawing. */
+  readonly ladder?: LadderStreamLayout;
+  /** Default relative. */
+  readonly time?: TimeFormat;
+  /** Follow conversations, and say what is remarkable about each packet. Filters and fields that ask for it switch it on. */
+  readonly analyze?: boolean;
+  /** Stop after this many packets that pass. */
   readonly count?: number;
   /** Also written as pcapng. */
   readonly capture?: Writable;
@@ -41,128 +42,105 @@ export interface DumpOptions {
 }
 
 /**
- * Prints every packet of `source` to `out`; returns how many there were. Ends early, without an error, when the reader of `out` goes
- * away (EPIPE). Errors of the source pass through after everything before them was printed.
+ * Prints the packets of `source` that pass to `out`; returns how many there were. Ends early, without an error, when the reader of `out`
+ * goes away (EPIPE). Errors of the source pass through after everything before them was printed and written.
  */
 export async function dumpFrames(source: CaptureSource, options: DumpOptions, out: Writable): Promise<number> {
-  const text = new Output(out);
-  const copy = options.capture === undefined ? undefined : new CaptureCopy(source, new Output(options.capture));
-  const limit = options.count ?? Number.POSITIVE_INFINITY;
-  const printer = new PacketPrinter(options, source);
-  let packets = 0;
+  const run = new Dump(source, options, out);
   try {
-    if (limit === 0) return packets;
-    for await (const packet of source) {
-      if (options.quiet !== true) await text.write(`${printer.print(packet)}\n`);
-      await copy?.packet(packet);
-      packets++;
-      if (packets >= limit || text.closed || copy?.closed) break;
-    }
+    await run.packets();
   } finally {
-    await copy?.finish();
-    await text.flush();
+    await run.finish();
   }
-  return packets;
+  return run.shown;
 }
 
-class PacketPrinter {
-  private readonly frame = new Frame();
-  private readonly options: DumpOptions;
-  private readonly source: CaptureSource;
-  private first: CaptureTime | undefined;
+class Dump {
+  /** Packets that passed. */
+  shown = 0;
+  readonly #source: CaptureSource;
+  readonly #options: DumpOptions;
+  readonly #looker: Looker;
+  readonly #printer: PacketPrinter;
+  readonly #time: TimeColumn;
+  readonly #gathered = new TextGatherer();
+  readonly #text: Output;
+  readonly #copy: PacketCopy | undefined;
+  readonly #file: Output | undefined;
 
-  constructor(options: DumpOptions, source: CaptureSource) {
-    this.options = options;
-    this.source = source;
+  constructor(source: CaptureSource, options: DumpOptions, out: Writable) {
+    this.#source = source;
+    this.#options = options;
+    this.#looker = new Looker(source, needsAnalysis(options));
+    this.#time = new TimeColumn(options.time ?? 'relative');
+    this.#printer = makePrinter(options, this.#time);
+    // Of a file, what is held back does not depend on how its bytes come; on a wire nobody waits for the next packet.
+    const endOfTurn = source.live === true ? () => this.#gathered.add(this.#printer.flush()) : undefined;
+    this.#text = new Output(out, this.#gathered, endOfTurn);
+    if (options.capture === undefined) return;
+    this.#copy = source.copy?.() ?? new WrittenCopy(source);
+    this.#file = new Output(options.capture, this.#copy);
   }
 
-  print(packet: CapturedPacket): string {
-    this.first ??= packet;
-    const medium = mediumOfLinkType(packet.linkType);
-    if (medium === undefined) return this.layOut(packet, `link type ${packet.linkType} is not one this tool reads`, {});
-    const { bytes } = packet;
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const status = parseFrame(bytes, view, 0, bytes.length, medium, this.frame);
-    const icrcOk = status === FrameStatus.Ok && icrcMatches(this.frame);
-    if (this.options.json) return this.layOut(packet, '', frameFields(this.frame, status, icrcOk));
-    const format = this.options.verbose ? formatFrameDetails : formatFrame;
-    return this.layOut(packet, format(this.frame, status, icrcOk), {});
+  async packets(): Promise<void> {
+    const { count = Number.POSITIVE_INFINITY, filter, quiet = false } = this.#options;
+    if (!quiet) this.#gathered.add(this.#printer.heading());
+    if (count <= 0) return;
+    for await (const packet of this.#source) {
+      const subject = this.#looker.look(packet);
+      this.#time.see(packet);
+      if (filter !== undefined && !filter(subject)) continue;
+      const waits = this.#take(subject, quiet);
+      if (waits !== undefined) await waits;
+      this.shown++;
+      if (this.shown >= count || this.#text.closed || this.#file?.closed) break;
+    }
   }
 
-  private layOut(packet: CapturedPacket, text: string, fields: Record<string, FieldValue>): string {
-    if (this.options.json) return JSON.stringify({ ...this.packetFields(packet), ...fields });
-    const time = secondsText(nanosecondsSince(this.first ?? packet, packet));
-    const head = `${String(packet.number).padStart(5)} ${time.padStart(14)} `;
-    const [line = '', ...details] = text.split('\n');
-    return [`${head}${line}${margin(packet)}`, ...details].join('\n');
-  }
-
-  private packetFields(packet: CapturedPacket): Record<string, FieldValue> {
-    const name = this.source.interfaces?.[packet.interfaceIndex]?.name ?? '';
-    return {
-      'frame.number': packet.number,
-      // Text, as tshark prints it: a double would lose the last digits.
-      'frame.time_epoch': `${packet.seconds}.${String(packet.nanoseconds).padStart(9, '0')}`,
-      'frame.len': packet.originalLength,
-      'frame.cap_len': packet.bytes.length,
-      'frame.interface_id': packet.interfaceIndex,
-      ...(name === '' ? {} : { 'frame.interface_name': name }),
-      ...(packet.direction === Direction.Unknown ? {} : { 'frame.packet_flags_direction': packet.direction }),
-      ...(packet.comments.length === 0 ? {} : { 'frame.comment': packet.comments.join('\n') }),
-    };
-  }
-}
-
-/** What the capture says about a packet beside its bytes. */
-function margin({ bytes, originalLength, comments }: CapturedPacket): string {
-  const cut = bytes.length < originalLength ? ` [${bytes.length} of ${originalLength} bytes captured]` : '';
-  return `${cut}${comments.map((comment) => ` # ${comment.replaceAll(/\s+/g, ' ')}`).join('')}`;
-}
-
-function secondsText(nanoseconds: number): string {
-  const sign = nanoseconds < 0 ? '-' : '';
-  const magnitude = Math.abs(nanoseconds);
-  return `${sign}${Math.floor(magnitude / 1e9)}.${String(magnitude % 1e9).padStart(9, '0')}`;
-}
-
-/** Copies packets into a pcapng file, interfaces as they come. */
-class CaptureCopy {
-  private readonly writer = new PcapngWriter({ application: 'roce dump' });
-  private readonly source: CaptureSource;
-  private readonly output: Output;
-  private readonly indices = new Map<number, number>();
-
-  constructor(source: CaptureSource, output: Output) {
-    this.source = source;
-    this.output = output;
-  }
-
-  get closed(): boolean {
-    return this.output.closed;
-  }
-
-  async packet(packet: CapturedPacket): Promise<void> {
-    const { bytes, seconds, nanoseconds, direction, comments, originalLength } = packet;
-    const options = { direction, comments, originalLength };
-    this.writer.packet(this.indexOf(packet), bytes, 0, bytes.length, seconds, nanoseconds, options);
-    if (this.writer.pendingBytes >= WRITE_BYTES) await this.output.write(this.writer.take());
+  /** Prints and writes one; what it returns is to be awaited. */
+  #take(subject: FilterSubject, quiet: boolean): Promise<unknown> | undefined {
+    if (!quiet) this.#gathered.add(this.#printer.print(subject));
+    this.#copy?.keep(subject.packet);
+    const text = quiet ? undefined : this.#text.added();
+    const file = this.#file?.added();
+    return text === undefined ? file : Promise.all([text, file]);
   }
 
   async finish(): Promise<void> {
-    await this.output.write(this.writer.take());
-    await this.output.end();
-  }
-
-  private indexOf({ interfaceIndex, linkType }: CapturedPacket): number {
-    const known = this.indices.get(interfaceIndex);
-    if (known !== undefined) return known;
-    const described = this.source.interfaces?.[interfaceIndex];
-    const name = described?.name ?? '';
-    const description = described?.description ?? '';
-    const added = this.writer.addInterface({ name, description, linkType });
-    this.indices.set(interfaceIndex, added);
-    return added;
+    this.#gathered.add(this.#printer.flush());
+    await this.#file?.end();
+    await this.#text.drained();
   }
 }
 
-const WRITE_BYTES = 65_536;
+/** What is to be known of each packet before it is judged and printed. */
+class Looker {
+  readonly #source: CaptureSource;
+  readonly #analyzer: Analyzer | undefined;
+  readonly #dissection = new Dissection();
+
+  constructor(source: CaptureSource, analyze: boolean) {
+    this.#source = source;
+    this.#analyzer = analyze ? new Analyzer({ maxEvents: 0 }) : undefined;
+  }
+
+  look(packet: CapturedPacket): FilterSubject {
+    const interfaceName = this.#source.interfaces?.[packet.interfaceIndex]?.name;
+    if (this.#analyzer !== undefined) {
+      const facts = this.#analyzer.packet(packet);
+      return { packet, dissection: facts.dissection, facts, interfaceName };
+    }
+    dissect(packet, this.#dissection);
+    return { packet, dissection: this.#dissection, interfaceName };
+  }
+}
+
+function makePrinter({ json, fields, ladder, verbose = false }: DumpOptions, time: TimeColumn): PacketPrinter {
+  if (json === true) return new JsonPrinter();
+  if (fields !== undefined) return new FieldPrinter(fields);
+  return ladder === undefined ? new LinePrinter(time, verbose) : new LadderPrinter(time, ladder);
+}
+
+function needsAnalysis({ analyze = false, filter, fields }: DumpOptions): boolean {
+  return analyze || filter?.needsAnalysis === true || fields?.names.some(isAnalysisField) === true;
+}

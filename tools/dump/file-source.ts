@@ -2,21 +2,31 @@
  * The packets of a capture file as it streams in: memory does not grow with the file.
  */
 
+import { CaptureCopy } from '../../pcap/capture-copy.ts';
 import { CaptureReader } from '../../pcap/reader.ts';
 import type { CapturedPacket, CaptureInterface } from '../../pcap/types.ts';
-import type { CaptureSource } from './dump.ts';
+import type { CaptureSource, PacketCopy } from './source.ts';
 
 export class FileSource implements CaptureSource {
+  readonly live: boolean;
   private readonly chunks: AsyncIterable<Uint8Array>;
-  private readonly reader = new CaptureReader();
+  private reader = new CaptureReader();
 
-  /** `chunks`: a readable stream of bytes. */
-  constructor(chunks: AsyncIterable<Uint8Array>) {
+  /** `chunks`: a readable stream of bytes; `live`: one that somebody writes while it is read. */
+  constructor(chunks: AsyncIterable<Uint8Array>, { live = false } = {}) {
     this.chunks = chunks;
+    this.live = live;
   }
 
   get interfaces(): readonly CaptureInterface[] {
     return this.reader.interfaces;
+  }
+
+  /** Block for block: what the file says about itself, its interfaces and its packets stays. */
+  copy(): PacketCopy {
+    const copy = new CaptureCopy({ application: 'roce dump' });
+    this.reader = new CaptureReader(copy);
+    return copy;
   }
 
   /** Throws `RoceError` ERR_ROCE_CAPTURE where the file is malformed, and what the stream fails with. */

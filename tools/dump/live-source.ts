@@ -9,12 +9,13 @@ import { AsyncQueue } from '../../src/async-queue.ts';
 import type { LinkFacts } from '../../src/index.ts';
 import type { CaptureSink } from '../../src/links/index.ts';
 import { WallClock } from '../wall-clock.ts';
-import type { CaptureSource } from './dump.ts';
+import type { CaptureSource } from './source.ts';
 
 /** Frames that may wait for the reader. */
 const MAX_WAITING = 16_384;
 
 export class LiveSource implements CaptureSource, CaptureSink {
+  readonly live = true;
   /** Frames nobody had room for. */
   dropped = 0;
   readonly #queue = new AsyncQueue<CapturedPacket>();

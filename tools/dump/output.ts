@@ -1,69 +1,126 @@
 /**
  * A stream that may go away while it is written to: `roce dump ... | head` is no error.
  *
- * Owns backpressure and the difference between "nobody reads any more" and a real failure to write.
+ * Owns backpressure, the difference between "nobody reads any more" and a real failure to write, and when gathered bytes leave: when there
+ * are many, and at the latest at the end of the event loop's turn, so that who reads a pipe sees what happens now.
  */
 
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
-export class Output {
-  private readonly stream: Writable;
-  private failure: Error | undefined;
+/** What gathers bytes until they are taken. */
+export interface Gatherer {
+  readonly pendingBytes: number;
+  take(): string | Uint8Array;
+}
 
-  constructor(stream: Writable) {
-    this.stream = stream;
+/** Lines of text on their way. */
+export class TextGatherer implements Gatherer {
+  #text = '';
+
+  get pendingBytes(): number {
+    return this.#text.length;
+  }
+
+  add(text: string): void {
+    this.#text += text;
+  }
+
+  take(): string {
+    const text = this.#text;
+    this.#text = '';
+    return text;
+  }
+}
+
+export class Output {
+  readonly #stream: Writable;
+  readonly #gatherer: Gatherer;
+  readonly #endOfTurn: () => void;
+  #scheduled = false;
+  #failure: Error | undefined;
+
+  /** `endOfTurn` is called before what was gathered in a turn is written: the last chance to add to it. */
+  constructor(stream: Writable, gatherer: Gatherer, endOfTurn: () => void = () => {}) {
+    this.#stream = stream;
+    this.#gatherer = gatherer;
+    this.#endOfTurn = endOfTurn;
     // Listened to for the life of the process: an EPIPE can arrive after the last write.
     stream.on('error', (error) => {
-      this.failure ??= error;
+      this.#failure ??= error;
     });
   }
 
   /** True when nobody reads any more: stop. */
   get closed(): boolean {
-    return this.failure !== undefined || this.stream.destroyed;
+    return this.#failure !== undefined || this.#stream.destroyed;
   }
 
-  /** Writes and, when the stream asks for it, waits until it has caught up. Throws what a write really failed with. */
-  async write(chunk: string | Uint8Array): Promise<void> {
-    if (this.closed || chunk.length === 0) return;
-    if (!this.stream.write(chunk)) await this.settled('drain');
-    this.check();
+  /** To be called when the gatherer has more; what it returns is to be awaited. Throws what a write really failed with. */
+  added(): Promise<void> | undefined {
+    if (this.#gatherer.pendingBytes >= MOST_GATHERED || this.#stream.writableNeedDrain) return this.flush();
+    if (!this.#scheduled) {
+      this.#scheduled = true;
+      setImmediate(() => {
+        this.#scheduled = false;
+        this.#endOfTurn();
+        this.#push();
+      });
+    }
+    return undefined;
   }
 
-  /** Waits until everything written has left the process. */
+  /** Writes what was gathered and, when the stream asks for it, waits until it has caught up. */
   async flush(): Promise<void> {
-    if (!this.closed && this.stream.writableLength > 0) await this.settled('drain');
-    this.check();
+    this.#push();
+    if (!this.closed && this.#stream.writableNeedDrain) await this.#settled('drain');
+    this.#check();
   }
 
   /** Ends a stream that is ours to end, and waits for it; standard output stays open. */
   async end(): Promise<void> {
-    if (this.closed || this.stream === process.stdout) return this.flush();
-    this.stream.end();
-    await this.settled('finish');
-    this.check();
+    this.#push();
+    if (this.#stream === process.stdout) return this.drained();
+    if (!this.closed) {
+      this.#stream.end();
+      await this.#settled('finish');
+    }
+    this.#check();
   }
 
-  private async settled(event: 'drain' | 'finish'): Promise<void> {
+  /** Waits until everything has left the process; the stream stays open. */
+  async drained(): Promise<void> {
+    this.#push();
+    // Called back when everything before it has been written, or has failed.
+    if (!this.closed) await new Promise<void>((resolve) => this.#stream.write('', () => resolve()));
+    this.#check();
+  }
+
+  #push(): void {
+    if (!this.closed && this.#gatherer.pendingBytes > 0) this.#stream.write(this.#gatherer.take());
+  }
+
+  async #settled(event: 'drain' | 'finish'): Promise<void> {
     // 'close' comes after an error too, where the event waited for never does.
     const gaveUp = new AbortController();
     const { signal } = gaveUp;
     try {
-      await Promise.race([once(this.stream, event, { signal }), once(this.stream, 'close', { signal })]);
+      await Promise.race([once(this.#stream, event, { signal }), once(this.#stream, 'close', { signal })]);
     } catch (error) {
       if (!(error instanceof Error)) throw error;
-      this.failure ??= error;
+      this.#failure ??= error;
     } finally {
       gaveUp.abort();
     }
   }
 
-  private check(): void {
-    if (this.failure !== undefined && !isBrokenPipe(this.failure)) throw this.failure;
+  #check(): void {
+    if (this.#failure !== undefined && !isBrokenPipe(this.#failure)) throw this.#failure;
   }
 }
 
 function isBrokenPipe(error: Error): boolean {
   return 'code' in error && error.code === 'EPIPE';
 }
+
+const MOST_GATHERED = 65_536;

@@ -9,7 +9,7 @@
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../packets/aeth.ts';
 import { parseCmMad } from '../../packets/cm/index.ts';
 import { formatAeth, formatFrame } from '../../packets/format.ts';
-import { Frame, FrameStatus, type Medium, parseFrame } from '../../packets/frame.ts';
+import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
 import { GSI_QPN } from '../../packets/mad.ts';
 import { AETH_AT, OpFlag, opcodeInfo, RETH_AT, SERVICE_MASK, Service } from '../../packets/opcode.ts';
 import { psnDiff } from '../../packets/psn.ts';
@@ -17,7 +17,8 @@ import { rethDmaLength } from '../../packets/reth.ts';
 import { type LadderStep, Mark } from './step.ts';
 
 export interface LadderReaderOptions {
-  readonly medium: Medium;
+  /** What the frames of `read` begin with; default Ethernet. */
+  readonly medium?: Medium;
 }
 
 /** What is known of a frame beside its bytes. */
@@ -51,8 +52,8 @@ export class LadderReader {
   #frame = this.#own;
   readonly #spaces: readonly [left: Map<number, PsnSpace>, right: Map<number, PsnSpace>] = [new Map(), new Map()];
 
-  constructor(options: LadderReaderOptions) {
-    this.#medium = options.medium;
+  constructor(options: LadderReaderOptions = {}) {
+    this.#medium = options.medium ?? Medium.Ethernet;
   }
 
   read(seen: SeenFrame): LadderStep {

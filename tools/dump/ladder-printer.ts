@@ -1,0 +1,82 @@
+/**
+ * Packets as a ladder: two hosts, an arrow for each frame between them, drawn as frames come.
+ *
+ * Owns which host is left, the one of each pair that speaks first, and the reading of PSNs for each pair. The drawing is `tools/ladder/`.
+ */
+import { formatFrame } from '../../packets/format.ts';
+import { frameDestination, frameSource } from '../../packets/frame.ts';
+import { Mark as FactMark } from '../../pcap/analysis/facts.ts';
+import { IcrcState, icrcState } from '../../pcap/dissection.ts';
+import type { FilterSubject } from '../../pcap/filter/types.ts';
+import { LadderReader, LadderStream, type LadderStreamLayout, Mark } from '../ladder/index.ts';
+import type { PacketPrinter } from './printers.ts';
+import type { TimeColumn } from './time-text.ts';
+
+/** Two hosts that speak to each other. */
+interface Pair {
+  readonly left: string;
+  readonly right: string;
+  readonly reader: LadderReader;
+}
+
+export class LadderPrinter implements PacketPrinter {
+  readonly #time: TimeColumn;
+  readonly #stream: LadderStream;
+  readonly #pairs = new Map<string, Pair>();
+
+  constructor(time: TimeColumn, layout: LadderStreamLayout) {
+    this.#time = time;
+    this.#stream = new LadderStream(layout);
+  }
+
+  heading(): string {
+    return '';
+  }
+
+  print(subject: FilterSubject): string {
+    const { packet, dissection } = subject;
+    const { frame, status } = dissection;
+    const timeNs = this.#time.sinceFirst(packet);
+    if (!dissection.linkKnown || frame.ipVersion === 0) {
+      const words = dissection.linkKnown ? formatFrame(frame, status, true) : `link type ${packet.linkType}`;
+      return lines(this.#stream.note(timeNs, words));
+    }
+    const source = frameSource(frame).toString();
+    const { left, right, reader } = this.#pairOf(source, frameDestination(frame).toString());
+    const fromLeft = source === left;
+    const step = reader.readFrame(frame, status, { timeNs, fromLeft, marks: marksOf(subject) });
+    return lines(this.#stream.push(step, left, right));
+  }
+
+  flush(): string {
+    return lines(this.#stream.flush());
+  }
+
+  #pairOf(source: string, destination: string): Pair {
+    const key = source < destination ? `${source} ${destination}` : `${destination} ${source}`;
+    const known = this.#pairs.get(key);
+    if (known !== undefined) return known;
+    // A scan of a network makes pairs without end: what is forgotten begins anew, with PSNs counted from there.
+    if (this.#pairs.size >= MOST_PAIRS) this.#pairs.clear();
+    const pair = { left: source, right: destination, reader: new LadderReader() };
+    this.#pairs.set(key, pair);
+    return pair;
+  }
+}
+
+/** What the ladder can say of what the wire did, from the ICRC and, where there is an analysis, from that. */
+function marksOf({ dissection, facts }: FilterSubject): number {
+  const marks = facts?.marks ?? 0;
+  return (
+    (icrcState(dissection) === IcrcState.Bad ? Mark.Corrupt : Mark.None) |
+    ((marks & FactMark.Retransmission) === 0 ? Mark.None : Mark.Retransmit) |
+    ((marks & FactMark.Copy) === 0 ? Mark.None : Mark.Duplicated) |
+    ((marks & FactMark.Late) === 0 ? Mark.None : Mark.Late)
+  );
+}
+
+function lines(texts: readonly string[]): string {
+  return texts.map((text) => `${text}\n`).join('');
+}
+
+const MOST_PAIRS = 4096;

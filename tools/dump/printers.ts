@@ -1,0 +1,143 @@
+/**
+ * What is printed of a packet: a line in the manner of tcpdump, all fields on several lines, a JSON object, or chosen fields in columns.
+ *
+ * Owns the layout; the words for a frame are `packets/format.ts`, the fields `pcap/filter/`. Never writes anywhere.
+ */
+import { RoceError } from '../../packets/errors.ts';
+import { formatFrame, formatFrameDetails } from '../../packets/format.ts';
+import { IcrcState, icrcState } from '../../pcap/dissection.ts';
+import { fieldKind, fieldNames, fieldsOf, markNames, subjectFields, suggest } from '../../pcap/filter/index.ts';
+import type { FilterSubject } from '../../pcap/filter/types.ts';
+import type { CapturedPacket } from '../../pcap/types.ts';
+import type { TimeColumn } from './time-text.ts';
+
+/** Turns packets into text. Lines end with a line feed. */
+export interface PacketPrinter {
+  /** Printed once, before everything; may be empty. */
+  heading(): string;
+  /** What is printed of a packet, now or, where it is held back, later. */
+  print(subject: FilterSubject): string;
+  /** What was held back. */
+  flush(): string;
+}
+
+/** Lines, or with `verbose` several of them for each packet. */
+export class LinePrinter implements PacketPrinter {
+  readonly #time: TimeColumn;
+  readonly #verbose: boolean;
+
+  constructor(time: TimeColumn, verbose: boolean) {
+    this.#time = time;
+    this.#verbose = verbose;
+  }
+
+  heading(): string {
+    return '';
+  }
+
+  flush(): string {
+    return '';
+  }
+
+  print(subject: FilterSubject): string {
+    const { packet } = subject;
+    const head = `${String(packet.number).padStart(5)} ${this.#time.next(packet)}`;
+    const [line = '', ...details] = this.#words(subject).split('\n');
+    return `${[`${head}${line}${margin(subject)}`, ...details].join('\n')}\n`;
+  }
+
+  #words({ packet, dissection }: FilterSubject): string {
+    if (!dissection.linkKnown) return `link type ${packet.linkType} is not one this tool reads`;
+    const { frame, status } = dissection;
+    const format = this.#verbose ? formatFrameDetails : formatFrame;
+    return format(frame, status, icrcState(dissection) !== IcrcState.Bad);
+  }
+}
+
+/** One JSON object a line, keys named as tshark's fields. */
+export class JsonPrinter implements PacketPrinter {
+  heading(): string {
+    return '';
+  }
+
+  flush(): string {
+    return '';
+  }
+
+  print(subject: FilterSubject): string {
+    return `${JSON.stringify(subjectFields(subject))}\n`;
+  }
+}
+
+/** How chosen fields are printed. */
+export interface FieldColumns {
+  /** Names as tshark has them; a name that stands for two fields prints both, with a comma. */
+  readonly names: readonly string[];
+  /** Between columns; default a tab. */
+  readonly separator?: string;
+  /** The names in a first line. */
+  readonly header?: boolean;
+}
+
+/** Values of chosen fields, a line a packet, empty where the packet has none. */
+export class FieldPrinter implements PacketPrinter {
+  readonly #columns: FieldColumns;
+  readonly #separator: string;
+
+  /** @throws RoceError ERR_ROCE_ARGUMENT for a name that no packet can have */
+  constructor(columns: FieldColumns) {
+    this.#columns = columns;
+    this.#separator = columns.separator ?? '\t';
+    for (const name of columns.names) checkField(name);
+  }
+
+  heading(): string {
+    return this.#columns.header === true ? `${this.#columns.names.join(this.#separator)}\n` : '';
+  }
+
+  flush(): string {
+    return '';
+  }
+
+  print(subject: FilterSubject): string {
+    const record = subjectFields(subject);
+    const values = this.#columns.names.map((name) =>
+      fieldsOf(name)
+        .flatMap((field) => (field in record ? [record[field]] : []))
+        .join(','),
+    );
+    return `${values.map((value) => this.#clean(value)).join(this.#separator)}\n`;
+  }
+
+  /** A value is never taken for two: what would end its column or its line is written as an escape. */
+  #clean(value: string): string {
+    const escaped = value
+      .replaceAll('\\', '\\\\')
+      .replaceAll('\n', '\\n')
+      .replaceAll('\r', '\\r')
+      .replaceAll('\t', '\\t');
+    return this.#separator === '\t' || !escaped.includes(this.#separator)
+      ? escaped
+      : `"${escaped.replaceAll('"', '""')}"`;
+  }
+}
+
+function checkField(name: string): void {
+  if (fieldKind(name) !== undefined) return;
+  const near = suggest(name, fieldNames()).map((known) => `'${known}'`);
+  const hint = near.length === 0 ? 'roce dump --json shows their names' : `did you mean ${near.join(' or ')}?`;
+  throw new RoceError('ERR_ROCE_ARGUMENT', `'${name}' is no field; ${hint}`);
+}
+
+/** What is known of a packet beside its bytes. */
+function margin({ packet, dissection, facts }: FilterSubject): string {
+  const { bytes, originalLength, comments } = packet;
+  const cut = bytes.length < originalLength ? ` [${bytes.length} of ${originalLength} bytes captured]` : '';
+  const own = dissection.linkKnown && icrcState(dissection) === IcrcState.RxeFlush ? ' [ICRC as rdma_rxe has it]' : '';
+  const marks = facts === undefined || facts.marks === 0 ? '' : ` {${markNames(facts.marks).join(' ')}}`;
+  return `${cut}${own}${marks}${commentText(comments)}`;
+}
+
+function commentText(comments: CapturedPacket['comments']): string {
+  return comments.map((comment) => ` # ${comment.replaceAll(/\s+/g, ' ')}`).join('');
+}
