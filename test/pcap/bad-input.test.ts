@@ -171,7 +171,6 @@ describe('CaptureReader', () => {
             icrcState(dissection);
           }
         }),
-        { numRuns: 300 },
         { numRuns: RUNS },
       );
     },
