@@ -50,7 +50,7 @@ async function rnrThenSilence(stage: Stage): Promise<void> {
   demandStatus(await left.send(2_000), WcStatus.RnrRetryExcErr);
   await stage.sleep(1e6);
   demandStatus(await right.send(2_000), WcStatus.RetryExcErr);
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function otherPairs(stage: Stage): Promise<void> {
@@ -71,7 +71,7 @@ async function otherPairs(stage: Stage): Promise<void> {
   for (const { a: left } of others) left.qp.destroy();
   await stage.sleep(500_000);
   await Promise.all(others.map(({ b: right }) => right.send(3_000)));
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function bothAtOnce(stage: Stage): Promise<void> {
@@ -82,7 +82,7 @@ async function bothAtOnce(stage: Stage): Promise<void> {
   for (let i = 0; i < 3; i++) await Promise.all([left.send(2_000), right.send(2_000)]);
   stage.unplug(b);
   await Promise.all([left.send(2_000), right.send(2_000)]);
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function unrelated(stage: Stage): Promise<void> {
@@ -93,7 +93,7 @@ async function unrelated(stage: Stage): Promise<void> {
   demandStatus(await toB.a.write(toB.b, 3_000), WcStatus.Success);
   demandStatus(await toB.a.write(toB.b, 3_000, { rkey: WRONG_KEY }), WcStatus.RemAccessErr);
   demandStatus(await toC.a.send(100), WcStatus.RetryExcErr);
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 const WRONG_KEY = 0x1234_5678;

@@ -67,7 +67,7 @@ async function versions(stage: Stage): Promise<void> {
     await stage.sleep(4_194_304);
   }
   demandStatus(await answer, WcStatus.RetryExcErr);
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function crossed(stage: Stage, ours: 4 | 6, theirs: 4 | 6): Promise<void> {
@@ -77,7 +77,7 @@ async function crossed(stage: Stage, ours: 4 | 6, theirs: 4 | 6): Promise<void> 
   await stage.bringUp(right, left, { ...PATIENT, ipVersion: theirs, psns: [200, 100] });
   const both = [left.send(100), right.send(100)];
   for (const each of both) demandStatus(await each, WcStatus.RetryExcErr);
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function linkLocal(stage: Stage): Promise<void> {
@@ -89,7 +89,7 @@ async function linkLocal(stage: Stage): Promise<void> {
   await stage.bringUp(right, left, { ...PATIENT, ipVersion: 6, psns: [200, 100] });
   const both = [left.send(100), right.send(100)];
   for (const each of both) demandStatus(await each, WcStatus.RetryExcErr);
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function bothKinds(stage: Stage): Promise<void> {

@@ -85,7 +85,7 @@ async function firewall(stage: Stage): Promise<void> {
   ]);
   stage.rule({ port: 'B', direction: 'receive', match: toRocePort, action: 'drop' });
   demandStatus(await left.send(100), WcStatus.RetryExcErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function wrongNumber(stage: Stage): Promise<void> {
@@ -93,7 +93,7 @@ async function wrongNumber(stage: Stage): Promise<void> {
   const left = stage.end(a);
   await stage.bringUp(left, { qpn: 0x4711, addresses: b.addresses }, { ipVersion: 6, retryCnt: 3, timeout: 9 });
   demandStatus(await left.write(stage.end(b), 5_000), WcStatus.RetryExcErr);
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function threePairs(stage: Stage): Promise<void> {
@@ -101,7 +101,7 @@ async function threePairs(stage: Stage): Promise<void> {
   const pairs = await Promise.all([1, 2, 3].map(() => stage.connect(a, b, { retryCnt: 1, timeout: 8 })));
   stage.rule({ port: 'A', match: toRocePort, action: 'drop' });
   await Promise.all(pairs.map(({ a: left }) => left.send(64)));
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function soundTraffic(stage: Stage): Promise<void> {

@@ -71,7 +71,7 @@ async function wrongKey(stage: Stage): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'));
   for (let i = 0; i < 4; i++) demandStatus(await a.write(b, 3_000, { offset: i * 3_000 }), WcStatus.Success);
   demandStatus(await a.write(b, 3_000, { rkey: WRONG_KEY }), WcStatus.RemAccessErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function oldKey(stage: Stage): Promise<void> {
@@ -81,7 +81,7 @@ async function oldKey(stage: Stage): Promise<void> {
   demandStatus(await a.request({ opcode: WrOpcode.RdmaWrite, ...to }, 3_000), WcStatus.Success);
   b.pd.deregMr(region);
   demandStatus(await a.request({ opcode: WrOpcode.RdmaWrite, ...to }, 3_000), WcStatus.RemAccessErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function beyondTheEnd(stage: Stage): Promise<void> {
@@ -94,7 +94,7 @@ async function beyondTheEnd(stage: Stage): Promise<void> {
   }
   const beyond = remote(region, { offset: 16_000 });
   demandStatus(await a.request({ opcode: WrOpcode.RdmaWrite, ...beyond }, 4_000), WcStatus.RemAccessErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function noRight(stage: Stage): Promise<void> {
@@ -102,13 +102,13 @@ async function noRight(stage: Stage): Promise<void> {
   const to = remote(b.region(1 << 14, WRITABLE));
   demandStatus(await a.request({ opcode: WrOpcode.RdmaWrite, ...to }, 8_000), WcStatus.Success);
   demandStatus(await a.request({ opcode: WrOpcode.RdmaRead, ...to }, 8_000), WcStatus.RemAccessErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function firstRequest(stage: Stage): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { cm: true });
   demandStatus(await a.fetchAdd(b, { rkey: WRONG_KEY, offset: 64 }), WcStatus.RemAccessErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function invalidated(stage: Stage): Promise<void> {
@@ -120,7 +120,7 @@ async function invalidated(stage: Stage): Promise<void> {
   const kill = { opcode: WrOpcode.SendWithInv, invalidateRkey: region.rkey } as const;
   demandStatus(await a.request(kill, 16), WcStatus.Success);
   demandStatus(await a.request({ opcode: WrOpcode.RdmaWrite, ...to }, 3_000), WcStatus.RemAccessErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function lostWrite(stage: Stage): Promise<void> {

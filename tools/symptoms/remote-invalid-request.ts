@@ -30,6 +30,7 @@ export const REMOTE_INVALID_REQUEST_SCENES: readonly Scene[] = [
     name: 'invalid-request-unaligned-atomic',
     triggers: true,
     about: 'FETCH ADD at an address that is not a multiple of eight.',
+    alsoFinds: ['rule/atomic-alignment'],
     make: () => play({ vantages: ['B'] }, unalignedAtomic),
   },
   {
@@ -38,6 +39,7 @@ export const REMOTE_INVALID_REQUEST_SCENES: readonly Scene[] = [
     triggers: true,
     about:
       'A stack that sends a WRITE Middle after a SEND First: the message before it is not finished. Frames by hand.',
+    alsoFinds: ['rule/opcode-sequence'],
     make: () => play({ vantages: ['A'] }, wrongSequence),
   },
   {
@@ -45,6 +47,7 @@ export const REMOTE_INVALID_REQUEST_SCENES: readonly Scene[] = [
     name: 'invalid-request-length',
     triggers: true,
     about: 'A stack whose WRITE carries fewer bytes than its RETH announces. Frames by hand.',
+    alsoFinds: ['rule/write-length'],
     make: () => play({ vantages: ['A'] }, wrongLength),
   },
   {
@@ -61,7 +64,7 @@ async function shortReceive(stage: Stage): Promise<void> {
   b.receive(2, 2_000);
   demandStatus(await a.send(2_000), WcStatus.Success);
   demandStatus(await a.send(5_000), WcStatus.RemInvReqErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function notPermitted(stage: Stage): Promise<void> {
@@ -69,14 +72,14 @@ async function notPermitted(stage: Stage): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { access });
   demandStatus(await a.write(b, 4_000), WcStatus.Success);
   demandStatus(await a.read(b, 4_000), WcStatus.RemInvReqErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function unalignedAtomic(stage: Stage): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'));
   demandStatus(await a.fetchAdd(b, { offset: 8 }), WcStatus.Success);
   demandStatus(await a.fetchAdd(b, { offset: 12 }), WcStatus.RemInvReqErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function wrongSequence(stage: Stage): Promise<void> {
@@ -88,7 +91,7 @@ async function wrongSequence(stage: Stage): Promise<void> {
     request(Op.WriteMiddle, 12, { payload: full }),
     answer(12, NAK_INVALID_REQUEST, 1),
   ]);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function wrongLength(stage: Stage): Promise<void> {
@@ -100,7 +103,7 @@ async function wrongLength(stage: Stage): Promise<void> {
     request(Op.WriteLast, 12, { payload: new Uint8Array(200), ackReq: 1 }),
     answer(12, NAK_INVALID_REQUEST, 1),
   ]);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function exactReceive(stage: Stage): Promise<void> {

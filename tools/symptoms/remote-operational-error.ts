@@ -38,7 +38,7 @@ async function freedReceive(stage: Stage): Promise<void> {
   b.qp.postRecv({ wrId: 9, sges: [{ mr: region }] });
   b.pd.deregMr(region);
   demandStatus(await a.send(3_000), WcStatus.RemOpErr);
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function twoPairs(stage: Stage): Promise<void> {
@@ -51,7 +51,7 @@ async function twoPairs(stage: Stage): Promise<void> {
     demandStatus(await left.send(100), WcStatus.RemOpErr);
     await stage.sleep(1e6);
   }
-  await stage.sleep(5e6);
+  await stage.goOn(5e6);
 }
 
 async function liveReceive(stage: Stage): Promise<void> {

@@ -34,7 +34,6 @@ export const RETRY_EXCEEDED_SCENES: readonly Scene[] = [
     name: 'retry-exceeded-one-timeout',
     triggers: false,
     about: 'The last packet of a WRITE is lost, the ACK timeout runs out once, and the repetition is answered.',
-    alsoFinds: ['sequence-error'],
     make: () => play({ vantages: ['mirror'] }, oneTimeout),
   },
   {
@@ -59,7 +58,7 @@ async function cable(stage: Stage, cm: boolean): Promise<void> {
   for (let i = 0; i < 8; i++) demandStatus(await left.write(right, 1 << 15), WcStatus.Success);
   stage.unplug(b);
   demandStatus(await left.write(right, 5_000), WcStatus.RetryExcErr);
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function lossBursts(stage: Stage): Promise<void> {
@@ -72,7 +71,7 @@ async function lossBursts(stage: Stage): Promise<void> {
     status = await left.write(right, 20_000);
   }
   demandStatus(status, WcStatus.RetryExcErr);
-  await stage.sleep(20e6);
+  await stage.goOn(20e6);
 }
 
 async function oneTimeout(stage: Stage): Promise<void> {

@@ -30,6 +30,13 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
   },
   {
     symptom: 'rnr-exceeded',
+    name: 'rnr-exceeded-last-packet',
+    triggers: true,
+    about: 'The capture ends with the fourth refusal of one SEND; connection management has told of three retries.',
+    make: () => play({ vantages: ['A'] }, (stage) => exhausted(stage, true, false)),
+  },
+  {
+    symptom: 'rnr-exceeded',
     name: 'rnr-exceeded-ends-well',
     triggers: false,
     about: 'Twice not ready, then a receive is posted and all goes on.',
@@ -44,12 +51,12 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
   },
 ];
 
-async function exhausted(stage: Stage, cm: boolean): Promise<void> {
+async function exhausted(stage: Stage, cm: boolean, goesOn = true): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { cm, rnrRetry: 3, minRnrTimer: 14 });
   b.receive(2);
   for (let i = 0; i < 2; i++) demandStatus(await a.send(3_000), WcStatus.Success);
   demandStatus(await a.send(3_000), WcStatus.RnrRetryExcErr);
-  await stage.sleep(30e6);
+  if (goesOn) await stage.goOn(30e6);
 }
 
 async function forEver(stage: Stage): Promise<void> {

@@ -32,8 +32,10 @@ export const SEQUENCE_ERROR_SCENES: readonly Scene[] = [
   {
     symptom: SYMPTOM,
     name: 'sequence-error-corruption',
-    triggers: true,
-    about: 'A bit flips in two packets: the receiver drops them in silence, which is a loss to it.',
+    triggers: false,
+    about:
+      'A bit flips in two packets: the receiver drops them in silence and asks for them again, but they were not lost.',
+    alsoFinds: ['icrc-invalid'],
     make: () => play({ vantages: ['B'] }, corruption),
   },
   {

@@ -28,6 +28,7 @@ import {
   World,
 } from '../../src/index.ts';
 import { ALL_ACCESS, End, type Host } from './end.ts';
+import { station, tcpFrame } from './forge.ts';
 
 /** How a stage is built. */
 export interface StageOptions {
@@ -50,7 +51,7 @@ export interface StageOptions {
 /** A frame at a vantage point. */
 export interface SeenFrame {
   readonly vantage: string;
-  /** The host that sends it, or at which it arrives. */
+  /** The host that sends it, or at which it arrives; empty for one made by hand. */
   readonly host: string;
   readonly direction: 'out' | 'in';
   /** Nanoseconds since the stage was built. */
@@ -208,8 +209,17 @@ export class Stage {
 
   /** Puts a frame made by hand into the capture, now, without sending it anywhere. Default vantage: the first. */
   forge(bytes: Uint8Array, vantage?: string, direction: Direction = Direction.Unknown): void {
-    const index = vantage === undefined ? 0 : this.#interfaces.get(vantage);
-    if (index !== undefined) this.#write(index, this.world.now, bytes, direction);
+    const name = vantage ?? [...this.#interfaces.keys()][0] ?? '';
+    const index = this.#interfaces.get(name);
+    const seen = { vantage: name, host: '', direction: 'in', timeNs: this.world.now, bytes } as const;
+    if (index === undefined || this.#options.keep?.(seen) === false) return;
+    this.#write(index, this.world.now, bytes, direction);
+  }
+
+  /** Lets time pass and puts something unrelated into the capture, so that it shows that it went on. */
+  async goOn(durationNs: number): Promise<void> {
+    await this.sleep(durationNs);
+    for (const vantage of this.#interfaces.keys()) this.forge(tcpFrame(station(8), station(9), 22, 50_022), vantage);
   }
 
   /** Forges frames that follow each other at a distance. */

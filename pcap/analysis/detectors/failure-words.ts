@@ -1,6 +1,6 @@
 /** Failures in words and figures: who asked whom, how often, at what distance. Owns the wording that detectors of failures share; decides nothing. */
 import type { Finding } from '../types.ts';
-import { endsOf, type Failure } from './failures.ts';
+import { endsOf, type Failure, groupOf } from './failures.ts';
 import { mergedFrames } from './frame-list.ts';
 import { counted, duration, qpName } from './words.ts';
 
@@ -65,12 +65,12 @@ export function tryEvidence(failure: Failure): Record<string, number | string> {
   };
 }
 
-/** Failures by the two hosts that they are between, the asking one first; in order. */
+/** Failures by the two hosts that they are between, whichever of them asks; in order. */
 export function byHosts(failures: readonly Failure[]): Failure[][] {
   const groups = new Map<string, Failure[]>();
   for (const failure of failures) {
     const [asking, asked] = endsOf(failure);
-    const key = `${asking.address} ${asked.address}`;
+    const key = [asking.address, asked.address].sort().join(' ');
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [failure]);
     else group.push(failure);
@@ -78,10 +78,15 @@ export function byHosts(failures: readonly Failure[]): Failure[][] {
   return [...groups.values()].slice(0, MOST_FINDINGS);
 }
 
-/** "" or " 3 more connections between these hosts ended so." */
+/** What there is beside the first of a group: the other direction of its connection, and other connections. */
 export function andOthers(group: readonly Failure[]): string {
-  if (group.length < 2) return '';
-  return ` ${counted(group.length - 1, 'more connection')} between these hosts ended so.`;
+  const [first, ...rest] = group;
+  if (first === undefined || rest.length === 0) return '';
+  const others = new Set(rest.map(({ conversation }) => groupOf(conversation)));
+  const both = others.delete(groupOf(first.conversation));
+  const back = both ? ' The other direction of the connection failed as well.' : '';
+  if (others.size === 0) return back;
+  return `${back} ${counted(others.size, 'more connection')} between these hosts ended so.`;
 }
 
 /** Frames, their number and conversations of all failures of a group. */

@@ -5,15 +5,18 @@
  * to anybody. Memory is bounded: spaces beyond `MOST_STALLS` that are stuck at one time are not followed.
  *
  * - A stall begins with the first repetition after a timeout, or with an RNR NAK; it ends with anything that brings the requester forward.
- * - What is stuck when the capture ends has failed when nobody tried again for three times the longest wait between tries: HCAs may wait up to
- *   four times the timeout they are told (rdma_rxe and the project's stack wait exactly that long), and every such wait has been seen already.
+ * - What is stuck when the capture ends has failed when it was tried as often as the retry count allows (that of connection management, seven at
+ *   most), or when nobody tried again for three times the longest wait between tries: HCAs may wait up to four times the timeout they are told
+ *   (rdma_rxe and the project's stack wait exactly that long), and every such wait has been seen already.
  * - A silence follows from another failure when it began after that one had ended its queue pair, which knows nobody any more then; on other
  *   connections between the same hosts only if an endpoint, not the network, was the cause, and within `TEARDOWN_NS`.
  */
 import { AETH_AT } from '../../../packets/opcode.ts';
+import { psnDiff } from '../../../packets/psn.ts';
 import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
+import type { DetectorContext } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
-import type { CaptureReport, ConversationReport, EndReport, TransportEvent } from '../types.ts';
+import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { FrameList } from './frame-list.ts';
 
 /** Why a space is stuck: nobody answers, the receiver is not ready, or a NAK has ended it. */
@@ -37,7 +40,7 @@ export interface Failure {
   readonly waits: readonly number[];
   /** Of the last NAK; -1: none. */
   readonly syndrome: number;
-  /** Nobody tries any more, though the capture goes on. */
+  /** Nobody tries any more: the capture goes on without, or the tries are as many as there can be. */
   readonly gaveUp: boolean;
   /** Requests that are new have followed the last try. */
   readonly sentMore: boolean;
@@ -70,10 +73,13 @@ export class FailureWatch {
     else this.#response(facts, conversation, key, stall);
   }
 
-  /** All that are stuck at the end, first to last. */
-  finish(capture: CaptureReport): Failure[] {
-    const all = [...this.#stalls.values(), ...this.#fatal];
-    return all.map((stall) => stall.toFailure(capture.durationNs)).sort((a, b) => a.lastNs - b.lastNs);
+  /** All that are stuck at the end, first to last; each once, whatever the number of vantage points that show it. */
+  finish({ capture, conversation }: Pick<DetectorContext, 'capture' | 'conversation'>): Failure[] {
+    const all = [...this.#stalls.values(), ...this.#fatal].flatMap((stall) => {
+      const failure = finalOf(stall.toFailure(capture.durationNs), conversation(stall.conversation.id));
+      return failure === undefined ? [] : [failure];
+    });
+    return unique(all.sort((a, b) => a.lastNs - b.lastNs));
   }
 
   #request(facts: PacketFacts, conversation: ConversationReport, key: number, stall: Stall | undefined): void {
@@ -126,23 +132,23 @@ export function endsOf({ conversation, requester }: Failure): readonly [EndRepor
   return requester === 0 ? [first, second] : [second, first];
 }
 
-/** Whether anything ever came back in the PSN space: at this vantage point or, for the same conversation, at another one. */
+/** Whether anything ever came back in the PSN space: at this vantage point or, for what may be the same queue pairs, at another one. */
 export function wasAnswered(failure: Failure, conversations: readonly ConversationReport[]): boolean {
-  const [asking] = endsOf(failure);
-  const group = groupOf(failure.conversation);
-  return conversations.some(
-    (other) =>
-      groupOf(other) === group && other.ends.some((end) => end.address === asking.address && answersTo(end) > 0),
-  );
+  const [asking, asked] = endsOf(failure);
+  if (answersTo(asking) > 0) return true;
+  const { service, interfaceIndex } = failure.conversation;
+  return conversations.some((other) => {
+    if (other.interfaceIndex === interfaceIndex || other.service !== service) return false;
+    const [first, second] = other.ends;
+    const straight = isSameEnd(first, asking) && isSameEnd(second, asked) && answersTo(first) > 0;
+    return straight || (isSameEnd(second, asking) && isSameEnd(first, asked) && answersTo(second) > 0);
+  });
 }
 
-/**
- * What follows from what: for each silence that another failure explains, that one. Failures of the same space seen at a second vantage
- * point are taken out first (`unique`).
- */
+/** What follows from what: for each silence that another failure explains, that one. */
 export function consequences(failures: readonly Failure[]): Map<Failure, Failure> {
   const roots = new Map<Failure, Failure>();
-  for (const failure of failures) {
+  for (const failure of failures.slice(0, MOST_COMPARED)) {
     if (failure.kind !== 'silence') continue;
     const root = failures.find((other) => other !== failure && !roots.has(other) && explains(other, failure));
     if (root !== undefined) roots.set(failure, root);
@@ -150,20 +156,31 @@ export function consequences(failures: readonly Failure[]): Map<Failure, Failure
   return roots;
 }
 
-/** Without those that another vantage point shows as well. */
-export function unique(failures: readonly Failure[]): Failure[] {
-  return failures.filter((failure, index) => {
-    const [asking] = endsOf(failure);
-    return !failures
-      .slice(0, index)
-      .some(
-        (other) =>
-          other.kind === failure.kind &&
-          other.conversation !== failure.conversation &&
-          groupOf(other.conversation) === groupOf(failure.conversation) &&
-          endsOf(other)[0].address === asking.address,
-      );
+/**
+ * The failure with the figures of the end of the capture; undefined when those show that it was none: everything was answered, be it by packets
+ * that belong to the other half of a conversation.
+ */
+function finalOf(failure: Failure, conversation: ConversationReport | undefined): Failure | undefined {
+  if (conversation === undefined) return undefined;
+  const asking = failure.conversation.ends[failure.requester];
+  const same = isSameEnd(conversation.ends[failure.requester], asking);
+  const requester = same ? failure.requester : failure.requester === 0 ? 1 : 0;
+  const { unansweredPsn } = conversation.ends[requester].requester;
+  const isOver = unansweredPsn < 0 || psnDiff(unansweredPsn, failure.psn) > 0;
+  return failure.kind === 'silence' && isOver ? undefined : { ...failure, conversation, requester };
+}
+
+/** Without those that another vantage point, or the other half of a conversation, shows as well. */
+function unique(failures: readonly Failure[]): Failure[] {
+  const seen = new Set<string>();
+  return failures.filter(({ kind, conversation, requester }) => {
+    const key = `${kind} ${groupOf(conversation)} ${conversation.ends[requester].address} ${conversation.ends[requester].qpn}`;
+    return !seen.has(key) && seen.add(key);
   });
+}
+
+function isSameEnd(one: EndReport, other: EndReport): boolean {
+  return one.address === other.address && (one.qpn === other.qpn || one.qpn < 0 || other.qpn < 0);
 }
 
 function explains(root: Failure, silence: Failure): boolean {
@@ -179,7 +196,8 @@ function sameHosts(one: Failure, other: Failure): boolean {
   return (a.address === c.address && b.address === d.address) || (a.address === d.address && b.address === c.address);
 }
 
-function groupOf({ id, sameAs }: ConversationReport): number {
+/** A number that conversations share which are the same at several vantage points. */
+export function groupOf({ id, sameAs }: ConversationReport): number {
   return sameAs === 0 ? id : sameAs;
 }
 
@@ -270,6 +288,11 @@ class Stall {
 
   #gaveUp(endNs: number): boolean {
     if (this.kind === 'fatal') return true;
+    const { cm } = this.conversation;
+    const told = this.kind === 'rnr' ? cm?.rnrRetryCount : cm?.retryCount;
+    // Seven RNR retries are endless ones. rdma_rxe takes seven others for endless too, and goes on then (ref:rxe#8).
+    const most = told ?? (this.kind === 'rnr' ? Number.POSITIVE_INFINITY : MOST_RETRIES);
+    if (this.tries === most + 1 && !(this.kind === 'rnr' && most === MOST_RETRIES)) return true;
     const asked = this.kind === 'rnr' ? (RNR_TIMER_NS[this.syndrome & 0x1f] ?? 0) : 0;
     const longest = Math.max(asked, ...this.waits);
     return longest > 0 && !this.#asking && endNs - Math.max(this.lastNs, this.#lastRequestNs) > PATIENCE * longest;
@@ -293,6 +316,9 @@ function syndromeOf({ dissection: { frame } }: PacketFacts): number {
 
 const REMARKABLE = Mark.AfterTimeout | Mark.RnrNak | Mark.Nak;
 const SEQUENCE_ERROR = 0x60;
+const MOST_RETRIES = 7;
+/** Failures of which each is held against all others. */
+const MOST_COMPARED = 2000;
 const MOST_STALLS = 4096;
 /** More than any retry count allows; of endless ones the first say enough. */
 const MOST_WAITS = 16;

@@ -9,9 +9,9 @@ import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
 import type { TransportEvent } from '../types.ts';
 import { pathOf } from './failure-words.ts';
-import { consequences, type Failure, FailureWatch, unique } from './failures.ts';
+import { consequences, type Failure, FailureWatch } from './failures.ts';
 import { mergedFrames } from './frame-list.ts';
-import { counted, duration, times } from './words.ts';
+import { duration, times } from './words.ts';
 
 export const FIRST_ERROR: Symptom = {
   id: 'first-error',
@@ -43,7 +43,7 @@ class FirstError implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const failures = unique(this.#failures.finish(context.capture));
+    const failures = this.#failures.finish(context);
     const followers = new Map<Failure, Failure[]>();
     for (const [silence, root] of consequences(failures)) {
       const list = followers.get(root);
@@ -58,14 +58,12 @@ function report(context: DetectorContext, root: Failure, silences: readonly Fail
   const [first] = silences;
   if (first === undefined) return;
   const longest = Math.max(...silences.map(({ firstNs }) => firstNs)) - root.lastNs;
-  const others = new Set([root, ...silences].map(({ conversation }) => conversation.id)).size;
   context.report({
     severity: 'warning',
     text:
-      `The first failure is in frame ${root.frames.frames.at(-1)}, ${pathOf(root)}: ${nameOf(root)}. ` +
-      `${counted(silences.length, 'silence that began', 'silences that began')} up to ${duration(longest)} later ` +
-      `${silences.length === 1 ? 'follows' : 'follow'} from it, on ${counted(others, 'connection')}: ` +
-      `PSN ${first.psn} from ${pathOf(first)} was sent ${times(first.tries)} to a queue pair that was no longer there.`,
+      `The first failure is in frame ${root.frames.frames.at(-1)}: ${nameOf(root)}, for requests from ${pathOf(root)}. ` +
+      `${silences.length === 1 ? 'What follows from it is a silence' : `What follows from it are ${silences.length} silences`} ` +
+      `up to ${duration(longest)} later: PSN ${first.psn} from ${pathOf(first)} was sent ${times(first.tries)} to a queue pair that had gone.`,
     frames: mergedFrames([root.frames.frames.slice(-3), ...silences.map(({ frames }) => frames.frames)]),
     frameCount: silences.reduce((sum, { frames }) => sum + frames.count, root.frames.count),
     conversations: [...new Set([root, ...silences].map(({ conversation }) => conversation.id))],

@@ -35,7 +35,7 @@ class GidMismatchDetector implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    for (const mismatch of this.#watch.finish(context.conversations)) report(context, mismatch);
+    for (const mismatch of this.#watch.finish(context)) report(context, mismatch);
   }
 }
 

@@ -9,6 +9,7 @@ import { IpAddress } from '../../../packets/address.ts';
 import { ETHERNET_BYTES, ETHERTYPE_AT, ETHERTYPE_ROCE_V1, VLAN_TAG_BYTES } from '../../../packets/ethernet.ts';
 import type { Frame } from '../../../packets/frame.ts';
 import { IPV6_BYTES } from '../../../packets/ipv6.ts';
+import type { DetectorContext } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
 import { FrameList } from './frame-list.ts';
@@ -67,10 +68,9 @@ export class GidWatch {
   }
 
   /** All pairs of stations that missed each other. */
-  finish(conversations: readonly ConversationReport[]): GidMismatch[] {
-    const final = new Map(conversations.map((conversation) => [conversation.id, conversation]));
+  finish({ conversation: final }: Pick<DetectorContext, 'conversation'>): GidMismatch[] {
     const unanswered = [...this.#repeated.values()].filter(({ conversation }) => {
-      const report = final.get(conversation?.id ?? 0);
+      const report = final(conversation?.id ?? 0);
       return report !== undefined && isOneWay(report);
     });
     const versionOne = [...this.#versionOne.values()].filter(({ from, to }) => !this.#versionOne.has(`${to} ${from}`));

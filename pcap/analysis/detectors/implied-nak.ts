@@ -56,9 +56,8 @@ class ImpliedNak implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const conversations = new Map(context.conversations.map((conversation) => [conversation.id, conversation]));
     for (const [key, noticed] of [...this.#noticed].slice(0, MOST_FINDINGS)) {
-      const conversation = conversations.get(Math.floor(key / 2));
+      const conversation = context.conversation(Math.floor(key / 2));
       if (conversation !== undefined) report(context, conversation, key % 2 === 0 ? 0 : 1, noticed);
     }
   }

@@ -140,7 +140,7 @@ function onlyTheResponderKnows(request: PastRequest, memory: RequestMemory): Inv
   const operation = (flags & OpFlag.Write) !== 0 ? 'WRITEs' : (flags & OpFlag.Read) !== 0 ? 'READs' : 'atomics';
   const outstanding = askingEnd(request).requester.mostOutstandingReads;
   const resources =
-    (flags & ANSWERED) === 0
+    (flags & ANSWERED) === 0 || outstanding < 2
       ? ''
       : `, or answers fewer READs and atomics at a time than the ${outstanding} that were outstanding`;
   return {

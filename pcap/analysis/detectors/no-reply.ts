@@ -20,7 +20,7 @@ import {
   proofOf,
   tryEvidence,
 } from './failure-words.ts';
-import { consequences, endsOf, type Failure, FailureWatch, unique, wasAnswered } from './failures.ts';
+import { consequences, endsOf, type Failure, FailureWatch, wasAnswered } from './failures.ts';
 import { GidWatch, mismatchedConversations } from './gid-watch.ts';
 import { ReverseWatch } from './reverse-watch.ts';
 import { duration, times } from './words.ts';
@@ -66,10 +66,10 @@ class NoReply implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const { capture, conversations } = context;
-    const failures = unique(this.#failures.finish(capture));
+    const { conversations } = context;
+    const failures = this.#failures.finish(context);
     const explained = consequences(failures);
-    const mismatched = mismatchedConversations(this.#gids.finish(conversations));
+    const mismatched = mismatchedConversations(this.#gids.finish(context));
     const silent = failures.filter((failure) => {
       if (failure.kind !== 'silence' || explained.has(failure) || mismatched.has(failure.conversation.id)) return false;
       if (!failure.gaveUp && failure.tries < SURE_TRIES) return false;
@@ -91,7 +91,7 @@ class NoReply implements Detector {
     context.report({
       severity: gaveUp ? 'error' : 'warning',
       text:
-        `Nobody answers ${pathOf(first)}: the request with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
+        `Nobody answers requests from ${pathOf(first)}: that with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
         `${distances(first.waits)}, and no answer ever came${first.gaveUp ? '' : '; the capture ends while it is still tried'}` +
         `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}.` +
         (seen

@@ -18,7 +18,7 @@ import {
   proofOf,
   tryEvidence,
 } from './failure-words.ts';
-import { consequences, endsOf, type Failure, FailureWatch, unique, wasAnswered } from './failures.ts';
+import { consequences, endsOf, type Failure, FailureWatch, wasAnswered } from './failures.ts';
 import { counted, duration, percent, times } from './words.ts';
 
 export const RETRY_EXCEEDED: Symptom = {
@@ -56,8 +56,8 @@ class RetryExceeded implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const { capture, conversations } = context;
-    const failures = unique(this.#failures.finish(capture));
+    const { conversations } = context;
+    const failures = this.#failures.finish(context);
     const explained = consequences(failures);
     const silent = failures.filter((failure) => {
       if (failure.kind !== 'silence' || explained.has(failure)) return false;
@@ -79,7 +79,7 @@ function report(context: DetectorContext, group: readonly Failure[]): void {
   context.report({
     severity: gaveUp ? 'error' : 'warning',
     text:
-      `${pathOf(first)}: answers stopped coming. The request with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
+      `Requests from ${pathOf(first)} are not answered any more: that with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
       `${distances(first.waits)}, ` +
       `${first.gaveUp ? 'and then the requester gave up' : 'and the capture ends while it is still tried'}` +
       `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}. ` +

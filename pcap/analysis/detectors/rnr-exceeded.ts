@@ -1,8 +1,8 @@
 /**
  * Symptom: the receiver is never ready.
  *
- * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture ends, for the ninth time or more,
- * which no finite RNR retry count explains (seven at most): a warning. RNR NAKs that ended well: a note, or a warning where the waits they
+ * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture ends, for the fourth time in a row
+ * or more: a warning. RNR NAKs that ended well: a note, or a warning where the waits they
  * asked for take a tenth of the time of the conversation and there were ten or more: occasional ones are how the protocol works.
  * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
  */
@@ -13,7 +13,7 @@ import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { Mark, type PacketFacts } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
 import { andOthers, byHosts, pathOf, proofOf } from './failure-words.ts';
-import { type Failure, FailureWatch, unique } from './failures.ts';
+import { type Failure, FailureWatch, groupOf } from './failures.ts';
 import { FrameList } from './frame-list.ts';
 import { counted, duration, percent, times } from './words.ts';
 
@@ -53,15 +53,14 @@ class RnrExceeded implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const stuck = unique(this.#failures.finish(context.capture)).filter(
-      ({ kind, gaveUp, tries }) => kind === 'rnr' && (gaveUp || tries > MOST_FINITE_TRIES),
-    );
+    const refused = this.#failures.finish(context).filter(({ kind }) => kind === 'rnr');
+    const stuck = refused.filter(({ gaveUp, tries }) => gaveUp || tries >= SURE_TRIES);
     for (const group of byHosts(stuck)) reportStuck(context, group);
-    const told = new Set(stuck.map(({ conversation, requester }) => conversation.id * 2 + requester));
-    const final = new Map(context.conversations.map((conversation) => [conversation.id, conversation]));
-    for (const [key, totals] of this.#totals) {
-      const conversation = final.get(totals.conversation.id);
-      if (!told.has(key) && conversation?.sameAs === 0) reportEndedWell(context, totals, conversation);
+    for (const totals of this.#totals.values()) {
+      const conversation = context.conversation(totals.conversation.id);
+      if (conversation === undefined || conversation.sameAs !== 0) continue;
+      const isThis = (failure: Failure): boolean => groupOf(failure.conversation) === conversation.id;
+      if (!stuck.some(isThis)) reportWaits(context, totals, conversation, refused.some(isThis));
     }
   }
 
@@ -92,8 +91,8 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
   context.report({
     severity: group.some((failure) => failure.gaveUp) ? 'error' : 'warning',
     text:
-      `${pathOf(first)}: the receiver was not ready ${times(tries)} for PSN ${psn}, over ${duration(waitNs)} in all; ` +
-      `its RNR timer is code ${code}, ${duration(timerNs)}. ` +
+      `No receive was ready for requests from ${pathOf(first)}: PSN ${psn} was refused ${times(tries)} in ${duration(waitNs)}; ` +
+      `the RNR timer is code ${code}, ${duration(timerNs)}. ` +
       `${gaveUp ? 'Then the requester gave up' : 'It is still refused when the capture ends'}` +
       `${cm === undefined ? '' : ` (RNR retry count ${cm.rnrRetryCount})`}.${andOthers(group)}`,
     ...proofOf(group),
@@ -109,10 +108,11 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
   });
 }
 
-function reportEndedWell(
+function reportWaits(
   context: DetectorContext,
   { frames, askedNs }: Totals,
   conversation: ConversationReport,
+  pending: boolean,
 ): void {
   const lasted = conversation.endNs - conversation.startNs;
   const share = lasted > 0 ? Math.min(1, askedNs / lasted) : 0;
@@ -122,7 +122,8 @@ function reportEndedWell(
     severity: costly ? 'warning' : 'note',
     text:
       `${counted(frames.count, 'RNR NAK')} between ${first.address} and ${second.address} asked for ${duration(askedNs)} of waiting ` +
-      `(${percent(share)} of the time of the connection): receives are posted late, but they are posted.`,
+      `(${percent(share)} of the time of the connection): receives are posted late` +
+      `${pending ? ', and the capture ends before the last one is' : ', but they are posted'}.`,
     frames: frames.frames,
     frameCount: frames.count,
     conversations: [conversation.id],
@@ -130,8 +131,8 @@ function reportEndedWell(
   });
 }
 
-/** The first try and seven retries. */
-const MOST_FINITE_TRIES = 8;
+/** Refusals of one request after which it is stuck, even if the capture ends. */
+const SURE_TRIES = 4;
 const MANY_NAKS = 10;
 const COSTLY_SHARE = 0.1;
 const MOST_SPACES = 4096;

@@ -41,8 +41,13 @@ class Troubles {
   readonly naks = new FrameList();
   lostResponses = 0;
   longestLateNs = 0;
-  /** PSN of the last RNR NAK; -1: none. */
+  /** Of the losses, those that had come past here. */
+  behind = 0;
+  /** Of these, those that only stood behind a late packet: the receiver had thrown them away while it waited. */
+  discarded = 0;
+  /** PSN of the last RNR NAK, and the PSN behind the last packet that came late; -1: none. */
   rnrPsn = -1;
+  behindLatePsn = -1;
 }
 
 class SequenceError implements Detector {
@@ -58,22 +63,21 @@ class SequenceError implements Detector {
       if (event.detail === SEQUENCE_ERROR_NAK && psn !== troubles.rnrPsn) troubles.naks.add(frame);
     } else if (sender !== requester) {
       if (kind === 'loss') troubles.lostResponses += event.count;
-    } else if (kind === 'loss') troubles.losses.add(frame);
+    } else if (kind === 'loss') noteLoss(troubles, event);
     else {
       troubles.late.add(frame);
+      troubles.behindLatePsn = (psn + event.count) & PSN_MASK;
       troubles.longestLateNs = Math.max(troubles.longestLateNs, event.durationNs);
     }
   }
 
   finish(context: DetectorContext): void {
     const directions = new Map<string, Direction>();
-    for (const conversation of context.conversations) {
-      if (conversation.service === 'UC' || conversation.service === 'UD') continue;
-      for (const requester of [0, 1] as const) {
-        const troubles = this.#troubles.get(conversation.id * 2 + requester);
-        if (troubles !== undefined)
-          direction(directions, conversation, requester).add(conversation, requester, troubles);
-      }
+    for (const [key, troubles] of this.#troubles) {
+      const conversation = context.conversation(Math.floor(key / 2));
+      if (conversation === undefined || conversation.service === 'UC' || conversation.service === 'UD') continue;
+      const requester = key % 2 === 0 ? 0 : 1;
+      direction(directions, conversation, requester).add(conversation, requester, troubles);
     }
     for (const each of [...directions.values()].slice(0, MOST_FINDINGS)) each.report(context);
   }
@@ -87,6 +91,16 @@ class SequenceError implements Detector {
       this.#troubles.set(key, troubles);
     }
     return troubles;
+  }
+}
+
+/** Who waits for a packet throws away what comes behind it, and asks for that too when the packet comes late: nothing was lost then. */
+function noteLoss(troubles: Troubles, { psn, frame, count, detail }: TransportEvent): void {
+  if (detail !== CAME_PAST_HERE) troubles.losses.add(frame);
+  else if (psn === troubles.behindLatePsn) troubles.discarded += count;
+  else {
+    troubles.losses.add(frame);
+    troubles.behind += count;
   }
 }
 
@@ -115,7 +129,9 @@ class Direction {
   readonly #late = new FrameList();
   readonly #naks = new FrameList();
   #packets = 0;
-  #lost = 0;
+  #sawLost = 0;
+  #discarded = 0;
+  #behind = 0;
   #reordered = 0;
   #repeated = 0;
   #damaged = 0;
@@ -127,19 +143,27 @@ class Direction {
   }
 
   add({ id, ends }: ConversationReport, requester: 0 | 1, troubles: Troubles): void {
-    const end = ends[requester];
-    const { packets, lostPackets, reorderedPackets, retransmittedPackets, impliedNaks, responses } = end.requester;
-    const lostResponses = impliedNaks > 0 ? 0 : troubles.lostResponses;
-    this.#packets += packets + (lostResponses > 0 ? responses.packets : 0);
-    this.#lost += lostPackets + lostResponses;
-    this.#reordered += reorderedPackets;
-    this.#repeated += retransmittedPackets;
-    this.#damaged += end.badIcrc;
     this.#losses.addAll(troubles.losses);
     this.#late.addAll(troubles.late);
     this.#naks.addAll(troubles.naks);
     this.#longestLateNs = Math.max(this.#longestLateNs, troubles.longestLateNs);
+    this.#behind += troubles.behind;
+    this.#discarded += troubles.discarded;
+    // Two halves of a conversation that became one have its figures once.
+    if (this.#conversations.includes(id)) return;
     this.#conversations.push(id);
+    const end = ends[requester];
+    const { packets, lostPackets, reorderedPackets, retransmittedPackets, impliedNaks, responses } = end.requester;
+    const lostResponses = impliedNaks > 0 ? 0 : troubles.lostResponses;
+    this.#packets += packets + (lostResponses > 0 ? responses.packets : 0);
+    this.#sawLost += lostPackets + lostResponses;
+    this.#reordered += reorderedPackets;
+    this.#repeated += retransmittedPackets;
+    this.#damaged += end.badIcrc;
+  }
+
+  get #lost(): number {
+    return Math.max(0, this.#sawLost - this.#discarded);
   }
 
   report(context: DetectorContext): void {
@@ -161,6 +185,7 @@ class Direction {
         lossPercent: Number((share * 100).toPrecision(3)),
         reorderedPackets: this.#reordered,
         ...(this.#reordered > 0 ? { longestDelayNs: this.#longestLateNs } : {}),
+        behindCapture: this.#behind,
         sequenceNaks: naks,
         retransmittedPackets: this.#repeated,
       },
@@ -170,7 +195,13 @@ class Direction {
 
   #story(share: number): string {
     const parts: string[] = [];
-    if (this.#lost > 0) parts.push(`${this.#lost} (${percent(share)}) were lost: only their repetition ever arrived`);
+    if (this.#lost > 0) {
+      const how =
+        this.#behind >= this.#lost
+          ? 'were lost, or overtaken, behind the place of this capture'
+          : 'were lost and never turned up';
+      parts.push(`${this.#lost} (${percent(share)}) ${how}`);
+    }
     if (this.#reordered > 0) {
       const by = this.#longestLateNs > 0 ? ` by up to ${duration(this.#longestLateNs)}` : '';
       parts.push(`${this.#reordered} came late${by}, overtaken by others, and were not lost`);
@@ -181,8 +212,10 @@ class Direction {
   }
 }
 
-/** As the tracker names it. */
+/** As the tracker says it. */
 const SEQUENCE_ERROR_NAK = 'PSN sequence error';
+const CAME_PAST_HERE = 'asked for by NAK, though it came past here';
+const PSN_MASK = 0xff_ff_ff;
 /** One packet in ten thousand: at that rate going back begins to cost goodput that can be measured. */
 const COSTLY_SHARE = 1e-4;
 const MOST_SPACES = 8192;
