@@ -4,8 +4,8 @@
  * Owns the finding, one for each conversation. Two signs count, each once for a run of repeated packets, and only in SENDs and WRITEs, whose answer
  * is nothing but an acknowledge:
  * - seen from the responder's side: packets are repeated whose acknowledge has been seen before, longer ago than a round trip could take;
- * - seen from the requester's side: the first acknowledge after a run names a packet that the run had not come to yet, so that the
- *   responder had it from before.
+ * - seen from the requester's side: the first acknowledge after a run names the very last packet that was sent, to which the run had not come
+ *   yet, so that the responder had all of them from before. One that names less tells of a loss in the middle, which is another symptom.
  * A run that follows a NAK is an answer to it and no sign. Frames that the network or a mirror doubled (copies) are none either. Three runs
  * are a warning, fewer are a note: a single acknowledge may get lost anywhere.
  * Rules: ref:analyzer#1 row 18, ref:rxe#7 (a duplicate is acknowledged again, with the newest PSN).
@@ -88,7 +88,7 @@ class Requests {
       this.runCounts &&
       !this.counted &&
       psn > this.runPsn &&
-      psn <= this.highestPsn &&
+      psn === this.highestPsn &&
       psn > this.ackedPsn
     ) {
       this.counted = true;

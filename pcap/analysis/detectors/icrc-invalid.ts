@@ -8,7 +8,11 @@
  * Rules: ref:wire#3 (recipe, known mistakes), ref:analyzer#1 row 12, packets/rxe-flush-icrc.ts.
  */
 import { IpAddress } from '../../../packets/address.ts';
+import { SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
 import { type Frame, frameSource } from '../../../packets/frame.ts';
+import { IPV4_DESTINATION_AT, IPV4_SOURCE_AT } from '../../../packets/ipv4.ts';
+import { IPV6_DESTINATION_AT, IPV6_SOURCE_AT } from '../../../packets/ipv6.ts';
+import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
@@ -46,6 +50,9 @@ class Sender {
   readonly bad = new FrameList();
   readonly conversations = new Set<number>();
   readonly samples: IcrcSample[] = [];
+  /** PSNs of its latest requests with a wrong ICRC, and how many of them were answered well. */
+  readonly asked: number[] = [];
+  answered = 0;
 
   constructor(address: IpAddress) {
     this.address = address;
@@ -55,12 +62,14 @@ class Sender {
 class IcrcInvalid implements Detector {
   readonly #senders = new Map<number, Sender>();
   readonly #rxeFlushes = new FrameList();
+  #anyAsked = false;
 
   packet({ icrc, dissection, packet, conversation }: PacketFacts): void {
     if (icrc === IcrcState.Unknown) return;
     const { frame } = dissection;
     const sender = this.#senderOf(frame);
     if (sender === undefined) return;
+    if (this.#anyAsked && isGoodAnswer(frame)) this.#answers(frame);
     if (icrc === IcrcState.Good) {
       sender.good++;
       return;
@@ -71,36 +80,55 @@ class IcrcInvalid implements Detector {
     }
     sender.bad.add(packet.number);
     if (conversation !== undefined) sender.conversations.add(conversation.id);
+    if ((frame.flags & OpFlag.Request) !== 0) {
+      this.#anyAsked = true;
+      sender.asked.push(frame.psn);
+      if (sender.asked.length > MOST_ASKED) sender.asked.shift();
+    }
     if (wantsSample(sender, frame)) sender.samples.push(sampleOf(frame, packet.number));
   }
 
   finish(context: DetectorContext): void {
     const bad = [...this.#senders.values()].filter(({ bad }) => bad.count > 0);
     const known = addressesOf(context);
+    const anyAnswered = bad.some(({ answered }) => answered >= ENOUGH_ANSWERS);
     for (const sender of bad.slice(0, MOST_FINDINGS)) {
       const explanation = explain(sender.samples, known);
       const all = sender.good === 0 && sender.bad.count >= ENOUGH;
-      if (all || explanation !== undefined) reportSender(context, sender, explanation);
+      // Where no ICRC of the capture is right, and somebody is answered, the answers are as wrong as the questions and were taken.
+      const answered = sender.answered >= ENOUGH_ANSWERS || (anyAnswered && context.capture.goodIcrc === 0);
+      if (all || explanation !== undefined) reportSender(context, sender, explanation, answered);
       else reportDamage(context, sender);
     }
     if (this.#rxeFlushes.count > 0) reportRxeFlushes(context, this.#rxeFlushes);
   }
 
   #senderOf(frame: Frame): Sender | undefined {
-    const { view, ipOffset, ipVersion } = frame;
-    const key =
-      ipVersion === 4
-        ? view.getInt32(ipOffset + 12)
-        : view.getInt32(ipOffset + 8) ^
-          view.getInt32(ipOffset + 12) ^
-          view.getInt32(ipOffset + 16) ^
-          view.getInt32(ipOffset + 20);
+    const key = addressKey(frame, frame.ipOffset + (frame.ipVersion === 4 ? IPV4_SOURCE_AT : IPV6_SOURCE_AT));
     const known = this.#senders.get(key);
     if (known !== undefined || this.#senders.size >= MOST_SENDERS) return known;
     const made = new Sender(frameSource(frame));
     this.#senders.set(key, made);
     return made;
   }
+
+  #answers(frame: Frame): void {
+    const at = frame.ipOffset + (frame.ipVersion === 4 ? IPV4_DESTINATION_AT : IPV6_DESTINATION_AT);
+    const asker = this.#senders.get(addressKey(frame, at));
+    if (asker?.asked.includes(frame.psn) === true) asker.answered++;
+  }
+}
+
+function addressKey({ view, ipVersion }: Frame, at: number): number {
+  if (ipVersion === 4) return view.getInt32(at);
+  return view.getInt32(at) ^ view.getInt32(at + 4) ^ view.getInt32(at + 8) ^ view.getInt32(at + 12);
+}
+
+/** An acknowledge that is no NAK, or what was asked for. */
+function isGoodAnswer({ flags, view, bthOffset, opcode }: Frame): boolean {
+  if ((flags & OpFlag.Response) === 0) return false;
+  if ((flags & OpFlag.Ack) === 0) return true;
+  return (view.getUint8(bthOffset + (AETH_AT[opcode] ?? 0)) & SYNDROME_KIND_MASK) === SyndromeKind.Ack;
 }
 
 /** Packets of several lengths tell more. */
@@ -109,9 +137,13 @@ function wantsSample({ samples }: Sender, { icrcOffset, ipOffset }: Frame): bool
   return samples.length < MOST_SAMPLES && !samples.some(({ icrcAt }) => icrcAt === icrcOffset - ipOffset);
 }
 
-function reportSender(context: DetectorContext, sender: Sender, explanation: Explanation | undefined): void {
+function reportSender(
+  context: DetectorContext,
+  sender: Sender,
+  explanation: Explanation | undefined,
+  answered: boolean,
+): void {
   const { bad, good, address } = sender;
-  const answered = isAnswered(context, address.toString());
   const all = good === 0;
   const which = all
     ? `All ${counted(bad.count, 'packet')}`
@@ -179,16 +211,6 @@ function reportRxeFlushes(context: DetectorContext, flushes: FrameList): void {
   });
 }
 
-/** Whether what this sender asks is answered, or, where no ICRC of the capture is right, whether anybody is. */
-function isAnswered({ capture, conversations }: DetectorContext, address: string): boolean {
-  return conversations.some(({ ends }) =>
-    ends.some(
-      (end) =>
-        (end.address === address || capture.goodIcrc === 0) && end.requester.acks + end.requester.responses.packets > 0,
-    ),
-  );
-}
-
 function addressesOf({ conversations }: DetectorContext): IpAddress[] {
   const texts = conversations.flatMap(({ ends }: ConversationReport) => ends.map(({ address }) => address));
   return [...new Set(texts)]
@@ -199,6 +221,8 @@ function addressesOf({ conversations }: DetectorContext): IpAddress[] {
 
 /** Packets without a right one among them that make a sender's mistake out of an accident. */
 const ENOUGH = 3;
+const ENOUGH_ANSWERS = 2;
+const MOST_ASKED = 64;
 const ENOUGH_SAMPLES = 6;
 const MOST_SAMPLES = 12;
 const MOST_SENDERS = 4096;

@@ -1,0 +1,128 @@
+/** Scenes of `mtu-mismatch`: ends and paths that do not agree on the MTU, and long messages that pass. Owns nothing else. */
+import { Op } from '../../packets/opcode.ts';
+import { WcStatus } from '../../src/index.ts';
+import { icmpFragmentationNeeded, ipv4Fragments, roceFrame, station } from './forge.ts';
+import { reth } from './headers.ts';
+import { play, type Scene } from './scene.ts';
+import { demandStatus, type Stage } from './stage.ts';
+
+/** All of them. */
+export const MTU_MISMATCH_SCENES: readonly Scene[] = [
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-ends',
+    triggers: true,
+    about: 'The queue pair of A has a path MTU of 4096, that of B 1024: each refuses the long messages of the other.',
+    make: () => play({ vantages: ['mirror'] }, ends),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-router',
+    triggers: true,
+    about:
+      'A router lets packets of 1500 bytes pass and says so of longer ones; nobody listens, and A repeats in vain.',
+    alsoFinds: ['retry-exceeded'],
+    make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, true)),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-black-hole',
+    triggers: true,
+    about:
+      'A switch drops frames beyond 1500 bytes and says nothing: six short messages pass, the first long one never does.',
+    alsoFinds: ['retry-exceeded'],
+    make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, false)),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-fragments',
+    triggers: true,
+    about: 'A sender without the do-not-fragment bit: a router cuts its packets in two.',
+    make: () => play({ vantages: ['A'] }, fragments),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-same',
+    triggers: false,
+    about: 'Both ends use 4096. A sends long messages, B only such that fit into one packet, and later a long one.',
+    make: () => play({ vantages: ['A'] }, same),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-lost-once',
+    triggers: false,
+    about: 'The first long packet is lost once, and its repetition arrives.',
+    make: () => play({ vantages: ['A'] }, lostOnce),
+  },
+  {
+    symptom: 'mtu-mismatch',
+    name: 'mtu-mismatch-other-traffic',
+    triggers: false,
+    about: 'Fragments of another UDP service, and a router that complains about it, beside RoCE that works.',
+    make: () => play({ vantages: ['A'] }, otherTraffic),
+  },
+];
+
+async function ends(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 4096, mtuB: 1024 });
+  demandStatus(await a.write(b, 500), WcStatus.Success);
+  const both = [a.write(b, 20_000), b.write(a, 20_000)];
+  await Promise.all(both);
+}
+
+async function narrowPath(stage: Stage, says: boolean): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 4096, timeout: 8, retryCnt: 3 });
+  for (let i = 0; i < 6; i++) demandStatus(await a.write(b, 1_000), WcStatus.Success);
+  stage.rule({ match: ({ ipEnd, ipOffset }) => ipEnd - ipOffset > 1_500, action: 'drop' });
+  const write = a.write(b, 20_000);
+  if (says) {
+    await stage.sleep(20_000);
+    const about = longPacket(106);
+    await stage.forgeAll(
+      [about, about, about].map((frame) => icmpFragmentationNeeded(station(254), frame, 1_500, station(1))),
+    );
+  }
+  demandStatus(await write, WcStatus.RetryExcErr);
+  await stage.goOn(20e6);
+}
+
+async function fragments(stage: Stage): Promise<void> {
+  for (let round = 0; round < 3; round++) await stage.forgeAll(ipv4Fragments(longPacket(100), 1_500));
+}
+
+async function same(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 4096 });
+  for (const length of [30_000, 4_096, 8_192]) demandStatus(await a.write(b, length), WcStatus.Success);
+  for (const length of [1_024, 1_024, 4_096]) demandStatus(await b.write(a, length), WcStatus.Success);
+  demandStatus(await b.write(a, 12_000), WcStatus.Success);
+}
+
+async function lostOnce(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 4096 });
+  for (let i = 0; i < 6; i++) demandStatus(await a.write(b, 1_000), WcStatus.Success);
+  stage.rule({ port: 'A', match: ({ opcode }) => opcode === Op.WriteOnly, nth: 1, action: 'drop' });
+  demandStatus(await a.write(b, 4_096), WcStatus.Success);
+}
+
+async function otherTraffic(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 4096 });
+  const other = longPacket(1);
+  // Another destination port: not RoCE, and its checksum of 0 says that nobody checks.
+  new DataView(other.buffer).setUint16(14 + 20 + 2, 4_790);
+  await stage.forgeAll(ipv4Fragments(other, 1_500));
+  await stage.forgeAll([icmpFragmentationNeeded(station(254), other, 1_500, station(1))]);
+  demandStatus(await a.write(b, 20_000), WcStatus.Success);
+}
+
+/** A WRITE First of A with 4096 bytes. */
+function longPacket(psn: number): Uint8Array {
+  return roceFrame({
+    from: station(1),
+    to: station(2),
+    opcode: Op.WriteFirst,
+    destQpn: 0x11,
+    psn,
+    headers: reth(0x7f00_0000_0000n, 0x1234, 20_000),
+    payload: new Uint8Array(4_096).fill(0x5a),
+  });
+}

@@ -1,0 +1,57 @@
+/**
+ * Captures changed afterwards: what a middlebox, an anonymiser or another program would have made of the packets.
+ *
+ * Owns the way through a capture file and the mending of checksums. Never touches what it was given.
+ */
+import { finishChecksum, onesComplementSum } from '../../packets/checksum.ts';
+import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
+import { computeIcrc } from '../../packets/icrc.ts';
+import { IPV4_BYTES, IPV4_CHECKSUM_AT } from '../../packets/ipv4.ts';
+import { LinkType, PcapngWriter, readCapture } from '../../pcap/index.ts';
+
+/** A packet on its way through `rewriteCapture`. */
+export interface Rewritten {
+  /** The packet's bytes, a copy: to be changed at will. */
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  /** Where things are in it; only packets of RoCE come. */
+  readonly frame: Frame;
+  readonly interfaceIndex: number;
+}
+
+/** The capture with `change` done to every RoCEv2 packet; false: the packet is left out. Times and interfaces stay. */
+export function rewriteCapture(file: Uint8Array, change: (packet: Rewritten) => boolean | undefined): Uint8Array {
+  const writer = new PcapngWriter({ application: 'roce symptoms' });
+  const frame = new Frame();
+  let interfaces = 0;
+  for (const { bytes: original, seconds, nanoseconds, interfaceIndex, originalLength } of readCapture(file)) {
+    while (interfaces <= interfaceIndex)
+      writer.addInterface({ name: `if${interfaces++}`, linkType: LinkType.Ethernet });
+    const bytes = original.slice();
+    const view = new DataView(bytes.buffer);
+    const roce = parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, frame) === FrameStatus.Ok;
+    if (roce && change({ bytes, view, frame, interfaceIndex }) === false) continue;
+    writer.packet(interfaceIndex, bytes, 0, bytes.length, seconds, nanoseconds, { originalLength });
+  }
+  return writer.take();
+}
+
+/** Makes the IPv4 header checksum right again. */
+export function mendChecksum({ view, frame: { ipVersion, ipOffset } }: HeaderPlace): void {
+  if (ipVersion !== 4) return;
+  view.setUint16(ipOffset + IPV4_CHECKSUM_AT, 0);
+  const sum = onesComplementSum(view, ipOffset, ipOffset + IPV4_BYTES, 0);
+  view.setUint16(ipOffset + IPV4_CHECKSUM_AT, finishChecksum(sum));
+}
+
+/** Makes the ICRC right again. */
+export function mendIcrc({ bytes, view, frame }: Pick<Rewritten, 'bytes' | 'view' | 'frame'>): void {
+  const { ipOffset, ipVersion, bthOffset, icrcOffset } = frame;
+  view.setUint32(icrcOffset, computeIcrc(bytes, view, ipOffset, ipVersion, bthOffset, icrcOffset), true);
+}
+
+/** Where an IP header is. */
+interface HeaderPlace {
+  readonly view: DataView;
+  readonly frame: Pick<Frame, 'ipVersion' | 'ipOffset'>;
+}
