@@ -3,6 +3,8 @@
  *
  * Owns the numbers. What a row shows is the business of `ladder/`.
  */
+import { describeCmMad } from '../../../packets/cm-fields.ts';
+import { Role } from '../../../pcap/analysis/facts.ts';
 import { type LadderPacket, type LadderRow, rowsBefore, silenceOfDistances } from '../ladder/rows.ts';
 import { NONE, NumberList } from './packet-table.ts';
 import type { LadderWindow } from './protocol.ts';
@@ -90,7 +92,8 @@ export class LadderIndex {
 }
 
 /** A packet of the table as a ladder shows it. */
-export function ladderPacket({ table }: Session, index: number): LadderPacket {
+export function ladderPacket(session: Session, index: number): LadderPacket {
+  const { table } = session;
   const relative = table.relativePsn[index] ?? Number.NaN;
   const syndrome = table.syndrome[index] ?? NONE;
   return {
@@ -104,7 +107,18 @@ export function ladderPacket({ table }: Session, index: number): LadderPacket {
     marks: table.marks[index] ?? 0,
     missing: table.missing[index] ?? 0,
     refersTo: table.refersTo[index] ?? -1,
+    ...(table.role[index] === Role.Management ? { name: managementName(session, index) } : {}),
   };
+}
+
+/** "CM REQ". */
+function managementName(session: Session, index: number): string {
+  const frame = session.dissection(index)?.frame;
+  const words =
+    frame === undefined || frame.payloadOffset < 0
+      ? undefined
+      : describeCmMad(frame.view, frame.payloadOffset, frame.payloadLength);
+  return words?.split(' ', 2).join(' ') ?? 'management datagram';
 }
 
 /** At most two lines stand before a packet. */

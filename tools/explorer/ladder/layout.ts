@@ -4,6 +4,7 @@
  * Owns all coordinates. Rows are equally high, so a part of a ladder is laid out as the same part of the whole would be; time is written, not
  * measured. Pure: no DOM. Runs in a browser.
  */
+import { Mark } from '../../../pcap/analysis/facts.ts';
 import { type LadderRow, lettersOf, type Tone, toneOf, wordsOf } from './rows.ts';
 
 /** What is drawn, in pixels. `class` names tone and part: a style sheet colours it. */
@@ -80,7 +81,7 @@ function layoutPacket(
   const time = ((packet.timeNs - originNs) / 1000).toFixed(narrow ? 0 : 3);
   const letters = lettersOf(packet);
   const words = wordsOf(packet);
-  const stopped = tone === 'bad' && packet.lost !== undefined ? packet.lost : tone === 'bad' && letters.includes('!');
+  const stopped = packet.lost === true || (packet.marks & Mark.BadIcrc) !== 0;
   const shapes: Shape[] = [
     { kind: 'text', x: left - 10, y: top + 15, text: time, anchor: 'end', class: 'time' },
     ...arrow(packet.sender, top, left, right, tone, stopped),

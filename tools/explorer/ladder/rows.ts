@@ -28,6 +28,8 @@ export interface LadderPacket {
   readonly missing: number;
   /** Number of a packet that it refers to; -1: none. */
   readonly refersTo: number;
+  /** What to call it, where its opcode says little: "CM REQ". */
+  readonly name?: string;
   /** It never arrived, as far as is known. */
   readonly lost?: boolean;
 }
@@ -86,7 +88,8 @@ export function silenceOfDistances(distances: ArrayLike<number>): number {
 
 /** Name, PSN and size: "WRITE First", "psn 4", "1024 B". */
 export function wordsOf(packet: LadderPacket): string {
-  const { opcode, syndrome, psn, payload } = packet;
+  const { opcode, syndrome, psn, payload, name } = packet;
+  if (name !== undefined) return name;
   const { flags } = opcodeInfo(opcode);
   const words = [nameOf(opcode, syndrome)];
   if (opcode !== Op.Cnp) words.push(`psn ${psn}`);

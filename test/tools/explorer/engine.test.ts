@@ -1,0 +1,290 @@
+/**
+ * Goal: the worker's side of the explorer keeps every packet, filters and places them right, answers every question once, and says of any
+ * bytes what is wrong with them. Method: a capture with losses made by the stack, the same one damaged anywhere, and any bytes; the analysis
+ * itself is the oracle.
+ */
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { Analyzer } from '../../../pcap/analysis/analyzer.ts';
+import { Mark } from '../../../pcap/analysis/facts.ts';
+import { readCapture } from '../../../pcap/reader.ts';
+import { LadderIndex } from '../../../tools/explorer/engine/ladder-index.ts';
+import { NumberList } from '../../../tools/explorer/engine/packet-table.ts';
+import type { News, Reply, Request } from '../../../tools/explorer/engine/protocol.ts';
+import { ratePicture } from '../../../tools/explorer/engine/rates.ts';
+import { packetDetail, rowWindow } from '../../../tools/explorer/engine/rows.ts';
+import { PointKind, sequencePicture } from '../../../tools/explorer/engine/sequence.ts';
+import { ExplorerServer } from '../../../tools/explorer/engine/server.ts';
+import { Session } from '../../../tools/explorer/engine/session.ts';
+import { lossyCapture } from './lossy-capture.ts';
+
+const REAL = readFileSync(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
+let lossy = new Uint8Array();
+
+beforeAll(async () => {
+  lossy = new Uint8Array(await lossyCapture());
+});
+
+function opened(bytes: Uint8Array, filter = ''): Session {
+  const session = new Session('test', bytes.slice());
+  session.setFilter(filter);
+  while (session.work(7));
+  return session;
+}
+
+describe('Session', () => {
+  it('keeps all packets as the reader gives them', () => {
+    for (const bytes of [lossy, new Uint8Array(REAL)]) {
+      const session = opened(bytes);
+      const packets = [...readCapture(bytes.slice())];
+      expect(session.problem).toBe('');
+      expect(session.table.length).toBe(packets.length);
+      packets.forEach((packet, index) => {
+        const { bytes: kept, ...rest } = session.packet(index) ?? { bytes: new Uint8Array() };
+        const { bytes: read, ...expected } = packet;
+        expect(rest).toMatchObject({ ...expected });
+        expect(kept).toEqual(read);
+      });
+    }
+  });
+
+  it('keeps what the analysis says of each packet', () => {
+    const session = opened(lossy);
+    const analyzer = new Analyzer();
+    let marked = 0;
+    for (const packet of readCapture(lossy.slice())) {
+      const { marks, relativePsn, missing, conversation } = analyzer.packet(packet);
+      const index = packet.number - 1;
+      const { table } = session;
+      expect([table.marks[index], table.relativePsn[index], table.missing[index]]).toEqual([
+        marks,
+        relativePsn,
+        missing,
+      ]);
+      expect(table.conversation[index]).toBe(conversation?.id ?? 0);
+      if (marks !== 0) marked++;
+    }
+    expect(marked).toBeGreaterThan(20);
+    expect(session.analysis?.findings).toEqual(analyzer.finish().findings);
+  });
+
+  it('gives every packet to a conversation that the report has, also where two halves became one', () => {
+    // Without its beginning, the two directions of a conversation are found apart.
+    const session = opened(new Uint8Array(REAL));
+    const ids = new Set(session.analysis?.conversations.map(({ id }) => id));
+    let listed = 0;
+    for (const [id, list] of session.byConversation) {
+      expect(ids).toContain(id);
+      listed += list.length;
+      expect([...list.values]).toEqual([...list.values].sort((a, b) => a - b));
+      for (const index of list.values) expect(session.table.conversation[index]).toBe(id);
+    }
+    expect(listed).toBe(session.table.conversation.subarray(0, session.table.length).filter((id) => id > 0).length);
+    for (const { id, ends } of session.analysis?.conversations ?? []) {
+      const senders = [0, 0];
+      for (const index of session.packetsOf(id).values) {
+        const from = session.table.sender[index] === 1 ? 1 : 0;
+        const row = rowWindow(session, index, 1).rows[0];
+        if (row?.ends.startsWith(ends[from].address) === true) senders[from] = (senders[from] ?? 0) + 1;
+      }
+      // Who sent a packet is the end whose address it has, for every packet of the conversation.
+      expect(senders[0] === undefined ? 0 : senders[0] + (senders[1] ?? 0)).toBe(session.packetsOf(id).length);
+    }
+  });
+
+  it('shows what passes the filter, and finds packets in it', () => {
+    const session = opened(lossy, 'retransmission');
+    const numbers = rowWindow(session, 0, 500).rows.map(({ number }) => number);
+    const all = opened(lossy);
+    const expected = [...all.table.marks.subarray(0, all.table.length)].flatMap((marks, index) =>
+      (marks & Mark.Retransmission) !== 0 ? [index + 1] : [],
+    );
+    expect(numbers).toEqual(expected);
+    expect(expected.length).toBeGreaterThan(10);
+    expect(session.shown).toBe(expected.length);
+    expect(session.rowOfIndex((expected[3] ?? 0) - 1)).toBe(3);
+    expect(session.indexOfRow(expected.length)).toBeUndefined();
+  });
+
+  it('shows everything, and says where the fault is, for a filter that makes no sense', () => {
+    const session = opened(lossy);
+    const fault = session.setFilter('nak or blah >');
+    expect(fault?.sentence).toMatch(/column \d+/);
+    expect(fault?.column).toBeGreaterThan(1);
+    while (session.work(100));
+    expect(session.shown).toBe(session.table.length);
+  });
+
+  it('shows what is whole of a file that was cut, with the offset', () => {
+    for (const bytes of [lossy, new Uint8Array(REAL)]) {
+      const whole = opened(bytes).table.length;
+      const session = opened(bytes.subarray(0, bytes.length - 9));
+      expect(session.table.length).toBe(whole - 1);
+      expect(session.problem).toMatch(/byte \d+/);
+      expect(session.analysis).not.toBeNull();
+    }
+    expect(opened(new Uint8Array()).problem).toMatch(/empty/);
+    expect(opened(Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8)).problem).not.toBe('');
+  });
+
+  it('survives any bytes, and damage anywhere in a capture', () => {
+    const damaged = fc
+      .tuple(fc.boolean(), fc.array(fc.tuple(fc.nat(), fc.nat(255)), { maxLength: 12 }))
+      .map(([real, flips]) => {
+        const bytes = real ? new Uint8Array(REAL).slice(0, 20_000) : lossy.slice(0, 20_000);
+        for (const [at, value] of flips) bytes[at % bytes.length] = value;
+        return bytes;
+      });
+    fc.assert(
+      fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), damaged), (bytes) => {
+        const session = opened(bytes);
+        expect(session.done).toBe(true);
+        const { rows } = rowWindow(session, 0, 500);
+        expect(rows.length).toBe(Math.min(500, session.table.length));
+        for (const { number } of rows.slice(0, 40)) {
+          const detail = packetDetail(session, number);
+          const length = detail?.headers.reduce((sum, { byteLength }) => sum + byteLength, 0);
+          expect(length).toBe(detail?.bytes.length);
+        }
+        for (const id of session.byConversation.keys()) {
+          new LadderIndex(session, id).window(0, 500);
+          sequencePicture(session, { conversation: id, requester: 0, fromNs: 0, toNs: 0, width: 100, height: 100 });
+        }
+        ratePicture(session, { conversation: 0, fromNs: 0, toNs: 0, bins: 10 });
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('LadderIndex', () => {
+  it('has a line for every packet, for what was lost and for the silence, wherever one looks', () => {
+    const session = opened(lossy);
+    const index = new LadderIndex(session, 1);
+    const { rows, total } = index.window(0, 500);
+    expect(rows.length).toBe(total);
+    const numbers = rows.flatMap((row) => (row.kind === 'packet' ? [row.packet.number] : []));
+    expect(numbers).toEqual([...session.packetsOf(1).values].map((at) => at + 1));
+    expect(rows.filter(({ kind }) => kind === 'lost')).toMatchObject([
+      { psn: 9, count: 1, sender: 0 },
+      { psn: 23, count: 1, sender: 0 },
+    ]);
+    expect(rows.filter(({ kind }) => kind === 'silence')).toMatchObject([{ timeout: true }]);
+    expect(rows.find((row) => row.kind === 'packet')).toMatchObject({ packet: { name: 'CM REP' } });
+    rows.forEach((row, line) => {
+      expect(index.window(line, 1).rows).toEqual([row]);
+      if (row.kind === 'packet') expect(index.lineOf(row.packet.number)).toBe(line);
+    });
+  });
+});
+
+describe('sequencePicture', () => {
+  const params = { conversation: 1, requester: 0, fromNs: 0, toNs: 0, width: 1200, height: 500 } as const;
+
+  it('has a point for every kind of thing that happened', () => {
+    const picture = sequencePicture(opened(lossy), params);
+    const kinds = (kind: number) => [...picture.kind].filter((each) => each === kind).length;
+    expect(kinds(PointKind.Lost)).toBe(2);
+    expect(kinds(PointKind.Nak)).toBe(2);
+    expect(kinds(PointKind.RnrNak)).toBeGreaterThan(0);
+    expect(kinds(PointKind.RequestAgain)).toBeGreaterThan(10);
+    expect(kinds(PointKind.Response)).toBeGreaterThan(5);
+    expect([...picture.ackPsn]).toEqual([...picture.ackPsn].sort((a, b) => a - b));
+    expect(picture.highPsn).toBeGreaterThan(90);
+  });
+
+  it('is bounded by its pixels, and shows only the time asked for', () => {
+    const session = opened(lossy);
+    const small = sequencePicture(session, { ...params, width: 10, height: 10 });
+    expect(small.kind.length).toBeLessThanOrEqual(10 * 10 * 8);
+    const { fromNs, toNs } = sequencePicture(session, params);
+    const middle = (fromNs + toNs) / 2;
+    const part = sequencePicture(session, { ...params, fromNs, toNs: middle });
+    expect(Math.max(...part.timeNs)).toBeLessThanOrEqual(middle);
+    expect(part.packets).toBeLessThan(sequencePicture(session, params).packets);
+  });
+});
+
+describe('ratePicture', () => {
+  it('adds up to what was sent for the first time, and again', () => {
+    const session = opened(lossy);
+    const { sides, binNs } = ratePicture(session, { conversation: 1, fromNs: 0, toNs: 0, bins: 50 });
+    const bytes = (column: Float64Array) => Math.round((column.reduce((a, b) => a + b, 0) * binNs) / 8e9);
+    const { table } = session;
+    let [first, again] = [0, 0];
+    for (const index of session.packetsOf(1).values) {
+      if (table.sender[index] !== 0) continue;
+      if (((table.marks[index] ?? 0) & Mark.Retransmission) !== 0) again += table.payload[index] ?? 0;
+      else first += table.payload[index] ?? 0;
+    }
+    expect([bytes(sides[0].goodputBps), bytes(sides[0].againBps)]).toEqual([first, again]);
+    expect(again).toBeGreaterThan(10_000);
+  });
+});
+
+describe('ExplorerServer', () => {
+  function server() {
+    const replies: Reply[] = [];
+    const later: (() => void)[] = [];
+    const made = new ExplorerServer({
+      post: (reply) => replies.push(reply),
+      later: (callback) => later.push(callback),
+    });
+    let id = 0;
+    const ask = (name: Request['name'], params: unknown) => made.handle({ id: ++id, name, params } as Request);
+    const run = () => {
+      for (let callback = later.shift(); callback !== undefined; callback = later.shift()) callback();
+    };
+    const news = () => replies.flatMap((reply): News[] => (reply.kind === 'news' ? [reply.news] : []));
+    return { ask, run, replies, news, turn: () => later.shift()?.() };
+  }
+
+  it('answers each question once, also those that come in between', () => {
+    const { ask, run, replies, news, turn } = server();
+    ask('rows', { from: 0, count: 5 });
+    expect(replies).toEqual([{ kind: 'refusal', id: 1, sentence: 'no file is open' }]);
+    ask('open', { name: 'lossy', bytes: lossy.slice().buffer });
+    ask('filter', { text: 'nak' });
+    turn();
+    ask('filter', { text: 'retransmission' });
+    ask('rows', { from: 0, count: 5 });
+    ask('packet', { number: 999_999 });
+    run();
+    const ids = replies.flatMap((reply) => (reply.kind === 'news' ? [] : [reply.id]));
+    expect([...ids].sort()).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(news().at(-1)).toMatchObject({ done: true, problem: '', name: 'lossy', packets: 174 });
+    expect(news().at(-1)?.analysis?.findings.length).toBeGreaterThan(0);
+    expect(replies.find((reply) => reply.kind === 'answer' && reply.id === 4)).toMatchObject({
+      result: { shown: news().at(-1)?.shown, fault: null },
+    });
+    expect(replies.find((reply) => reply.kind === 'answer' && reply.id === 6)).toMatchObject({ result: null });
+  });
+
+  it('refuses what it cannot do with a sentence, and goes on', () => {
+    const { ask, run, replies } = server();
+    ask('open', { name: 'x', bytes: 'no bytes' });
+    ask('ladder', null);
+    ask('open', { name: 'lossy', bytes: lossy.slice().buffer });
+    run();
+    const [, refused] = replies;
+    expect(replies.filter(({ kind }) => kind === 'refusal').length).toBeGreaterThan(0);
+    expect(refused).toBeDefined();
+    expect(replies.at(-1)).toMatchObject({ kind: 'news', news: { done: true, packets: 174 } });
+  });
+});
+
+describe('NumberList', () => {
+  it('finds the first value that is not below another', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.nat(500)), fc.nat(510), (values, wanted) => {
+        const sorted = [...values].sort((a, b) => a - b);
+        const list = new NumberList();
+        for (const value of sorted) list.push(value);
+        const expected = sorted.findIndex((value) => value >= wanted);
+        expect(list.lowerBound(wanted)).toBe(expected < 0 ? sorted.length : expected);
+        expect([...list.values]).toEqual(sorted);
+      }),
+    );
+  });
+});
