@@ -11,6 +11,7 @@ import { Ladder } from './ladder.tsx';
 import { type Place, readPlace, TABS, type Tab, writePlace } from './location.ts';
 import { Overview } from './overview.tsx';
 import { Packets } from './packets.tsx';
+import { Playground } from './playground/index.tsx';
 import { Rates } from './rates.tsx';
 import { Sequence } from './sequence.tsx';
 import { openGiven, type Source } from './sources.ts';
@@ -97,7 +98,14 @@ export function App() {
       </nav>
       <main class="view">
         <div class="panel" role="tabpanel" aria-label={TAB_NAMES[place.tab]}>
-          {news === undefined ? (
+          {place.tab === 'playground' ? (
+            <Playground
+              onAnalyze={(source) => {
+                go({ tab: 'overview', packet: 0, conversation: 0 });
+                void open(source);
+              }}
+            />
+          ) : news === undefined ? (
             <Start opening={file > 0 && failure === ''} />
           ) : (
             <View key={file} client={client} news={news} place={place} go={go} />

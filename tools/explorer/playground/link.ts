@@ -2,7 +2,8 @@
  * A session as a link, and back: scenario, interventions and position in the fragment of a URL, so that a lesson or a bug is something one
  * can send. Owns the format; anything may come in, and what is wrong with it comes back as one sentence.
  *
- * `#play=1.` and base64url of JSON: `{"s": scenario, "p": position}`, defaults left out. 1 is the version of the format.
+ * `#view=playground&play=1.` and base64url of JSON: `{"s": scenario, "p": position}`, defaults left out. 1 is the version of the format.
+ * Other fields of the fragment are the page's.
  */
 import { ScenarioError } from './fields.ts';
 import { compactScenario, parseScenario } from './parse-scenario.ts';
@@ -24,21 +25,21 @@ export type DecodedLink =
 export function encodeLink({ scenario, position }: LinkedSession): string {
   const json = JSON.stringify({ s: compactScenario(scenario), ...(position === 0 ? {} : { p: position }) });
   const base64 = btoa(json).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '');
-  return `#${PREFIX}${VERSION}.${base64}`;
+  return `#view=playground&${FIELD}=${VERSION}.${base64}`;
 }
 
 /** Whether a fragment is meant to be one of ours. */
 export function isLink(hash: string): boolean {
-  return hash.replace(/^#/, '').startsWith(PREFIX);
+  return fieldOf(hash) !== undefined;
 }
 
 /** Reads a fragment, with or without `#`. Never throws. */
 export function decodeLink(hash: string): DecodedLink {
-  const text = hash.replace(/^#/, '');
-  if (!isLink(text)) return refuse('this is no link to a session');
+  const text = fieldOf(hash);
+  if (text === undefined) return refuse('this is no link to a session');
   if (text.length > LIMITS.linkChars)
     return refuse(`a link has ${LIMITS.linkChars} characters at most, not ${text.length}`);
-  const [version = '', body = ''] = text.slice(PREFIX.length).split('.', 2);
+  const [version = '', body = ''] = text.split('.', 2);
   if (version !== VERSION) return refuse(`this link has version '${version.slice(0, 20)}'; known is ${VERSION}`);
   const parsed = parseBody(body);
   if (parsed === undefined) return refuse('the link is damaged: it holds no JSON');
@@ -60,6 +61,10 @@ function readSession(value: unknown): LinkedSession {
   return { scenario: parseScenario(fields.get('s')), position };
 }
 
+function fieldOf(hash: string): string | undefined {
+  return new URLSearchParams(hash.replace(/^#/, '')).get(FIELD) ?? undefined;
+}
+
 function parseBody(body: string): { readonly value: unknown } | undefined {
   try {
     return { value: JSON.parse(atob(body.replaceAll('-', '+').replaceAll('_', '/'))) };
@@ -72,5 +77,5 @@ function refuse(error: string): DecodedLink {
   return { ok: false, error };
 }
 
-const PREFIX = 'play=';
+const FIELD = 'play';
 const VERSION = '1';

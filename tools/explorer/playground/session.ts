@@ -36,6 +36,11 @@ export class Session {
     return this.#scenario;
   }
 
+  /** Virtual time in nanoseconds. */
+  get now(): number {
+    return this.#run.now;
+  }
+
   /** Steps taken. */
   get position(): number {
     return this.#run.steps.length;
@@ -148,6 +153,12 @@ export class Session {
   /** Every packet so far, in the order in which they were sent. */
   packets(): PacketSummary[] {
     return this.#run.network.flights.map((flight) => this.#run.packets.summary(flight));
+  }
+
+  /** One of them; undefined when there is none of this number. */
+  packet(serial: number): PacketSummary | undefined {
+    const flight = this.#run.network.flights[serial - 1];
+    return flight === undefined ? undefined : this.#run.packets.summary(flight);
   }
 
   /** A packet in full: as it arrived, or as it was sent. Undefined when there is none of this number. */

@@ -76,7 +76,7 @@ describe('links', () => {
 
   it('are short: defaults are left out', () => {
     expect(encodeLink({ scenario: parseScenario({}), position: 0 })).toBe(
-      `#play=1.${btoa('{"s":{}}').replace(/=+$/, '')}`,
+      `#view=playground&play=1.${btoa('{"s":{}}').replace(/=+$/, '')}`,
     );
     const session = new Session(parseScenario({ operations: [{ kind: 'write', bytes: 4096 }] }), 4);
     session.drop();
@@ -89,7 +89,7 @@ describe('links', () => {
       return decoded.ok ? 'fine' : decoded.error;
     };
     const made = (value: unknown) => `#play=1.${btoa(JSON.stringify(value))}`;
-    expect(error('#other')).toBe('this is no link to a session');
+    expect(error('#view=rates')).toBe('this is no link to a session');
     expect(error('#play=2.e30')).toContain("version '2'");
     expect(error('#play=1.!!!')).toContain('damaged');
     expect(error(`#play=1.${'A'.repeat(70_000)}`)).toContain('65536 characters at most');

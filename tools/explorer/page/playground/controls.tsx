@@ -1,0 +1,160 @@
+/** The buttons of the playground: forwards, back, hands on the packet under way, and ways to take the session elsewhere. */
+import { useState } from 'preact/hooks';
+import { ACTIONS, type Action, hostName, microseconds, type PacketSummary } from '../../playground/index.ts';
+import type { PlaygroundProps } from './index.tsx';
+import type { Play } from './use-session.ts';
+
+interface ControlsProps extends PlaygroundProps {
+  readonly play: Play;
+  /** The packet that hands are laid on. */
+  readonly target: PacketSummary | undefined;
+}
+
+/** All of them. */
+export function Controls({ play, target, onAnalyze }: ControlsProps) {
+  const { session, running, act, run } = play;
+  return (
+    <div class="toolbar play-controls" role="toolbar" aria-label="Controls">
+      <span class="buttons">
+        <Button name="Back" hint="b" disabled={session.position === 0} onClick={() => act((one) => one.back())} />
+        <Button name="Step" hint="s" strong disabled={session.over} onClick={() => act((one) => one.step())} />
+        <Button name={running ? 'Stop' : 'Run'} hint="r" disabled={session.over && !running} onClick={run} />
+        <Button name="Restart" hint="0" disabled={session.position === 0} onClick={() => act((one) => one.goTo(0))} />
+      </span>
+      <span class="buttons">
+        {ACTIONS.map((action) => (
+          <Button
+            key={action}
+            name={ACTION_NAMES[action]}
+            hint={ACTION_HINTS[action]}
+            disabled={target === undefined || target.fate.includes(action)}
+            onClick={() => act((one) => one.act(action, target?.serial))}
+          />
+        ))}
+      </span>
+      <span class="quiet play-where" data-testid="where">
+        Step {session.position} at {microseconds(session.now)}
+        {session.over ? `, ${END_WORDS[session.snapshot().end]}` : ''}
+      </span>
+      <Elsewhere play={play} {...(onAnalyze && { onAnalyze })} />
+    </div>
+  );
+}
+
+/** Link, file, and the other views. */
+function Elsewhere({ play: { session }, onAnalyze }: { readonly play: Play } & PlaygroundProps) {
+  const [copied, setCopied] = useState('');
+  return (
+    <span class="buttons">
+      <button
+        type="button"
+        title="A link that leads exactly here"
+        onClick={async () => setCopied((await copy(location.href)) ? 'Copied' : 'See the address')}
+        onBlur={() => setCopied('')}
+      >
+        {copied === '' ? 'Copy link' : copied}
+      </button>
+      <button type="button" data-testid="export" onClick={() => download(session.pcapng(), 'playground.pcapng')}>
+        Save pcapng
+      </button>
+      {onAnalyze === undefined ? null : (
+        <button
+          type="button"
+          data-testid="analyze"
+          onClick={() => onAnalyze({ name: 'playground.pcapng', bytes: bufferOf(session.pcapng()) })}
+        >
+          Analyze
+        </button>
+      )}
+    </span>
+  );
+}
+
+interface ButtonProps {
+  readonly name: string;
+  /** Its key. */
+  readonly hint: string;
+  readonly strong?: boolean;
+  readonly disabled: boolean;
+  readonly onClick: () => void;
+}
+
+function Button({ name, hint, strong, disabled, onClick }: ButtonProps) {
+  return (
+    <button
+      type="button"
+      class={strong === true ? 'strong' : ''}
+      disabled={disabled}
+      title={`Key ${hint}`}
+      aria-keyshortcuts={hint}
+      onClick={onClick}
+    >
+      {name} <kbd>{hint}</kbd>
+    </button>
+  );
+}
+
+/** What is done by hand, in the order in which it was done, to be taken back. */
+export function Interventions({ play: { session, act } }: { readonly play: Play }) {
+  const { interventions } = session.scenario;
+  if (interventions.length === 0) return <p class="quiet">The network does nothing to any packet by hand.</p>;
+  return (
+    <ul class="interventions">
+      {interventions.map(({ host, packet, action }, index) => (
+        <li key={index}>
+          {ACTION_NAMES[action]}: packet {packet} of {hostName(host)}{' '}
+          <button type="button" class="link" onClick={() => act((one) => one.undo(index))}>
+            take back
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Not every page may; the address bar has it.
+    return false;
+  }
+}
+
+function download(bytes: Uint8Array, name: string): void {
+  const url = URL.createObjectURL(new Blob([bufferOf(bytes)], { type: 'application/octet-stream' }));
+  const anchor = document.createElement('a');
+  anchor.href = url;
+  anchor.download = name;
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+function bufferOf(bytes: Uint8Array): ArrayBuffer {
+  const copied = new ArrayBuffer(bytes.length);
+  new Uint8Array(copied).set(bytes);
+  return copied;
+}
+
+const ACTION_NAMES: Readonly<Record<Action, string>> = {
+  drop: 'Drop',
+  corrupt: 'Corrupt',
+  duplicate: 'Duplicate',
+  delay: 'Delay',
+  mark: 'Mark CE',
+};
+/** The keys of the actions. */
+export const ACTION_HINTS: Readonly<Record<Action, string>> = {
+  drop: 'd',
+  corrupt: 'c',
+  duplicate: 'u',
+  delay: 'l',
+  mark: 'm',
+};
+const END_WORDS = {
+  '': '',
+  silent: 'nothing more happens',
+  'too many steps': 'that were enough steps',
+  'too much time': 'that was time enough',
+} as const;

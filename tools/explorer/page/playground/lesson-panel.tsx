@@ -1,0 +1,127 @@
+/** The lesson that is being taken: its text, where to look, what is true now, and the question at its end. Owns the choosing of one. */
+import { useState } from 'preact/hooks';
+import { holds, type LessonStep, type Panel } from '../../playground/index.ts';
+import { ALL_LESSONS, type Course, type Play } from './use-session.ts';
+
+/** The chooser and, when one was chosen, the lesson. */
+export function LessonPanel({ play }: { readonly play: Play }) {
+  const { course, learn } = play;
+  return (
+    <div class="card" data-testid="lesson">
+      <label class="row-label">
+        <span>Lesson</span>
+        <select
+          value={course?.lesson.id ?? ''}
+          data-testid="lesson-choice"
+          onChange={(event) => learn(ALL_LESSONS.find(({ id }) => id === event.currentTarget.value))}
+        >
+          <option value="">none: play freely</option>
+          {ALL_LESSONS.map(({ id, title }, index) => (
+            <option key={id} value={id}>
+              {index + 1}. {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      {course === undefined ? (
+        <p class="quiet">Choose a lesson, or play: step, and do something to the packet that is under way.</p>
+      ) : (
+        <Lesson key={course.lesson.id} play={play} course={course} />
+      )}
+    </div>
+  );
+}
+
+function Lesson({ play, course }: { readonly play: Play; readonly course: Course }) {
+  const { lesson, stop } = course;
+  const step = lesson.steps[stop - 1];
+  const last = stop === lesson.steps.length;
+  return (
+    <>
+      <h2>{lesson.title}</h2>
+      <p class="quiet">{lesson.goal}</p>
+      {step === undefined ? null : <Stop play={play} step={step} stop={stop} of={lesson.steps.length} />}
+      <div class="buttons">
+        <button type="button" disabled={stop <= 1} onClick={() => play.goToStop(stop - 1)}>
+          Previous <kbd>p</kbd>
+        </button>
+        <button
+          type="button"
+          class="strong"
+          disabled={last}
+          data-testid="next-stop"
+          onClick={() => play.goToStop(stop + 1)}
+        >
+          Next <kbd>n</kbd>
+        </button>
+      </div>
+      {last ? <Question {...lesson.question} /> : null}
+    </>
+  );
+}
+
+interface StopProps {
+  readonly play: Play;
+  readonly step: LessonStep;
+  readonly stop: number;
+  readonly of: number;
+}
+
+function Stop({ play: { session }, step, stop, of }: StopProps) {
+  const kept = step.expect.every((condition) => holds(condition, session));
+  return (
+    <div class="stop" data-testid="stop" data-kept={kept}>
+      <p class="quiet">
+        Stop {stop} of {of}
+        {step.act === undefined ? '' : `: the packet was ${DONE[step.act]}`}
+      </p>
+      {step.text.map((text) => (
+        <p key={text}>{text}</p>
+      ))}
+      <ul class="look">
+        {step.look.map(({ panel, at }) => (
+          <li key={panel}>
+            <b>{PANEL_NAMES[panel]}</b> {at}
+          </li>
+        ))}
+      </ul>
+      {kept ? null : <p class="odd">You have gone another way: Next and Previous lead back to the lesson.</p>}
+    </div>
+  );
+}
+
+function Question({ ask, answer }: { readonly ask: string; readonly answer: string }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <div class="question">
+      <p>
+        <b>Question.</b> {ask}
+      </p>
+      {open ? (
+        <p data-testid="answer">{answer}</p>
+      ) : (
+        <button type="button" onClick={() => setOpen(true)}>
+          Show the answer
+        </button>
+      )}
+    </div>
+  );
+}
+
+const DONE = {
+  drop: 'dropped',
+  corrupt: 'damaged',
+  duplicate: 'doubled',
+  delay: 'held back',
+  mark: 'marked',
+} as const;
+const PANEL_NAMES: Readonly<Record<Panel, string>> = {
+  ladder: 'Ladder:',
+  machines: 'Machines:',
+  queues: 'Queues:',
+  memory: 'Memory:',
+  packet: 'Packet:',
+  completions: 'Completions:',
+  counters: 'Counters:',
+  rate: 'Rate:',
+};

@@ -1,0 +1,217 @@
+/** What happens, and under which conditions: operations to post now or to begin with, and all parameters. Changing a parameter begins anew. */
+import { useState } from 'preact/hooks';
+import {
+  DEFAULT_CONGESTION,
+  DEFAULT_SCENARIO,
+  hostName,
+  OPERATION_KINDS,
+  type Operation,
+  type OperationKind,
+  parseScenario,
+  type Scenario,
+} from '../../playground/index.ts';
+import { Interventions } from './controls.tsx';
+import type { Play } from './use-session.ts';
+
+/** Operation, parameters, and what is done by hand. */
+export function ScenarioPanel({ play }: { readonly play: Play }) {
+  const { scenario } = play.session;
+  return (
+    <div class="card scenario-card" data-testid="scenario">
+      <OperationForm play={play} scenario={scenario} />
+      <details open={play.course === undefined}>
+        <summary>Parameters</summary>
+        <Parameters play={play} scenario={scenario} />
+      </details>
+      <h3>By hand</h3>
+      <Interventions play={play} />
+    </div>
+  );
+}
+
+interface FormProps {
+  readonly play: Play;
+  readonly scenario: Scenario;
+}
+
+function OperationForm({ play, scenario }: FormProps) {
+  const [kind, setKind] = useState<OperationKind>('write');
+  const [bytes, setBytes] = useState(4096);
+  const [count, setCount] = useState(1);
+  const [side, setSide] = useState<0 | 1>(0);
+  const [receive, setReceive] = useState(true);
+  const [mistake, setMistake] = useState<'' | 'rkey' | 'range' | 'right'>('');
+  const operation: Operation = { kind, bytes, count, side, receive, ...(mistake === '' ? {} : { mistake }) };
+  const [first, second] = [scenario.connections[0]?.from ?? 0, scenario.connections[0]?.to ?? 1].map(hostName);
+  return (
+    <fieldset class="grid-form">
+      <legend>Operation</legend>
+      <Choice name="Operation" value={kind} choices={OPERATION_KINDS} onChange={setKind} />
+      <Figure name="Bytes" value={bytes} onChange={setBytes} />
+      <Figure name="How many" value={count} onChange={setCount} />
+      <Choice
+        name="Posted by"
+        value={side === 0 ? first : second}
+        choices={[first, second]}
+        onChange={(by) => setSide(by === first ? 0 : 1)}
+      />
+      <Choice name="Mistake" value={mistake} choices={['', 'rkey', 'range', 'right']} onChange={setMistake} />
+      <label>
+        <input type="checkbox" checked={receive} onChange={(event) => setReceive(event.currentTarget.checked)} /> peer
+        posts receives
+      </label>
+      <span class="buttons">
+        <button type="button" data-testid="post" onClick={() => play.act((session) => session.post(operation))}>
+          Post now
+        </button>
+        <button
+          type="button"
+          data-testid="begin"
+          onClick={() => beginWith(play, { ...scenario, operations: [operation], interventions: [] })}
+        >
+          Begin with this
+        </button>
+      </span>
+    </fieldset>
+  );
+}
+
+function Parameters({ play, scenario }: FormProps) {
+  const { qp, link, congestion } = scenario;
+  const change = (part: Partial<Scenario>): void => beginWith(play, { ...scenario, interventions: [], ...part });
+  const setQp = (part: Partial<Scenario['qp']>): void => change({ qp: { ...qp, ...part } });
+  const setLink = (part: Partial<Scenario['link']>): void => change({ link: { ...link, ...part } });
+  return (
+    <fieldset class="grid-form">
+      <legend class="spoken">Parameters</legend>
+      <Choice
+        name="Service"
+        value={qp.service}
+        choices={['rc', 'uc', 'ud']}
+        onChange={(service) => setQp({ service })}
+      />
+      <Choice name="Path MTU" value={`${qp.mtu}`} choices={MTUS} onChange={(mtu) => setQp({ mtu: Number(mtu) })} />
+      <Figure name="retry_cnt" value={qp.retryCnt} onChange={(retryCnt) => setQp({ retryCnt })} />
+      <Figure name="rnr_retry" value={qp.rnrRetry} onChange={(rnrRetry) => setQp({ rnrRetry })} />
+      <Figure name="timeout (4.096 us * 2^n)" value={qp.timeout} onChange={(timeout) => setQp({ timeout })} />
+      <Figure name="min_rnr_timer code" value={qp.minRnrTimer} onChange={(minRnrTimer) => setQp({ minRnrTimer })} />
+      <Figure
+        name="READs, atomics at a time"
+        value={qp.maxRdAtomic}
+        onChange={(maxRdAtomic) => setQp({ maxRdAtomic })}
+      />
+      <Figure name="First PSN" value={qp.firstPsn} onChange={(firstPsn) => setQp({ firstPsn })} />
+      <Figure name="Delay, ns" value={link.delayNs} onChange={(delayNs) => setLink({ delayNs })} />
+      <Figure
+        name="Rate, Gb/s"
+        value={link.rateBps / 1e9}
+        onChange={(rate) => setLink({ rateBps: Math.round(rate * 1e9) })}
+      />
+      <Figure name="Loss, %" value={link.loss * 100} onChange={(loss) => setLink({ loss: loss / 100 })} />
+      <Figure name="Seed" value={scenario.seed} onChange={(seed) => change({ seed })} />
+      <Choice
+        name="Congestion control"
+        value={congestion?.profile ?? 'none'}
+        choices={['none', 'paper', 'mlx']}
+        onChange={(profile) => beginWith(play, withCongestion(scenario, profile))}
+      />
+      {congestion === undefined ? null : <CongestionFigures scenario={scenario} change={change} />}
+    </fieldset>
+  );
+}
+
+interface CongestionProps {
+  readonly scenario: Scenario;
+  readonly change: (part: Partial<Scenario>) => void;
+}
+
+function CongestionFigures({ scenario: { link, congestion = DEFAULT_CONGESTION }, change }: CongestionProps) {
+  const { ecn = DEFAULT_ECN } = link;
+  const setEcn = (part: Partial<typeof ecn>): void => change({ link: { ...link, ecn: { ...ecn, ...part } } });
+  return (
+    <>
+      <Figure
+        name="CNP interval, us"
+        value={congestion.cnpIntervalNs / 1e3}
+        onChange={(us) => change({ congestion: { ...congestion, cnpIntervalNs: Math.round(us * 1e3) } })}
+      />
+      <Figure name="kmin, bytes" value={ecn.kminBytes} onChange={(kminBytes) => setEcn({ kminBytes })} />
+      <Figure name="kmax, bytes" value={ecn.kmaxBytes} onChange={(kmaxBytes) => setEcn({ kmaxBytes })} />
+      <Figure name="pmax" value={ecn.pmax} onChange={(pmax) => setEcn({ pmax })} />
+    </>
+  );
+}
+
+function withCongestion(scenario: Scenario, profile: 'none' | 'paper' | 'mlx'): Scenario {
+  const { congestion: _, ...rest } = { ...scenario, interventions: [] };
+  if (profile === 'none') return rest;
+  const { ecn = DEFAULT_ECN } = scenario.link;
+  return { ...rest, congestion: { ...DEFAULT_CONGESTION, profile }, link: { ...scenario.link, ecn } };
+}
+
+/** Checked like a link, so that a form cannot make what a link could not carry. */
+function beginWith(play: Play, scenario: Scenario): void {
+  play.act(() => {
+    const needed = Math.max(
+      ...scenario.operations.map(({ bytes = 64, count = 1, offset = 0 }) => offset + count * (bytes + 40)),
+    );
+    const memoryBytes = Math.max(DEFAULT_SCENARIO.memoryBytes, scenario.memoryBytes, Math.ceil(needed / 4096) * 4096);
+    const checked = parseScenario({ ...scenario, memoryBytes });
+    play.begin(checked);
+  });
+}
+
+interface ChoiceProps<T extends string> {
+  readonly name: string;
+  readonly value: T | undefined;
+  readonly choices: readonly (T | undefined)[];
+  readonly onChange: (value: T) => void;
+}
+
+function Choice<T extends string>({ name, value, choices, onChange }: ChoiceProps<T>) {
+  return (
+    <label class="row-label">
+      <span>{name}</span>
+      <select
+        value={value ?? ''}
+        onChange={(event) => {
+          const chosen = choices.find((choice) => choice === event.currentTarget.value);
+          if (chosen !== undefined) onChange(chosen);
+        }}
+      >
+        {choices.map((choice) => (
+          <option key={choice} value={choice ?? ''}>
+            {choice === '' ? 'none' : choice}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface FigureProps {
+  readonly name: string;
+  readonly value: number;
+  readonly onChange: (value: number) => void;
+}
+
+function Figure({ name, value, onChange }: FigureProps) {
+  return (
+    <label class="row-label">
+      <span>{name}</span>
+      <input
+        type="number"
+        min={0}
+        step="any"
+        value={value}
+        onChange={(event) => {
+          const figure = event.currentTarget.valueAsNumber;
+          if (Number.isFinite(figure)) onChange(figure);
+        }}
+      />
+    </label>
+  );
+}
+
+const MTUS = ['256', '512', '1024', '2048', '4096'] as const;
+const DEFAULT_ECN = { kminBytes: 5_000, kmaxBytes: 40_000, pmax: 0.2 };

@@ -1,0 +1,235 @@
+/**
+ * The session that is being played, as state of the page: what buttons do to it, and the address that leads back to it.
+ * Owns the hash fields `play`, `lesson` and `stop`, and the running of many steps without stopping the page. What goes wrong is one sentence.
+ */
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { LESSONS } from '../../lessons/index.ts';
+import {
+  DEFAULT_SCENARIO,
+  followStep,
+  isLink,
+  type Lesson,
+  parseLesson,
+  type Scenario,
+  Session,
+} from '../../playground/index.ts';
+
+/** A lesson, and how far one has come: stops taken, 0 before the first. */
+export interface Course {
+  readonly lesson: Lesson;
+  readonly stop: number;
+}
+
+/** What the playground's parts are given. */
+export interface Play {
+  readonly session: Session;
+  /** Another one whenever something has changed. */
+  readonly version: number;
+  readonly course: Course | undefined;
+  /** A sentence; empty when all is well. */
+  readonly problem: string;
+  /** Steps are being taken. */
+  readonly running: boolean;
+  /** Does something to the session. */
+  readonly act: (what: (session: Session) => void) => void;
+  /** Takes steps until nothing happens any more, or stops doing so. */
+  readonly run: () => void;
+  /** Begins another session. */
+  readonly begin: (scenario: Scenario) => void;
+  /** Begins a lesson, or leaves it. */
+  readonly learn: (lesson: Lesson | undefined) => void;
+  /** Goes to a stop of the lesson. */
+  readonly goToStop: (stop: number) => void;
+}
+
+/** All lessons, in order. */
+export const ALL_LESSONS: readonly Lesson[] = LESSONS.map((value) => parseLesson(value));
+
+interface State {
+  session: Session;
+  course: Course | undefined;
+  problem: string;
+}
+
+/** The session in the address, or the first of all. */
+export function usePlay(): Play {
+  const state = useRef<State>(undefined);
+  state.current ??= fromAddress(location.hash);
+  const current = state.current;
+  const [version, setVersion] = useState(0);
+  const [running, setRunning] = useState(false);
+  const show = useCallback(() => {
+    writeAddress(current);
+    setVersion((before) => before + 1);
+  }, [current]);
+  const act = useCallback(
+    (what: (session: Session) => void) => {
+      current.problem = attempt(() => what(current.session));
+      show();
+    },
+    [current, show],
+  );
+  useFrames(running, () => {
+    const problem = attempt(() => current.session.run(STEPS_AT_A_TIME));
+    const over = problem !== '' || current.session.over;
+    if (problem !== '') current.problem = problem;
+    if (over) setRunning(false);
+    if (over) show();
+    else setVersion((before) => before + 1);
+  });
+  useAddress((hash) => {
+    if (hashOf(current) === playOf(hash)) return;
+    Object.assign(current, fromAddress(hash));
+    setRunning(false);
+    setVersion((before) => before + 1);
+  });
+  const choices = useChoices(current, act, show);
+  return {
+    ...{
+      session: current.session,
+      course: current.course,
+      problem: current.problem,
+      version,
+      running,
+      act,
+      ...choices,
+    },
+    run: () => {
+      if (running) show();
+      setRunning(!running);
+    },
+  };
+}
+
+/** What begins something else. */
+function useChoices(current: State, act: Play['act'], show: () => void): Pick<Play, 'begin' | 'learn' | 'goToStop'> {
+  return useMemo(
+    () => ({
+      begin: (scenario: Scenario) => {
+        current.course = undefined;
+        act(() => {
+          current.session = new Session(scenario);
+        });
+      },
+      learn: (lesson: Lesson | undefined) => {
+        current.course = lesson === undefined ? undefined : { lesson, stop: 0 };
+        current.problem = '';
+        if (lesson !== undefined) current.session = new Session(lesson.scenario);
+        if (lesson !== undefined) toStop(current, 1);
+        show();
+      },
+      goToStop: (stop: number) => {
+        toStop(current, stop);
+        show();
+      },
+    }),
+    [current, act, show],
+  );
+}
+
+/** Follows a lesson from its beginning: whoever has played about in between finds back. */
+function toStop(current: State, stop: number): void {
+  const { course } = current;
+  if (course === undefined) return;
+  const { lesson } = course;
+  const stops = Math.max(1, Math.min(stop, lesson.steps.length));
+  current.problem = attempt(() => {
+    current.session = new Session(lesson.scenario);
+    for (const step of lesson.steps.slice(0, stops)) followStep(step, current.session);
+  });
+  current.course = { lesson, stop: stops };
+}
+
+function fromAddress(hash: string): State {
+  const query = new URLSearchParams(hash.replace(/^#/, ''));
+  const lesson = ALL_LESSONS.find(({ id }) => id === query.get('lesson'));
+  const stop = Math.min(Number(query.get('stop') ?? '0') || 0, lesson?.steps.length ?? 0);
+  const course = lesson === undefined ? undefined : { lesson, stop: Math.max(1, stop) };
+  const fresh = (problem: string): State => {
+    const scenario = lesson?.scenario ?? DEFAULT_SCENARIO;
+    const state: State = { session: new Session(scenario), course, problem };
+    if (course !== undefined && problem === '') toStop(state, course.stop);
+    return state;
+  };
+  if (!isLink(hash)) return fresh('');
+  try {
+    const linked = Session.fromLink(hash);
+    if ('error' in linked) return fresh(`This link cannot be followed: ${linked.error}.`);
+    return { session: linked.session, course, problem: '' };
+  } catch (error) {
+    return fresh(`This link cannot be followed: ${sentenceOf(error)}`);
+  }
+}
+
+function writeAddress(current: State): void {
+  const query = new URLSearchParams(location.hash.replace(/^#/, ''));
+  for (const name of OWN_FIELDS) query.delete(name);
+  query.set('view', 'playground');
+  const own = new URLSearchParams(hashOf(current));
+  for (const [name, value] of own) query.set(name, value);
+  history.replaceState(null, '', `#${query}`);
+}
+
+/** Our fields of the address of a state. */
+function hashOf({ session, course }: State): string {
+  const query = new URLSearchParams(playOf(session.link()));
+  if (course !== undefined) {
+    query.set('lesson', course.lesson.id);
+    query.set('stop', `${course.stop}`);
+  }
+  return query.toString();
+}
+
+function playOf(hash: string): string {
+  const query = new URLSearchParams(hash.replace(/^#/, ''));
+  const own = new URLSearchParams();
+  for (const name of OWN_FIELDS) if (query.has(name)) own.set(name, query.get(name) ?? '');
+  return own.toString();
+}
+
+/** Calls `take` when the address changes to one with our fields. */
+function useAddress(take: (hash: string) => void): void {
+  const taker = useRef(take);
+  taker.current = take;
+  useEffect(() => {
+    const follow = (): void => {
+      if (playOf(location.hash) !== '') taker.current(location.hash);
+    };
+    addEventListener('hashchange', follow);
+    addEventListener('popstate', follow);
+    return () => {
+      removeEventListener('hashchange', follow);
+      removeEventListener('popstate', follow);
+    };
+  }, []);
+}
+
+/** Calls `frame` before every repaint while `on`. */
+function useFrames(on: boolean, frame: () => void): void {
+  const latest = useRef(frame);
+  latest.current = frame;
+  useEffect(() => {
+    if (!on) return undefined;
+    let handle = requestAnimationFrame(function next() {
+      latest.current();
+      handle = requestAnimationFrame(next);
+    });
+    return () => cancelAnimationFrame(handle);
+  }, [on]);
+}
+
+function attempt(what: () => void): string {
+  try {
+    what();
+    return '';
+  } catch (error) {
+    return sentenceOf(error);
+  }
+}
+
+function sentenceOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+const OWN_FIELDS = ['play', 'lesson', 'stop'];
+const STEPS_AT_A_TIME = 250;
