@@ -14,6 +14,8 @@ export const PacketFlag = {
   Late: 1 << 1,
   /** It is booked as lost behind this place. */
   BookedLost: 1 << 2,
+  /** It asked for an acknowledge. */
+  AckReq: 1 << 3,
 } as const;
 
 export class PacketMemory {

@@ -12,6 +12,8 @@ export class ReadEntry {
   end = 0;
   /** `end` is a guess from below: the path MTU is not known yet. */
   openEnded = false;
+  /** Answered by READ responses, not by the answer of an atomic. */
+  isRead = true;
   /** Bytes asked for. */
   length = 0;
   /** The PSN whose response is expected. */
@@ -120,9 +122,10 @@ export class ReadQueue {
   /** Gives ends to entries that had none: `mtu` is known now. Returns the end of the last. */
   resolve(mtu: number): number {
     let end = -1;
-    for (let i = this.#end - 1; i >= this.#first && this.#at(i).openEnded; i--) {
+    for (let i = this.#oldest; i < this.#end; i++) {
       const entry = this.#at(i);
-      entry.end = Math.max(entry.end, entry.start + Math.ceil(entry.length / mtu));
+      if (!entry.openEnded) continue;
+      entry.end = Math.max(entry.next, entry.start + Math.max(1, Math.ceil(entry.length / mtu)));
       entry.openEnded = false;
       end = Math.max(end, entry.end);
     }

@@ -64,19 +64,16 @@ export class RequestSide extends Side {
     state.begun = true;
     this.ids.step(facts.ipId);
     this.#react(facts, psn);
-    state.requests.put(psn, facts, 0, state.acked);
+    state.requests.put(psn, facts, facts.dissection.frame.ackReq === 1 ? PacketFlag.AckReq : 0, state.acked);
     this.#advance(facts, psn, count, limit);
     this.#bookNew(facts);
   }
 
-  /** A READ of unknown path MTU ends where the next request begins, if that can be. */
+  /** A READ of unknown path MTU ends where the next request begins, at the latest: more than one may have passed unseen. */
   #closeOpenRead(psn: number): void {
     const { reads, nextLimit } = this.state;
     const read = reads.newest;
-    if (read === undefined || !read.openEnded) return;
-    read.end = Math.max(read.end, Math.min(psn, nextLimit));
-    read.openEnded = false;
-    if (psn <= nextLimit) learnMtu(this, read.length, read.end - read.start);
+    if (read?.openEnded === true) read.end = Math.max(read.end, Math.min(psn, nextLimit));
   }
 
   /** The PSN is beyond the one expected. */
@@ -94,6 +91,7 @@ export class RequestSide extends Side {
     state.nextLimit = Math.max(state.next, psn + limit);
     state.report.nextPsn = state.absolute(state.next);
     if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) state.report.countMessage(flags, opcode);
+    if ((flags & (OpFlag.Last | OpFlag.Only)) !== 0) state.messages?.end(psn);
     if ((flags & ANSWERED) !== 0 && state.reliable) this.#expect(facts, psn, count, limit);
     if (state.acked === -Infinity || !state.reliable) return;
     const { report, reads } = state;
@@ -108,6 +106,7 @@ export class RequestSide extends Side {
     const entry = reads.push();
     entry.start = psn;
     entry.end = psn + count;
+    entry.isRead = (facts.dissection.frame.flags & OpFlag.Atomic) === 0;
     entry.openEnded = limit > count;
     entry.length = readLength(facts);
     entry.next = psn;
@@ -276,12 +275,6 @@ export class RequestSide extends Side {
   }
 }
 
-/** Learns the path MTU from the PSNs that a READ took, when only one value explains it. */
-function learnMtu({ state }: RequestSide, length: number, psns: number): void {
-  const fitting = PATH_MTUS.filter((mtu) => Math.ceil(length / mtu) === psns);
-  if (fitting.length === 1 && state.conversation.pathMtu === 0) state.conversation.pathMtu = fitting[0] ?? 0;
-}
-
 /** DMA length of a READ; 0 for what takes one PSN anyway. */
 export function readLength({ dissection: { frame } }: Facts): number {
   return (frame.flags & OpFlag.Read) === 0
@@ -291,7 +284,6 @@ export function readLength({ dissection: { frame } }: Facts): number {
 
 /** Requests whose answer is a packet of its own and not an acknowledge that may stand for several. */
 const ANSWERED = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
-const PATH_MTUS = [256, 512, 1024, 2048, 4096];
 const MOST_REPEATS = 1000;
 const AT_ONCE = 'at once';
 const AFTER_TIMEOUT = 'after a timeout';

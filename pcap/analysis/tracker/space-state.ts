@@ -8,6 +8,7 @@ import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import type { TransportEvent, TransportEventKind } from '../types.ts';
 import type { Conversation } from './conversation.ts';
 import { Holes } from './holes.ts';
+import type { MessageEnds } from './message-ends.ts';
 import type { Facts } from './packet-facts.ts';
 import { PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
@@ -70,6 +71,8 @@ export class SpaceState {
   readonly requests = new PacketMemory();
   #responses: PacketMemory | undefined;
   readonly reads = new ReadQueue();
+  /** Where the first messages ended, as long as it is not known who answers them. */
+  messages: MessageEnds | undefined;
   /** PSNs of requests, and of responses, that came damaged. */
   readonly damagedRequests = new Set<number>();
   readonly damagedResponses = new Set<number>();

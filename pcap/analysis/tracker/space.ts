@@ -4,9 +4,12 @@
  * Owns how many PSNs a packet takes, which packets can belong to the space at all, and its beginning and end. What a packet is to those
  * before it is `request-side.ts` and `response-side.ts`. Rule: a READ takes ceil(length / path MTU) PSNs (ref:wire#8).
  */
-import { OpFlag } from '../../../packets/opcode.ts';
+import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
+import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import type { Conversation } from './conversation.ts';
+import { MessageEnds } from './message-ends.ts';
 import type { Facts } from './packet-facts.ts';
+import { PacketFlag } from './packet-memory.ts';
 import { RequestSide, readLength } from './request-side.ts';
 import { ResponseSide } from './response-side.ts';
 import { type EventSink, SpaceState } from './space-state.ts';
@@ -34,6 +37,7 @@ export class Space {
     const psn = state.relative(frame.psn);
     facts.relativePsn = psn;
     this.#touch(facts);
+    if (!state.begun && !state.announced && (frame.flags & BEGINS) !== 0) state.messages = new MessageEnds();
     if ((frame.flags & OpFlag.Read) === 0) this.#requests.request(facts, psn, 1, 1);
     else this.#read(facts, psn);
   }
@@ -41,6 +45,7 @@ export class Space {
   response(facts: Facts): void {
     const psn = this.state.relative(facts.dissection.frame.psn);
     facts.relativePsn = psn;
+    this.state.messages = undefined;
     this.#touch(facts);
     this.#responses.response(facts, psn);
   }
@@ -80,17 +85,35 @@ export class Space {
   }
 
   /**
-   * How far a response with this PSN is from the newest request; Infinity: it answers none.
-   * The answer to a request from just before the capture began counts as close.
+   * How well a response answers a request of this space: the lower the better; Infinity: not at all. The request must be of the kind that is answered
+   * so. Then counts whether the MSN is right, and whether an acknowledge was asked for.
+   * The answer to a request from just before the capture began counts as possible.
    */
-  distanceOfResponse(psn: number): number {
+  answerScore(facts: Facts): number {
     const { state } = this;
+    const { psn, flags, view, bthOffset, opcode } = facts.dissection.frame;
     if (!state.begun) return Number.POSITIVE_INFINITY;
     const relative = state.relative(psn);
-    if (relative < (state.announced ? 0 : -NEAR) || relative > Math.max(state.next, state.nextLimit) + FEW) {
+    const first = state.announced ? 0 : -NEAR;
+    const limit = Math.max(state.next, state.nextLimit);
+    if (relative < first || relative > limit + FEW) return Number.POSITIVE_INFINITY;
+    if (relative < 0 || relative >= limit) return OUTSIDE_SCORE + Math.abs(limit - relative);
+    const entry = state.reads.find(relative);
+    const isAck = (flags & OpFlag.Ack) !== 0;
+    const aeth = AETH_AT[opcode] ?? -1;
+    const positive = aeth >= 0 && (aethSyndrome(view, bthOffset + aeth) & SYNDROME_KIND_MASK) === SyndromeKind.Ack;
+    if (isAck ? positive && entry !== undefined : entry?.isRead !== ((flags & OpFlag.ReadResponse) !== 0)) {
       return Number.POSITIVE_INFINITY;
     }
-    return Math.abs(state.next - 1 - relative);
+    const right = aeth < 0 ? undefined : state.messages?.matches(relative, aethMsn(view, bthOffset + aeth));
+    const asked = !isAck || (state.requests.flagsOf(relative) & PacketFlag.AckReq) !== 0;
+    return (right === undefined ? 2 : right ? 0 : 4) + (asked ? 0 : 1);
+  }
+
+  /** When the request with this PSN came past; NaN: not known. */
+  askedNs(psn: number): number {
+    const relative = this.state.relative(psn);
+    return this.state.reads.find(relative)?.askedNs ?? this.state.requests.timeOf(relative);
   }
 
   /** The same for a request, where only responses were seen. */
@@ -127,6 +150,8 @@ export class Space {
 }
 
 const SMALLEST_MTU = 256;
+const BEGINS = OpFlag.First | OpFlag.Only;
+const OUTSIDE_SCORE = 100;
 /** PSNs by which a capture may have missed the first packets, or the last before a connection ended. */
 const NEAR = 1024;
 const FEW = 64;

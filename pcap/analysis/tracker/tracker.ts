@@ -240,12 +240,12 @@ export class Tracker {
   /** @param known where packets to this queue pair belong, as far as is known: to nobody, or to a conversation this cannot answer */
   #pairForResponse(facts: Facts, vantage: number, known: Flow | undefined): Flow | undefined {
     const { frame } = facts.dissection;
-    const match = this.#unpaired.forResponse(frame, vantage, known?.conversation);
+    const space = known?.conversation.end(other(known.sender)).space;
+    // Both queue pairs are known, and only the requests were not seen.
+    if (known !== undefined && space === undefined && known.conversation.end(known.sender).qpn >= 0) return known;
+    const match = this.#unpaired.forResponse(facts, vantage, known?.conversation);
     if (match !== undefined) return this.#pair(frame, match, known);
-    if (known !== undefined) {
-      const { space } = known.conversation.end(other(known.sender));
-      if (space === undefined || space.state.begun) return known;
-    }
+    if (known !== undefined && (space === undefined || space.state.begun)) return known;
     const conversation = this.#registry.open('traffic', facts, vantage, serviceOf(frame), frame.destQpn);
     if (conversation === undefined) return undefined;
     conversation.ends[1].qpn = frame.destQpn;

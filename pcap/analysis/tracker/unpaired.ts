@@ -7,6 +7,7 @@
 import { type Frame, frameDestinationIs, frameSourceIs } from '../../../packets/frame.ts';
 import type { Conversation } from './conversation.ts';
 import { pairHash } from './flow-table.ts';
+import type { Facts } from './packet-facts.ts';
 
 /** A conversation, and which of its ends has sent the packet at hand. */
 export interface Match {
@@ -33,21 +34,23 @@ export class Unpaired {
   }
 
   /** Whose requests the response at hand answers. */
-  forResponse(frame: Frame, vantage: number, except: Conversation | undefined): Match | undefined {
+  forResponse(facts: Facts, vantage: number, except: Conversation | undefined): Match | undefined {
+    const { frame } = facts.dissection;
     let best: Match | undefined;
-    let bestDistance = Number.POSITIVE_INFINITY;
+    let bestScore = Number.POSITIVE_INFINITY;
     let bestNs = Number.POSITIVE_INFINITY;
     for (const match of this.#between(frame, vantage)) {
       const { conversation, sender } = match;
       const requester = conversation.end(other(sender));
       if (conversation === except || requester.qpn >= 0 || requester.space === undefined) continue;
-      const distance = requester.space.distanceOfResponse(frame.psn);
-      const sinceNs = requester.space.state.lastRequestNs;
-      if (distance === Number.POSITIVE_INFINITY || distance > bestDistance) continue;
-      if (distance === bestDistance && sinceNs >= bestNs) continue;
+      const score = requester.space.answerScore(facts);
+      if (score === Number.POSITIVE_INFINITY || score > bestScore) continue;
+      const askedNs = requester.space.askedNs(frame.psn);
+      // The newest comes first: of equal ones the one that was asked first is meant.
+      if (score === bestScore && askedNs > bestNs) continue;
       best = match;
-      bestDistance = distance;
-      bestNs = sinceNs;
+      bestScore = score;
+      bestNs = askedNs;
     }
     return best;
   }
