@@ -40,10 +40,16 @@ class RemoteInvalidRequest implements Detector {
 
   finish(context: DetectorContext): void {
     for (const group of this.#watch.groups()) {
-      const told = group.filter(({ diagnosis }) => diagnosis?.rule !== 'path-mtu');
+      const told = group.filter((nak) => nak.diagnosis?.rule !== 'path-mtu' || !mtusDiffer(nak));
       if (told.length > 0) report(context, told);
     }
   }
+}
+
+/** Both ends have shown what they use. */
+function mtusDiffer(nak: FatalNak<unknown>): boolean {
+  const [asking, asked] = [askingEnd(nak).pathMtu, askedEnd(nak).pathMtu];
+  return asking > 0 && asked > 0 && asking !== asked;
 }
 
 function report(context: DetectorContext, group: readonly FatalNak<InvalidGuess | undefined>[]): void {
