@@ -27,16 +27,7 @@ export function differingBytes(one: Uint8Array, other: Uint8Array, limit: number
   return count;
 }
 
-/** Whether MAC addresses and TTL are as they were: nobody has routed the frame. */
-export function sameBeyondMac(one: Uint8Array, other: Uint8Array, ipOffset: number): boolean {
-  const macs = ipOffset >= ETHERNET_BYTES ? MAC_BYTES : 0;
-  for (let at = 0; at < macs; at++) if (one[at] !== other[at]) return false;
-  const ttl = ipOffset + ((one[ipOffset] ?? 0) >>> 4 === 6 ? 7 : 8);
-  return one[ttl] === other[ttl];
-}
-
 const MAC_BYTES = 12;
-const ETHERNET_BYTES = 14;
 const FNV_BASIS = 0x811c_9dc5;
 const FNV_PRIME = 0x0100_0193;
 /** Counted from the IP header: traffic class, TTL and checksum, and the checksum of UDP. */

@@ -9,7 +9,7 @@ import { IcrcState } from '../../dissection.ts';
 import type { Direction } from '../../types.ts';
 import { Histogram } from '../tracker/histogram.ts';
 import { PATH_DEEDS, type PathDeed, type PathEvent, type PathReport } from '../types.ts';
-import { differingBytes, sameBeyondMac } from './frame-key.ts';
+import { differingBytes } from './frame-key.ts';
 
 /** A frame as it was seen at one interface. */
 export interface Sighting {
@@ -21,6 +21,7 @@ export interface Sighting {
   readonly bytes: Uint8Array;
   readonly ipOffset: number;
   readonly ipVersion: 0 | 4 | 6;
+  /** -1 without an IP header whose checksum is right. */
   readonly ecn: number;
   readonly icrc: IcrcState;
 }
@@ -69,8 +70,10 @@ export class OneWay {
   readonly #transit = new Histogram();
   #frames = 0;
   #omitted = 0;
-  /** Whether MAC addresses and TTL stay as they are: no router in between. */
-  #sameLink: boolean | undefined;
+  /** Left as they came, to the byte. */
+  #exact = 0;
+  /** Left with other MAC addresses, another TTL or another traffic class: all of them where there is a router in between. */
+  readonly #routed: Passage[] = [];
 
   constructor(from: number, to: number, maxEvents: number) {
     this.#from = from;
@@ -129,6 +132,7 @@ export class OneWay {
   report(): PathReport {
     for (const puzzle of this.#puzzles.splice(0)) this.#solve(puzzle);
     for (const passage of this.#waiting) this.#add(passage, 'dropped');
+    if (this.#exact > this.#routed.length) for (const passage of this.#routed) this.#add(passage, 'rewritten');
     // What most frames take is the way itself; only what takes much longer was held.
     const usual = Math.max(SHORTEST_HOLD_NS, 3 * this.#transit.percentile(0.5));
     for (const passage of this.#remarkable) {
@@ -182,15 +186,15 @@ export class OneWay {
 
   #compare(passage: Passage, came: Sighting, sighting: Sighting): void {
     if (differingBytes(came.bytes, sighting.bytes, 1) === 0) {
-      this.#sameLink ??= true;
+      this.#exact += 1;
       return;
     }
-    const untouched = came.key === sighting.key;
-    if (untouched) this.#sameLink ??= sameBeyondMac(came.bytes, sighting.bytes, came.ipOffset);
-    if (came.ecn !== Ecn.Ce && sighting.ecn === Ecn.Ce) this.#add(passage, 'marked');
-    if (untouched && !(this.#sameLink === true && differsBeyondEcn(came, sighting))) return;
-    const damaged = came.icrc === IcrcState.Good && sighting.icrc !== IcrcState.Good;
-    this.#add(passage, damaged ? 'corrupted' : 'rewritten');
+    const marked = came.ecn >= 0 && came.ecn !== Ecn.Ce && sighting.ecn === Ecn.Ce;
+    if (marked) this.#add(passage, 'marked');
+    if (came.key !== sighting.key) {
+      const damaged = came.icrc === IcrcState.Good && sighting.icrc !== IcrcState.Good;
+      this.#add(passage, damaged ? 'corrupted' : 'rewritten');
+    } else if (differsBeyondEcn(came, sighting, marked)) this.#routed.push(passage);
   }
 
   /**
@@ -274,21 +278,16 @@ function numberOf({ came, out }: Passage): number {
   return came?.number ?? out[0] ?? 0;
 }
 
-/** Apart from a mark and the checksum that follows it. */
-function differsBeyondEcn(came: Sighting, sighting: Sighting): boolean {
+/** In what routers may change, apart from a mark and the checksum that follows it. */
+function differsBeyondEcn(came: Sighting, sighting: Sighting, marked: boolean): boolean {
+  if (!marked) return true;
   const { ipOffset, ipVersion } = came;
   const copy = sighting.bytes.slice();
-  if (ipOffset < 0) return true;
-  const put = (at: number): void => {
-    copy[at] = came.bytes[at] ?? 0;
-  };
-  if (came.ecn !== Ecn.Ce && sighting.ecn === Ecn.Ce) {
-    const at = ipOffset + 1;
-    // IPv6 has the ECN bits in the upper half of its second byte.
-    const mask = ipVersion === 6 ? 0x30 : 0x03;
-    copy[at] = ((copy[at] ?? 0) & ~mask) | ((came.bytes[at] ?? 0) & mask);
-    if (ipVersion === 4) for (const checksum of [10, 11]) put(ipOffset + checksum);
-  }
+  const at = ipOffset + 1;
+  // IPv6 has the ECN bits in the upper half of its second byte.
+  const mask = ipVersion === 6 ? 0x30 : 0x03;
+  copy[at] = ((copy[at] ?? 0) & ~mask) | ((came.bytes[at] ?? 0) & mask);
+  if (ipVersion === 4) copy.set(came.bytes.subarray(ipOffset + 10, ipOffset + 12), ipOffset + 10);
   return differingBytes(came.bytes, copy, 1) > 0;
 }
 

@@ -101,12 +101,13 @@ function found(capture: Uint8Array): PathEvent[] {
  * The account names intentions, the capture shows effects: what was dropped was nothing else; the copy of a frame that is held back goes ahead of it;
  * a flipped bit that no ICRC covers is a rewritten field.
  */
-function fromAccount({ in: number = 0, out = [], action }: EventAccount): string {
+function fromAccount({ in: number = 0, out = [], action }: EventAccount, copyDelayNs: number): string {
   const has = (word: string): boolean => action.includes(word);
   if (has('dropped')) return told(number, out, ['dropped']);
+  const copyAhead = has('duplicated (') || (has('duplicated') && copyDelayNs === 0);
   const deeds = [
     has('duplicated') ? 'duplicated' : '',
-    has('delayed') || (has('held back') && !has('duplicated')) ? 'held' : '',
+    has('delayed') || (has('held back') && !copyAhead) ? 'held' : '',
     has('marked') ? 'marked' : '',
     has('corrupted') || has('rewritten') ? 'changed' : '',
   ];
@@ -132,8 +133,11 @@ export async function accountAndFindings(
   seed: number,
 ): Promise<{ readonly account: string[]; readonly findings: string[] }> {
   const wire = await run(seed);
+  const { faults } = faultsOf(new Prng(seed));
   return {
-    account: wire.events.map(fromAccount).toSorted(),
+    account: wire.events
+      .map((event) => fromAccount(event, faults[event.direction === 'a-to-b' ? 'aToB' : 'bToA']?.duplicateDelayNs ?? 0))
+      .toSorted(),
     findings: found(wire.capture()).map(fromAnalysis).toSorted(),
   };
 }
