@@ -13,7 +13,10 @@ export function suggest(word: string, candidates: Iterable<string>, limit = 3): 
   scored.sort(
     (a, b) => a.score - b.score || a.candidate.length - b.candidate.length || (a.candidate < b.candidate ? -1 : 1),
   );
-  return scored.slice(0, limit).map(({ candidate }) => candidate);
+  // Beside a near one, those farther off only confuse.
+  const nearest = scored[0]?.score;
+  const equals = scored.filter(({ score }) => score === nearest);
+  return equals.slice(0, limit).map(({ candidate }) => candidate);
 }
 
 /** Smaller is nearer. A part of a name, such as `psn`, is near `infiniband.bth.psn`, behind every mere slip of the finger. */
