@@ -1,52 +1,85 @@
 /**
  * A byte queue for readers that take a file in pieces.
  *
- * Owns the bytes pushed and not yet consumed. Never moves or overwrites a byte it has handed out: views given to callers
- * stay true for as long as they keep them, so what is appended goes behind what is there, or into a new buffer.
+ * Owns the bytes pushed and not yet consumed. Never moves or overwrites a byte it has handed out: views given to callers stay true for as
+ * long as they keep them, so what is appended goes behind what is there, or into a new buffer. A large piece is not copied: only the record
+ * that begins in the piece before it and ends in this one is put together.
  */
 
 const EMPTY = new Uint8Array(0);
 const SMALLEST_BUFFER_BYTES = 65_536;
+/** From this size on a piece waits until what is before it has been read, and is then read where it lies. */
+const LARGE_PIECE_BYTES = 65_536;
 
 export class ByteQueue {
-  /** `bytes` and `view` cover the same memory with the same indices; unread bytes are `[start, end)`. */
+  /** `bytes` and `view` cover the same memory with the same indices; `[start, end)` is unread, and more may wait: ask `has`. */
   bytes: Uint8Array = EMPTY;
   view: DataView = new DataView(EMPTY.buffer);
   start = 0;
   end = 0;
   /** Position in the whole stream of the byte at `start`. */
   offset = 0;
+  // Only a buffer of our own may be written behind `end`: a caller's chunk can be followed by bytes that are not ours.
+  private owned = false;
+  /** What follows `[start, end)`. */
+  private waiting: Uint8Array = EMPTY;
 
-  /** Unread bytes. */
+  /** Unread bytes, in one place or not. */
   get length(): number {
-    return this.end - this.start;
+    return this.end - this.start + this.waiting.length;
   }
 
-  /** Appends `chunk`. An empty queue takes the chunk itself, without a copy: the caller must not change it afterwards. */
+  /** Whether `count` unread bytes are there; then they lie at `start` in one place. Bytes read before may lie elsewhere afterwards. */
+  has(count: number): boolean {
+    if (this.end - this.start >= count) return true;
+    if (this.length < count) return false;
+    const missing = count - (this.end - this.start);
+    const { waiting } = this;
+    if (missing === count) {
+      this.waiting = EMPTY;
+      this.adopt(waiting, waiting.length);
+      return true;
+    }
+    const bridge = new Uint8Array(count);
+    bridge.set(this.bytes.subarray(this.start, this.end));
+    bridge.set(waiting.subarray(0, missing), count - missing);
+    this.waiting = waiting.subarray(missing);
+    this.adopt(bridge, count);
+    return true;
+  }
+
+  /** Appends `chunk`. A large one, or one to an empty queue, is taken itself, without a copy: the caller must not change it afterwards. */
   push(chunk: Uint8Array): void {
+    // A plain Uint8Array whatever the chunk is: slices of a Node Buffer would share memory where others copy.
+    const plain = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     if (this.length === 0) {
-      // A plain Uint8Array whatever the chunk is: slices of a Node Buffer would share memory where others copy.
-      this.adopt(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength), chunk.length);
-      return;
+      this.adopt(plain, plain.length);
+    } else if (this.waiting.length === 0 && plain.length >= LARGE_PIECE_BYTES && this.length < LARGE_PIECE_BYTES) {
+      this.waiting = plain;
+    } else {
+      this.append(this.waiting);
+      this.waiting = EMPTY;
+      this.append(plain);
     }
-    if (this.bytes.length - this.end < chunk.length || !this.owned) {
-      const grown = new Uint8Array(Math.max(SMALLEST_BUFFER_BYTES, 2 * (this.length + chunk.length)));
-      grown.set(this.bytes.subarray(this.start, this.end));
-      this.adopt(grown, this.length);
-      this.owned = true;
-    }
-    this.bytes.set(chunk, this.end);
-    this.end += chunk.length;
   }
 
-  /** Marks the first `count` unread bytes as read. */
+  /** Marks the first `count` unread bytes as read; `has(count)` must have said that they are there. */
   consume(count: number): void {
     this.start += count;
     this.offset += count;
   }
 
-  // Only a buffer of our own may be written behind `end`: a caller's chunk can be followed by bytes that are not ours.
-  private owned = false;
+  private append(chunk: Uint8Array): void {
+    const unread = this.end - this.start;
+    if (this.bytes.length - this.end < chunk.length || !this.owned) {
+      const grown = new Uint8Array(Math.max(SMALLEST_BUFFER_BYTES, 2 * (unread + chunk.length)));
+      grown.set(this.bytes.subarray(this.start, this.end));
+      this.adopt(grown, unread);
+      this.owned = true;
+    }
+    this.bytes.set(chunk, this.end);
+    this.end += chunk.length;
+  }
 
   private adopt(bytes: Uint8Array, end: number): void {
     this.bytes = bytes;

@@ -12,7 +12,7 @@ import { IPV6_BYTES } from '../packets/ipv6.ts';
 import { isRxeFlush } from '../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES, UDP_DEST_PORT_AT, UDP_SOURCE_PORT_AT } from '../packets/udp.ts';
 import { cookedDirection, cookedInterface, isKnownLinkType, parseLink } from './link-header.ts';
-import { type CapturedPacket, Direction } from './types.ts';
+import { type CapturedPacket, Direction, LinkType } from './types.ts';
 
 /** What is known of the ICRC of a packet. */
 export const IcrcState = {
@@ -80,10 +80,13 @@ export function dissect(packet: CapturedPacket, into: Dissection): FrameStatus {
   const view = into.memoryView;
   into.packetOffset = start;
   into.capturedEnd = end;
-  into.linkKnown = isKnownLinkType(linkType);
-  into.direction =
-    packet.direction === Direction.Unknown ? cookedDirection(linkType, view, start, end) : packet.direction;
-  into.cookedInterface = cookedInterface(linkType, view, start, end);
+  into.linkKnown = linkType === LinkType.Ethernet || isKnownLinkType(linkType);
+  into.direction = packet.direction;
+  into.cookedInterface = 0;
+  if (linkType === LinkType.LinuxCooked || linkType === LinkType.LinuxCooked2) {
+    if (packet.direction === Direction.Unknown) into.direction = cookedDirection(linkType, view, start, end);
+    into.cookedInterface = cookedInterface(linkType, view, start, end);
+  }
   into.status = parseLink(linkType, into.memory, view, start, end, into.frame);
   into.cut = bytes.length < originalLength;
   if (into.cut) dissectCut(packet, into);

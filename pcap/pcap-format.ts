@@ -54,14 +54,13 @@ export class PcapFormat implements CaptureFormat {
   next(queue: ByteQueue): CapturedPacket | undefined {
     const { littleEndian, nanosecondsPerUnit, recordHeaderBytes } = this.variant;
     if (this.linkType < 0 && !this.readFileHeader(queue)) return undefined;
-    if (queue.length < PLAIN_RECORD_HEADER_BYTES) return undefined;
-    const { view, start } = queue;
-    const captured = view.getUint32(start + 8, littleEndian);
+    if (!queue.has(PLAIN_RECORD_HEADER_BYTES)) return undefined;
+    const captured = queue.view.getUint32(queue.start + 8, littleEndian);
     if (captured > LARGEST_RECORD_BYTES) {
       throw captureError(queue.offset + 8, `a packet of ${captured} bytes is not believable`);
     }
-    if (queue.length < recordHeaderBytes + captured) return undefined;
-
+    if (!queue.has(recordHeaderBytes + captured)) return undefined;
+    const { view, start } = queue;
     const nanoseconds = view.getUint32(start + 4, littleEndian) * nanosecondsPerUnit;
     const at = start + recordHeaderBytes;
     const packet: CapturedPacket = {
@@ -69,7 +68,7 @@ export class PcapFormat implements CaptureFormat {
       // Some writers let the fraction run past a second; carry it over.
       seconds: view.getUint32(start, littleEndian) + Math.floor(nanoseconds / 1e9),
       nanoseconds: nanoseconds % 1e9,
-      bytes: queue.bytes.subarray(at, at + captured),
+      bytes: new Uint8Array(queue.bytes.buffer, queue.bytes.byteOffset + at, captured),
       originalLength: view.getUint32(start + 12, littleEndian),
       linkType: this.linkType,
       interfaceIndex: 0,
@@ -82,7 +81,7 @@ export class PcapFormat implements CaptureFormat {
   }
 
   private readFileHeader(queue: ByteQueue): boolean {
-    if (queue.length < FILE_HEADER_BYTES) return false;
+    if (!queue.has(FILE_HEADER_BYTES)) return false;
     const { view, start } = queue;
     const { littleEndian } = this.variant;
     const major = view.getUint16(start + 4, littleEndian);

@@ -79,7 +79,8 @@ export class Block {
   }
 
   bytes(at: number, length: number): Uint8Array {
-    return this.memory.subarray(this.body + at, this.body + at + length);
+    // Not `subarray`, which takes twice as long.
+    return new Uint8Array(this.memory.buffer, this.memory.byteOffset + this.body + at, length);
   }
 
   address(at: number, version: 4 | 6): IpAddress {

@@ -57,22 +57,23 @@ export class PcapngFormat implements CaptureFormat {
 
   /** Total length of the block at the head of the queue once all of it is there, otherwise 0. */
   private blockLength(queue: ByteQueue): number {
-    if (queue.length < BLOCK_OVERHEAD_BYTES) return 0;
-    const { view, start, offset } = queue;
-    if (view.getUint32(start) === BlockType.SectionHeader) {
+    if (!queue.has(BLOCK_OVERHEAD_BYTES)) return 0;
+    const { offset } = queue;
+    if (queue.view.getUint32(queue.start) === BlockType.SectionHeader) {
       // The one block whose byte order is not known before it is read.
-      const magic = view.getUint32(start + 8, true);
+      const magic = queue.view.getUint32(queue.start + 8, true);
       if (magic !== BYTE_ORDER_MAGIC && magic !== SWAPPED_BYTE_ORDER_MAGIC) {
         throw captureError(offset + 8, 'the section header has no byte-order magic');
       }
       this.littleEndian = magic === BYTE_ORDER_MAGIC;
     }
-    const length = view.getUint32(start + 4, this.littleEndian);
+    const length = queue.view.getUint32(queue.start + 4, this.littleEndian);
     if (length < BLOCK_OVERHEAD_BYTES || length % 4 !== 0 || length > LARGEST_RECORD_BYTES) {
       throw captureError(offset + 4, `a block length of ${length} is not valid`);
     }
-    if (queue.length < length) return 0;
-    const repeated = view.getUint32(start + length - 4, this.littleEndian);
+    if (!queue.has(length)) return 0;
+    // Only now is the whole block in one place, which may be another than before.
+    const repeated = queue.view.getUint32(queue.start + length - 4, this.littleEndian);
     if (repeated !== length) {
       throw captureError(offset + length - 4, `a block of ${length} bytes ends with the length ${repeated}`);
     }

@@ -95,7 +95,7 @@ export function* readCapture(bytes: Uint8Array): Generator<CapturedPacket, void,
 }
 
 function detectFormat(queue: ByteQueue, sink: RecordSink | undefined): CaptureFormat | undefined {
-  if (queue.length < 4) return undefined;
+  if (!queue.has(4)) return undefined;
   const big = queue.view.getUint32(queue.start);
   if (big === BlockType.SectionHeader) return new PcapngFormat(sink);
   const variant = pcapVariant(queue.view.getUint32(queue.start, true), big);

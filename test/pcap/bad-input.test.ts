@@ -176,6 +176,39 @@ describe('CaptureReader', () => {
     },
   );
 
+  it.each([true, false])('reads the same in large pieces (pcapng: %s)', (pcapng) => {
+    const lengths = Array.from({ length: 400 }, (_, index) => (index * 7919) % 1500);
+    const big = pcapng
+      ? join(
+          section(true),
+          interfaceBlock(true, 1, 0),
+          ...lengths.map((n, i) => packetBlock(true, 0, BigInt(i), new Uint8Array(n).fill(i))),
+        )
+      : join(
+          file(true, u32(0xa1b2c3d4), u16(2), u16(4), u32(0), u32(0), u32(65_535), u32(1)),
+          ...lengths.map((n, i) => file(true, u32(i), u32(0), u32(n), u32(n), new Uint8Array(n).fill(i))),
+        );
+    // As text: element by element the comparison takes its time.
+    const readIn = (sizes: readonly number[]) => {
+      const { packets, error } = toldOf(big, sizes);
+      return [error, ...packets.map(({ bytes, number }) => `${number} ${Buffer.from(bytes).toString('base64')}`)].join(
+        '\n',
+      );
+    };
+    const whole = readIn([]);
+    expect(whole.split('\n').length).toBe(401);
+    const large = fc.array(fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 65_530, max: 90_000 })), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(large, (sizes) => {
+        expect(readIn(sizes) === whole).toBe(true);
+      }),
+      { numRuns: 15 },
+    );
+  });
+
   it.each(FILES)('gives out what is whole before the place where a file was cut: %s', (_name, good) => {
     const ends = packetEnds(good);
     const packets = [...readCapture(good)];
@@ -247,33 +280,52 @@ describe('CaptureReader', () => {
 });
 
 describe('ByteQueue', () => {
-  it('holds what was pushed and not consumed, and never much more memory than that', () => {
-    const steps = fc.array(fc.tuple(fc.nat({ max: 5000 }), fc.nat({ max: 6000 })), { maxLength: 60 });
+  /** The byte at a position of an endless stream. */
+  const byteAt = (position: number) => (position * 31 + (position >>> 8)) & 0xff;
+  const size = fc.oneof(fc.nat({ max: 3000 }), fc.integer({ min: 60_000, max: 140_000 }));
+
+  it('holds what was pushed and not consumed in the order of pushing, and nothing that it handed out ever changes', () => {
     fc.assert(
-      fc.property(steps, (all) => {
+      fc.property(fc.array(fc.tuple(size, fc.array(size, { maxLength: 3 })), { maxLength: 12 }), (steps) => {
         const queue = new ByteQueue();
-        let model: number[] = [];
-        const handedOut: [Uint8Array, string][] = [];
-        let fill = 0;
+        const handedOut: { readonly bytes: Uint8Array; readonly position: number }[] = [];
+        let pushed = 0;
         let consumed = 0;
-        for (const [pushed, wanted] of all) {
-          const chunk = new Uint8Array(pushed).fill(++fill);
-          queue.push(chunk);
-          model.push(...chunk);
-          const count = Math.min(wanted, model.length);
-          const given = queue.bytes.subarray(queue.start, queue.start + count);
-          handedOut.push([given, given.join()]);
-          expect(given.join()).toBe(model.slice(0, count).join());
-          queue.consume(count);
-          consumed += count;
-          model = model.slice(count);
-          expect([queue.length, queue.offset]).toEqual([model.length, consumed]);
-          expect(queue.bytes.length).toBeLessThanOrEqual(Math.max(65_536, 2 * (5000 + 60 * 5000)));
+        for (const [length, wanted] of steps) {
+          queue.push(Uint8Array.from({ length }, (_, index) => byteAt(pushed + index)));
+          pushed += length;
+          for (const count of wanted) {
+            const there = pushed - consumed;
+            expect([queue.length, queue.offset, queue.has(there + 1)]).toEqual([there, consumed, false]);
+            expect(queue.has(count)).toBe(count <= there);
+            if (count > there) continue;
+            handedOut.push({ bytes: queue.bytes.subarray(queue.start, queue.start + count), position: consumed });
+            if (count > 0) expect(queue.view.getUint8(queue.start)).toBe(byteAt(consumed));
+            queue.consume(count);
+            consumed += count;
+          }
+          expect(queue.bytes.length).toBeLessThanOrEqual(Math.max(65_536, 2 * (pushed - consumed + 140_000)) * 2);
         }
-        // What was handed out is never written to again.
-        for (const [given, before] of handedOut) expect(given.join()).toBe(before);
+        for (const { bytes, position } of handedOut) {
+          let wrong = 0;
+          for (let index = 0; index < bytes.length; index++) if (bytes[index] !== byteAt(position + index)) wrong++;
+          expect(wrong).toBe(0);
+        }
       }),
       { numRuns: 50 },
     );
+  });
+
+  it('takes a large piece as it is, and copies what lies across its beginning only', () => {
+    const queue = new ByteQueue();
+    const [first, second] = [new Uint8Array(100_000), new Uint8Array(100_000)];
+    queue.push(first);
+    queue.consume(99_990);
+    queue.push(second);
+    expect(queue.has(30)).toBe(true);
+    expect(queue.bytes.length).toBe(30);
+    queue.consume(30);
+    expect(queue.has(1)).toBe(true);
+    expect([queue.bytes.buffer === second.buffer, queue.bytes.byteOffset + queue.start]).toEqual([true, 20]);
   });
 });
