@@ -21,7 +21,7 @@ export interface Sighting {
   readonly bytes: Uint8Array;
   readonly ipOffset: number;
   readonly ipVersion: 0 | 4 | 6;
-  /** -1 without an IP header whose checksum is right. */
+  /** -1 without an IP header. */
   readonly ecn: number;
   readonly icrc: IcrcState;
 }
@@ -189,7 +189,7 @@ export class OneWay {
       this.#exact += 1;
       return;
     }
-    const marked = came.ecn >= 0 && came.ecn !== Ecn.Ce && sighting.ecn === Ecn.Ce;
+    const marked = isMarkOf(came, sighting);
     if (marked) this.#add(passage, 'marked');
     if (came.key !== sighting.key) {
       const damaged = came.icrc === IcrcState.Good && sighting.icrc !== IcrcState.Good;
@@ -276,6 +276,13 @@ export class OneWay {
 
 function numberOf({ came, out }: Passage): number {
   return came?.number ?? out[0] ?? 0;
+}
+
+/** Who marks an IPv4 packet makes its checksum right; a flipped bit does not. */
+function isMarkOf(came: Sighting, sighting: Sighting): boolean {
+  if (came.ecn < 0 || came.ecn === Ecn.Ce || sighting.ecn !== Ecn.Ce) return false;
+  const at = came.ipOffset + 10;
+  return came.ipVersion === 6 || came.bytes[at] !== sighting.bytes[at] || came.bytes[at + 1] !== sighting.bytes[at + 1];
 }
 
 /** In what routers may change, apart from a mark and the checksum that follows it. */

@@ -8,7 +8,6 @@
  *
  * Owns the question which interface is which end. Never looks at PSNs.
  */
-import { FrameStatus } from '../../../packets/frame.ts';
 import { ECN_MASK } from '../../../packets/traffic-class.ts';
 import { Direction } from '../../types.ts';
 import type { PacketFacts } from '../facts.ts';
@@ -100,7 +99,7 @@ function isAgain(one: Sighting, other: Sighting): boolean {
 }
 
 function sightingOf({ packet, timeNs, dissection, icrc }: Seen): Sighting {
-  const { frame, status } = dissection;
+  const { frame } = dissection;
   const ipOffset = frame.ipOffset < 0 ? -1 : frame.ipOffset - frame.start;
   return {
     number: packet.number,
@@ -112,7 +111,7 @@ function sightingOf({ packet, timeNs, dissection, icrc }: Seen): Sighting {
     bytes: packet.bytes.slice(),
     ipOffset,
     ipVersion: frame.ipVersion,
-    ecn: frame.ipVersion === 0 || status === FrameStatus.BadIpChecksum ? -1 : frame.trafficClass & ECN_MASK,
+    ecn: frame.ipVersion === 0 ? -1 : frame.trafficClass & ECN_MASK,
     icrc,
   };
 }
