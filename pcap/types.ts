@@ -5,8 +5,6 @@
  * Source of the numbers: the pcap and pcapng drafts of the IETF opsawg group and the link-type registry of tcpdump.org.
  */
 
-import { Medium } from '../packets/frame.ts';
-
 /** Link types this project can read a frame from; a file may hold any other, and the reader passes it on unchanged. */
 export const LinkType = {
   /** BSD loopback: an address family in the byte order of the capturing host, then IP. */
@@ -141,18 +139,4 @@ export interface CaptureTime {
 /** `later - earlier` in nanoseconds; exact while the two are less than 104 days apart. */
 export function nanosecondsSince(earlier: CaptureTime, later: CaptureTime): number {
   return (later.seconds - earlier.seconds) * 1e9 + (later.nanoseconds - earlier.nanoseconds);
-}
-
-/** The link layer `parseFrame` has to be told for a link type; undefined when this project cannot read it. */
-export function mediumOfLinkType(linkType: number): (typeof Medium)[keyof typeof Medium] | undefined {
-  switch (linkType) {
-    case LinkType.Ethernet:
-      return Medium.Ethernet;
-    case LinkType.Raw:
-    case LinkType.Ipv4:
-    case LinkType.Ipv6:
-      return Medium.Ip;
-    default:
-      return undefined;
-  }
 }

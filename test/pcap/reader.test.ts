@@ -5,11 +5,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';
-import { Medium } from '../../packets/frame.ts';
 import { PcapWriter } from '../../pcap/pcap-writer.ts';
 import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
 import { CaptureReader, readCapture } from '../../pcap/reader.ts';
-import { Direction, LinkType, mediumOfLinkType, nanosecondsSince } from '../../pcap/types.ts';
+import { Direction, LinkType, nanosecondsSince } from '../../pcap/types.ts';
 import { block, file, interfaceBlock, join, readAll, section, u16, u32 } from './made-files.ts';
 
 function pcapFile(littleEndian: boolean, magic: number): Uint8Array {
@@ -300,16 +299,6 @@ describe('capture values', () => {
     const late = { seconds: 1_795_230_355, nanoseconds: 1 };
     expect(nanosecondsSince(early, late)).toBe(1_000_000_002);
     expect(nanosecondsSince(late, early)).toBe(-1_000_000_002);
-  });
-
-  it('know the medium of the link types that frames can be read from', () => {
-    expect([1, 101, 228, 229, 113].map(mediumOfLinkType)).toEqual([
-      Medium.Ethernet,
-      Medium.Ip,
-      Medium.Ip,
-      Medium.Ip,
-      undefined,
-    ]);
   });
 });
 
