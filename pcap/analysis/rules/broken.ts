@@ -2,6 +2,7 @@
  * Which rules were broken, where and how often. Owns the bounded memory; makes the findings.
  */
 import type { FindingDraft } from '../detector.ts';
+import { counted } from '../detectors/words.ts';
 import type { PacketFacts } from '../facts.ts';
 import { MOST_FRAMES } from '../types.ts';
 import type { Rule } from './catalogue.ts';
@@ -40,15 +41,22 @@ export class BrokenRules {
     return [...this.#breaches.values()].map(({ rule, frames, conversations, detail, count }) => ({
       id: `rule/${rule.id}`,
       severity: rule.severity,
-      text: `${count === 1 ? 'A packet breaks' : `${count} packets break`} a rule of the protocol: ${detail}. ${rule.says}`,
+      text: `${describe(rule, count)}: ${detail}. ${rule.says}`,
       frames,
       frameCount: count,
       conversations: [...conversations],
       evidence: { source: rule.source },
-      advice: ADVICE,
+      advice: rule.severity === 'note' ? [] : ADVICE,
       commands: [`roce dump -v FILE 'frame ${frames[0] ?? 0}'`],
     }));
   }
+}
+
+/** What a note is about is legal, or does no harm. */
+function describe({ severity }: Rule, count: number): string {
+  const packets = count === 1 ? 'A packet' : counted(count, 'packet');
+  if (severity === 'note') return `${packets} ${count === 1 ? 'is' : 'are'} unusual`;
+  return `${packets} ${count === 1 ? 'breaks' : 'break'} a rule of the protocol`;
 }
 
 const ADVICE: readonly string[] = [

@@ -41,11 +41,12 @@ export interface OperationsCapture {
 /** Does every operation over IPv4 or IPv6. */
 export async function captureAll(version: 4 | 6, operations: readonly Operation[]): Promise<OperationsCapture> {
   const writer = new PcapngWriter({ application: 'rocev2, each operation once' });
-  const wire = writer.addInterface({ name: 'wire', linkType: LinkType.Ethernet });
   const frames: CapturedFrame[] = [];
   const scenes: Scene[] = [];
   let beginNs = 0;
   for (const operation of operations) {
+    // The same addresses and queue pairs each time, and nothing to do with each other: each has a wire of its own.
+    const wire = writer.addInterface({ name: operation.name, linkType: LinkType.Ethernet });
     const stage = new Stage(version);
     const golden = await operation.perform(stage).catch((cause: unknown) => {
       throw new Error(`${operation.name} over IPv${version} fails: ${cause}`, { cause });
