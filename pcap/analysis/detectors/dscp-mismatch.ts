@@ -56,9 +56,10 @@ class DscpMismatch implements Detector {
     const leftOut: Suspect[] = [];
     const unusual: Suspect[] = [];
     const qos = usesClasses(context, connected);
+    const rewritten = this.#reportRewritten(context, connected);
     for (const conversation of connected) {
       const suspect = suspectOf(conversation);
-      if (suspect === undefined) continue;
+      if (suspect === undefined || rewritten.has(conversation.id)) continue;
       const { dscps, priorities } = suspect;
       if (dscps[0] !== dscps[1]) {
         // Seen by several interfaces, it is one mistake.
@@ -67,7 +68,6 @@ class DscpMismatch implements Detector {
       else if (dscps[0] === 0 && qos && loses(conversation)) leftOut.push(suspect);
       else if (dscps[0] !== 0 && !USUAL.includes(dscps[0])) unusual.push(suspect);
     }
-    this.#reportRewritten(context, connected);
     this.#reportDirections(context, byDirection);
     this.#reportPriorities(context, byPriority);
     this.#reportLeftOut(context, leftOut);
@@ -103,32 +103,40 @@ class DscpMismatch implements Detector {
     }
   }
 
-  #reportRewritten(context: DetectorContext, connected: readonly ConversationReport[]): void {
+  /** @returns the conversations that it is about */
+  #reportRewritten(context: DetectorContext, connected: readonly ConversationReport[]): Set<number> {
     const byId = new Map(connected.map((conversation) => [conversation.id, conversation]));
-    const seen = new Set<string>();
+    const found = new Map<string, Rewritten[]>();
     for (const conversation of connected) {
       const original = byId.get(conversation.sameAs);
       if (original === undefined) continue;
       for (const end of conversation.ends) {
         const before = original.ends.find(({ address, qpn }) => address === end.address && qpn === end.qpn);
         if (before === undefined) continue;
-        const [there, here] = [mainDscp(before), mainDscp(end)];
-        const key = `${end.address} ${there} ${here}`;
-        if (there < 0 || here < 0 || there === here || seen.has(key)) continue;
-        seen.add(key);
-        context.report({
-          severity: 'warning',
-          text: `Packets of ${end.address} carry DSCP ${there} at interface ${original.interfaceIndex} and DSCP ${here} at interface ${conversation.interfaceIndex}: something between them rewrites it.`,
-          frames: this.#framesOf([{ conversation: original }, { conversation }]),
-          conversations: [original.id, conversation.id],
-          evidence: {
-            address: end.address,
-            dscps: [there, here],
-            interfaces: [original.interfaceIndex, conversation.interfaceIndex],
-          },
-        });
+        const dscps = [mainDscp(before), mainDscp(end)].sort((a, b) => b - a);
+        if (dscps[0] === dscps[1] || dscps.includes(-1)) continue;
+        const key = `${dscps} ${original.interfaceIndex} ${conversation.interfaceIndex}`;
+        found.set(key, [...(found.get(key) ?? []), { address: end.address, original, conversation, dscps }]);
       }
     }
+    for (const same of [...found.values()].slice(0, MOST_FINDINGS)) this.#reportRewriting(context, same);
+    return new Set([...found.values()].flat().flatMap(({ original, conversation }) => [original.id, conversation.id]));
+  }
+
+  #reportRewriting(context: DetectorContext, same: readonly Rewritten[]): void {
+    const [first] = same;
+    if (first === undefined) return;
+    const { original, conversation, dscps } = first;
+    const addresses = [...new Set(same.map(({ address }) => address))];
+    const interfaces = [original.interfaceIndex, conversation.interfaceIndex];
+    context.report({
+      severity: 'warning',
+      text: `Packets of ${addresses.length <= 2 ? listed(addresses) : `${addresses.length} hosts`} carry DSCP ${dscps[0]} at one of the interfaces ${listed(interfaces.map(String))} and DSCP ${dscps[1]} at the other: something between them rewrites it.`,
+      frames: this.#framesOf(same.flatMap((each) => [{ conversation: each.original }, each])),
+      conversations: same.flatMap((each) => [each.original.id, each.conversation.id]),
+      evidence: { addresses, dscps: [...dscps], interfaces },
+      advice: ['Let every switch on the way trust DSCP and pass it on unchanged.', ...DSCP_MISMATCH.advice],
+    });
   }
 
   #reportPriorities(context: DetectorContext, suspects: readonly Suspect[]): void {
@@ -156,13 +164,13 @@ class DscpMismatch implements Detector {
 
   #reportLeftOut(context: DetectorContext, suspects: readonly Suspect[]): void {
     if (suspects.length === 0) return;
-    const lost = suspects.reduce((sum, { conversation }) => sum + lostBy(conversation), 0);
+    const repeated = suspects.reduce((sum, { conversation }) => sum + repeatedBy(conversation), 0);
     context.report({
       severity: 'warning',
-      text: `${counted(suspects.length, 'connection')} of ${hostsOf(suspects)} ${suspects.length === 1 ? 'carries' : 'carry'} DSCP 0 and lost ${counted(lost, 'packet')}, while this network has a class for RoCE.`,
+      text: `${counted(suspects.length, 'connection')} of ${hostsOf(suspects)} ${suspects.length === 1 ? 'carries' : 'carry'} DSCP 0 and had to repeat ${counted(repeated, 'packet')}, while this network has a class for RoCE.`,
       frames: this.#framesOf(suspects),
       conversations: suspects.map(({ conversation }) => conversation.id),
-      evidence: { dscp: 0, connections: suspects.length, lostPackets: lost },
+      evidence: { dscp: 0, connections: suspects.length, repeatedPackets: repeated },
     });
   }
 
@@ -178,6 +186,15 @@ class DscpMismatch implements Detector {
       });
     }
   }
+}
+
+/** Packets of one address in two places, as two conversations. */
+interface Rewritten {
+  readonly address: string;
+  readonly original: ConversationReport;
+  readonly conversation: ConversationReport;
+  /** The higher one first. */
+  readonly dscps: readonly number[];
 }
 
 /** A conversation with the class of each direction. */
@@ -216,12 +233,16 @@ function usesClasses({ capture }: DetectorContext, conversations: readonly Conve
   return conversations.some(({ ends }) => ends.some((end) => USUAL.includes(mainDscp(end))));
 }
 
-function lostBy({ ends }: ConversationReport): number {
-  return ends.reduce((sum, { requester }) => sum + requester.lostPackets + requester.responses.lostPackets, 0);
+/** Packets that had to be sent again: something was lost, whether or not this place could see it. */
+function repeatedBy({ ends }: ConversationReport): number {
+  return ends.reduce(
+    (sum, { requester }) => sum + requester.retransmittedPackets + requester.responses.retransmittedPackets,
+    0,
+  );
 }
 
 function loses(conversation: ConversationReport): boolean {
-  return lostBy(conversation) > 0;
+  return repeatedBy(conversation) > 0;
 }
 
 function groupsOf(suspects: readonly Suspect[], keyOf: (suspect: Suspect) => string): readonly (readonly Suspect[])[] {

@@ -4,8 +4,9 @@
  * Owns the finding, one for each conversation. Two signs count, each once for a run of repeated packets, and only in SENDs and WRITEs, whose answer
  * is nothing but an acknowledge:
  * - seen from the responder's side: packets are repeated whose acknowledge has been seen before, longer ago than a round trip could take;
- * - seen from the requester's side: the first acknowledge after a run names the very last packet that was sent, to which the run had not come
- *   yet, so that the responder had all of them from before. One that names less tells of a loss in the middle, which is another symptom.
+ * - seen from the requester's side: the first acknowledge after a run names the very last packet that was sent, the end of a message, to which the
+ *   run had not come yet, or the responder acknowledges that end more than once: it had all of them from before, for what it receives for
+ *   the first time it acknowledges once. An acknowledge that names less tells of a loss, which is another symptom.
  * A run that follows a NAK is an answer to it and no sign. Frames that the network or a mirror doubled (copies) are none either. Three runs
  * are a warning, fewer are a note: a single acknowledge may get lost anywhere.
  * Rules: ref:analyzer#1 row 18, ref:rxe#7 (a duplicate is acknowledged again, with the newest PSN).
@@ -47,6 +48,8 @@ class Requests {
   /** The packet before. */
   lastPsn = Number.NEGATIVE_INFINITY;
   highestPsn = Number.NEGATIVE_INFINITY;
+  /** Whether the packet with that PSN ends a message and asks for an acknowledge. */
+  highestAsks = false;
   /** The run of repeated packets at work. */
   runPsn = Number.NEGATIVE_INFINITY;
   runFrame = 0;
@@ -56,6 +59,9 @@ class Requests {
   inRun = false;
   /** The run has been counted. */
   counted = false;
+  /** End of the last message before the run, not acknowledged by then, and how often it has been since; NaN: none. */
+  claimPsn = Number.NaN;
+  claimAcks = 0;
 
   /** Runs whose packets were seen acknowledged before, and runs whose acknowledge shows it. */
   seenAcked = 0;
@@ -69,7 +75,7 @@ class Requests {
     this.requester = requester;
   }
 
-  sent(psn: number, repeated: boolean, timeNs: number, frame: number): void {
+  sent(psn: number, asks: boolean, repeated: boolean, timeNs: number, frame: number): void {
     if (!repeated) {
       this.inRun = false;
       this.nakPending = false;
@@ -79,27 +85,27 @@ class Requests {
       this.#judge(psn, timeNs, frame);
     }
     this.lastPsn = psn;
-    this.highestPsn = Math.max(this.highestPsn, psn);
+    if (psn < this.highestPsn) return;
+    this.highestPsn = psn;
+    this.highestAsks = asks;
   }
 
   acknowledged(psn: number, timeNs: number, frame: number): void {
-    if (
-      this.inRun &&
-      this.runCounts &&
-      !this.counted &&
-      psn > this.runPsn &&
-      psn === this.highestPsn &&
-      psn > this.ackedPsn
-    ) {
-      this.counted = true;
-      this.shownByAck++;
-      this.frames.add(this.runFrame);
-      this.frames.add(frame);
-    }
+    if (psn > this.claimPsn) this.claimPsn = Number.NaN;
+    else if (psn === this.claimPsn && (++this.claimAcks > 1 || psn > this.runPsn)) this.#shown(frame);
     if (psn <= this.ackedPsn) return;
     this.ackedPsn = psn;
     this.ackedNs = timeNs;
     this.ackedFrame = frame;
+  }
+
+  #shown(frame: number): void {
+    this.claimPsn = Number.NaN;
+    if (this.counted) return;
+    this.counted = true;
+    this.shownByAck++;
+    this.frames.add(this.runFrame);
+    this.frames.add(frame);
   }
 
   #runBegins(frame: number): void {
@@ -108,6 +114,9 @@ class Requests {
     this.runCounts = !this.nakPending;
     this.nakPending = false;
     this.counted = false;
+    this.claimPsn =
+      this.runCounts && this.highestAsks && this.ackedPsn < this.highestPsn ? this.highestPsn : Number.NaN;
+    this.claimAcks = 0;
   }
 
   #judge(psn: number, timeNs: number, frame: number): void {
@@ -135,8 +144,11 @@ class DuplicateRequests implements Detector {
       const requests = this.#of(conversation.id, requester);
       // READs and atomics are asked for again when their answer is lost, which is a loss of data.
       if ((frame.flags & (OpFlag.Send | OpFlag.Write)) === 0) requests.inRun = false;
-      else requests.sent(relativePsn, (marks & Mark.Retransmission) !== 0, timeNs, packet.number);
-    } else if (role === Role.Response && (frame.flags & OpFlag.Ack) !== 0) {
+      else {
+        const asks = frame.ackReq === 1 && (frame.flags & (OpFlag.Last | OpFlag.Only)) !== 0;
+        requests.sent(relativePsn, asks, (marks & Mark.Retransmission) !== 0, timeNs, packet.number);
+      }
+    } else if (role === Role.Response && (frame.flags & OpFlag.Ack) !== 0 && (marks & Mark.Copy) === 0) {
       const requests = this.#of(conversation.id, requester);
       const syndrome = frame.view.getUint8(frame.bthOffset + (AETH_AT[frame.opcode] ?? 0));
       if ((syndrome & SYNDROME_KIND_MASK) === SyndromeKind.Ack)

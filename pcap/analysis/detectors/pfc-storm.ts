@@ -16,7 +16,7 @@ import { dscpOf } from '../../../packets/traffic-class.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
 import { FrameList } from './frame-list.ts';
-import { counted, duration, percent } from './words.ts';
+import { counted, duration, grouped, percent } from './words.ts';
 
 export const PFC_STORM: Symptom = {
   id: 'pfc-storm',
@@ -155,7 +155,7 @@ class PfcStorm implements Detector {
     const perSecond = Math.round((frames.count * 1e9) / capture.durationNs);
     context.report({
       severity: share >= STALL_SHARE || longestNs >= STALL_NS ? 'error' : 'warning',
-      text: `${who} paused ${what} for ${percent(share)} of the time or more: ${counted(frames.count, 'pause')} (${perSecond} a second), the longest without a break ${duration(longestNs)}${storms > 1 ? `, ${percent(frames.count / total)} of all pauses here` : ''}.${other}`,
+      text: `${who} paused ${what} for ${percent(share)} of the time or more: ${counted(frames.count, 'pause')} (${grouped(perSecond)} a second), the longest without a break ${duration(longestNs)}${storms > 1 ? `, ${percent(frames.count / total)} of all pauses here` : ''}.${other}`,
       frames: frames.frames,
       frameCount: frames.count,
       evidence: {

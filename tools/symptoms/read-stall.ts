@@ -1,0 +1,116 @@
+/** Scenes of `read-stall`: READs that wait for places at the responder, overrun it, or simply run. Owns nothing else. */
+
+import { CmAttribute } from '../../packets/cm/index.ts';
+import { MAD_HEADER_BYTES } from '../../packets/mad.ts';
+import { Op } from '../../packets/opcode.ts';
+import { WcStatus } from '../../src/index.ts';
+import { mendIcrc, rewriteCapture } from './rewrite.ts';
+import { play, type Scene } from './scene.ts';
+import { demandStatus, type Stage } from './stage.ts';
+
+/** All of them. */
+export const READ_STALL_SCENES: readonly Scene[] = [
+  {
+    symptom: 'read-stall',
+    name: 'read-stall-depth-two',
+    triggers: true,
+    about:
+      'A long way, small READs, and two of them at a time, as the connection managers agreed: most of the time nothing moves.',
+    make: () =>
+      play({ vantages: ['A'], latencyNs: FAR_NS }, (stage) => reads(stage, { cm: true, depth: 2, count: 40 })),
+  },
+  {
+    symptom: 'read-stall',
+    name: 'read-stall-depth-one',
+    triggers: true,
+    about: 'One at a time, as agreed: the worst case.',
+    make: () =>
+      play({ vantages: ['A'], latencyNs: FAR_NS }, (stage) => reads(stage, { cm: true, depth: 1, count: 24 })),
+  },
+  {
+    symptom: 'read-stall',
+    name: 'read-stall-overrun',
+    triggers: true,
+    about: 'A has eight READs outstanding, though B said that it answers two at a time.',
+    make: async () =>
+      overrun(await play({ vantages: ['A'] }, (stage) => reads(stage, { cm: true, depth: 8, count: 40 }))),
+  },
+  {
+    symptom: 'read-stall',
+    name: 'read-stall-unknown-agreement',
+    triggers: false,
+    about: 'The first scene without connection management in it: a depth that the application may have chosen.',
+    make: () =>
+      play({ vantages: ['A'], latencyNs: FAR_NS }, (stage) => reads(stage, { cm: false, depth: 2, count: 40 })),
+  },
+  {
+    symptom: 'read-stall',
+    name: 'read-bandwidth-bound',
+    triggers: false,
+    about: 'Two large READs at a time over a short way: the limit is reached all the time, and the link is never idle.',
+    make: () =>
+      play({ vantages: ['A'], rateBps: 1e9 }, (stage) =>
+        reads(stage, { cm: true, depth: 2, count: 20, bytes: 20_000 }),
+      ),
+  },
+  {
+    symptom: 'read-stall',
+    name: 'read-one-by-one',
+    triggers: false,
+    about: 'A program that waits for each READ, with room for sixteen.',
+    make: () =>
+      play({ vantages: ['A'], latencyNs: FAR_NS }, (stage) =>
+        reads(stage, { cm: true, depth: 16, count: 24, together: 1 }),
+      ),
+  },
+  {
+    symptom: 'read-stall',
+    name: 'read-in-batches',
+    triggers: false,
+    about:
+      'A program that posts sixteen READs, all that are agreed on, and waits for all of them before it posts the next.',
+    make: () =>
+      play({ vantages: ['A'], latencyNs: FAR_NS }, (stage) =>
+        reads(stage, { cm: true, depth: 16, count: 96, together: 16 }),
+      ),
+  },
+];
+
+/** 100 us each way: 20 km. */
+const FAR_NS = 100_000;
+
+interface Reads {
+  readonly cm: boolean;
+  /** How many may be outstanding. */
+  readonly depth: number;
+  readonly count: number;
+  readonly bytes?: number;
+  /** Posted at a time; the next ones when all of these are done. Default: all. */
+  readonly together?: number;
+}
+
+async function reads(stage: Stage, { cm, depth, count, bytes = 512, together = count }: Reads): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), {
+    cm,
+    maxRdAtomic: depth,
+    maxDestRdAtomic: depth,
+    timeout: 14,
+  });
+  for (let left = count; left > 0; left -= together) {
+    const batch = Array.from({ length: Math.min(left, together) }, () => a.read(b, bytes));
+    for (const read of batch) demandStatus(await read, WcStatus.Success);
+  }
+}
+
+/** The REP says that two are answered at a time. */
+function overrun(file: Uint8Array): Uint8Array {
+  return rewriteCapture(file, ({ bytes, view, frame }) => {
+    if (frame.opcode !== Op.UdSendOnly || view.getUint16(frame.payloadOffset + 16) !== CmAttribute.REP) return true;
+    view.setUint8(frame.payloadOffset + MAD_HEADER_BYTES + REP_RESPONDER_RESOURCES_AT, 2);
+    mendIcrc({ bytes, view, frame });
+    return true;
+  });
+}
+
+/** Behind the MAD header; packets/cm/rep.ts. */
+const REP_RESPONDER_RESOURCES_AT = 24;
