@@ -1,0 +1,60 @@
+/**
+ * Goal: everything else of the playground's page: parameters, posting by hand, states, narrow and dark, hostile addresses. Method: headless
+ * Chromium drives the built page.
+ */
+import { expect, it } from 'vitest';
+import { describeWhere } from '../../../support/gate.ts';
+import { CHROMIUM_AVAILABLE, keepPicture } from '../browser.ts';
+import { hashOf, rungs, runToEnd, usePlayground, where } from './playground-page.ts';
+
+describeWhere(CHROMIUM_AVAILABLE, 'the playground in Chromium, at length', () => {
+  const open = usePlayground();
+
+  it('changes parameters and posts by hand', async () => {
+    const page = await open();
+    await page.getByLabel('Path MTU').selectOption('256');
+    await page.getByLabel('How many').fill('2');
+    await page.getByTestId('post').click();
+    await runToEnd(page);
+    expect((await rungs(page)).filter((text) => text.includes('WRITE Middle'))).toHaveLength(42);
+    await page.getByLabel('retry_cnt').fill('9');
+    await page.getByLabel('retry_cnt').press('Tab');
+    await page.getByTestId('play-problem').getByText('qp.retryCnt is a whole number from 0 to 7').waitFor();
+    await page.getByLabel('Congestion control').selectOption('paper');
+    await page.getByTestId('qp-A-0').getByTestId('rate').getByText('10.00 Gb/s').waitFor();
+    expect(await page.getByTestId('play-problem').count()).toBe(0);
+  });
+
+  it('shows the states of both machines when a connection breaks', async () => {
+    const page = await open({ hash: hashOf({ operations: [{ kind: 'write', mistake: 'rkey' }] }, 50) });
+    for (const name of ['A', 'B'])
+      expect(await page.getByTestId(`qp-${name}-0`).locator('.states').getAttribute('data-state')).toBe('ERR');
+    await page.getByTestId('completions').getByText('remote access error').waitFor();
+  });
+
+  it('is readable on a telephone and in the dark', async () => {
+    const page = await open({ width: 390, height: 780, dark: true });
+    await page.keyboard.press('s');
+    await page.keyboard.press('s');
+    await page.getByTestId('play-ladder').locator('.flying').waitFor();
+    const [wide, seen] = await page.evaluate<number[]>('[document.documentElement.scrollWidth, innerWidth]');
+    expect(wide ?? 0).toBeLessThanOrEqual(seen ?? 0);
+    expect(
+      await page.evaluate<number>("{ const v = document.querySelector('.view'); v.scrollWidth - v.clientWidth }"),
+    ).toBe(0);
+    await keepPicture(page, 'playground-narrow');
+  });
+
+  it.each([
+    ['view=playground&play=1.nonsense', 'the link is damaged'],
+    [`view=playground&play=1.${btoa('{"s":{"hosts":99}}')}`, 'hosts is a whole number from 2 to 8'],
+    [`view=playground&play=7.${btoa('{}')}`, "version '7'"],
+    ['view=playground&play=1.bnVsbA', 'the link is an object'],
+  ])('says in words what is wrong with the address %s', async (hash, words) => {
+    const page = await open({ hash });
+    await page.getByTestId('play-problem').getByText(words).waitFor();
+    await page.keyboard.press('s');
+    await page.getByTestId('play-problem').waitFor({ state: 'detached' });
+    expect(await where(page)).toContain('Step 1');
+  });
+});

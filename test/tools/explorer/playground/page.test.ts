@@ -1,0 +1,89 @@
+/**
+ * Goal: the playground works in a real browser: step, drop, see the NAK, come back from the address, leave as a file that tshark reads; lessons
+ * lead through. Method: headless Chromium drives the built page. Pictures are kept. `page.long.test.ts` has the rest.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { tsharkAvailable, tsharkNumber, tsharkRows } from '../../../../tools/tshark.ts';
+import { describeWhere } from '../../../support/gate.ts';
+import { CHROMIUM_AVAILABLE, keepPicture } from '../browser.ts';
+import { rungs, runToEnd, usePlayground, where } from './playground-page.ts';
+
+describeWhere(CHROMIUM_AVAILABLE, 'the playground in Chromium', () => {
+  const open = usePlayground();
+  const click = (page: Page, name: RegExp) => page.getByRole('button', { name }).click();
+
+  it('steps, drops, shows the NAK, and is in the same place with the same ladder after a reload', async () => {
+    const page = await open();
+    for (let step = 0; step < 4; step++) await click(page, /^Step/);
+    await page.getByTestId('packet-line').getByText('psn 102').waitFor();
+    await click(page, /^Drop/);
+    await page.getByText('Drop: packet 3 of A').waitFor();
+    for (let step = 0; step < 6; step++) await page.keyboard.press('s');
+    await page.getByTestId('log').getByText('expects an earlier PSN').waitFor();
+    await page.getByTestId('rungs').getByText('NAK PSN sequence error, psn 102, flying').waitFor({ state: 'attached' });
+    expect(await page.getByTestId('qp-B-0').getByTestId('expected-psn').textContent()).toBe('102');
+    await keepPicture(page, 'playground-nak');
+    const [before, place] = [await rungs(page), await where(page)];
+    expect(before[2]).toContain('dropped, lost');
+    await page.reload();
+    await page.getByTestId('playground').waitFor();
+    expect(await rungs(page)).toEqual(before);
+    expect(await where(page)).toBe(place);
+    await page.keyboard.press('b');
+    expect(await rungs(page)).toEqual(before.slice(0, -1));
+    await runToEnd(page);
+    expect((await rungs(page)).filter((text) => text.includes('again'))).toHaveLength(2);
+    await page.getByTestId('completions').getByText('success').waitFor();
+  });
+
+  it('leaves as a pcapng file that tshark reads', async () => {
+    const page = await open();
+    await runToEnd(page);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByTestId('export').click()]);
+    expect(download.suggestedFilename()).toBe('playground.pcapng');
+    const folder = mkdtempSync(join(tmpdir(), 'playground-page-'));
+    try {
+      const file = join(folder, 'playground.pcapng');
+      await download.saveAs(file);
+      if (!tsharkAvailable().available) return;
+      const rows = await tsharkRows(file, ['infiniband.bth.psn']);
+      const psns = rows.map((row) => Number(tsharkNumber(row.get('infiniband.bth.psn')?.[0] ?? '')));
+      expect(psns).toEqual([100, 101, 102, 103, 103]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  it('hands its packets to the other views', async () => {
+    const page = await open();
+    await runToEnd(page);
+    await page.getByTestId('analyze').click();
+    await page.getByText(/^playground.pcapng, .*5 packets/).waitFor();
+    await page.keyboard.press('3');
+    await page.locator('.rung', { hasText: 'WRITE First' }).waitFor();
+  });
+
+  it('leads through a lesson, whose place is in the address', async () => {
+    const page = await open();
+    await page.getByTestId('lesson-choice').selectOption('lost-packet');
+    await page.getByRole('heading', { name: 'A lost packet: NAK and go-back-N' }).waitFor();
+    for (let stop = 2; stop <= 5; stop++) {
+      await page.keyboard.press('n');
+      await page.getByTestId('stop').getByText(`Stop ${stop} of 6`).waitFor();
+      expect(await page.getByTestId('stop').getAttribute('data-kept')).toBe('true');
+    }
+    await keepPicture(page, 'playground-lesson');
+    await page.reload();
+    await page.getByTestId('stop').getByText('Stop 5 of 6').waitFor();
+    expect(await page.getByTestId('stop').getAttribute('data-kept')).toBe('true');
+    await page.getByTestId('next-stop').click();
+    await click(page, /^Show the answer/);
+    await page.getByTestId('answer').waitFor();
+    await click(page, /^Restart/);
+    await page.getByTestId('stop').getByText('You have gone another way').waitFor();
+  });
+});
