@@ -8,6 +8,7 @@ import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
 import { type Frame, Medium } from '../../../packets/frame.ts';
 import type { CmReport, ConversationReport, EndReport } from '../types.ts';
 import { Congestion, congestionReport } from './congestion.ts';
+import { IdOrder } from './id-order.ts';
 import type { Facts } from './packet-facts.ts';
 import { Requester, requesterReport } from './requester.ts';
 import type { Space } from './space.ts';
@@ -25,6 +26,7 @@ export class End implements EndReport {
   readonly sourcePorts: number[] = [];
   requester = new Requester();
   readonly congestion = new Congestion();
+  readonly ids = new IdOrder();
   /** PSNs of the requests that this end sends, once there are any. */
   space: Space | undefined;
   /** The source port seen last. */

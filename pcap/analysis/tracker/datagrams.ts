@@ -12,7 +12,7 @@ import type { EventSink } from './space-state.ts';
 
 export class Datagrams {
   readonly #sink: EventSink;
-  readonly #memory = new PacketMemory();
+  readonly #memory = new PacketMemory({ entries: 0 });
   readonly #origin: number;
   #next = 0;
 

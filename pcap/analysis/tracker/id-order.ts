@@ -15,8 +15,9 @@ export class IdOrder {
     const last = this.#last;
     this.#last = id;
     if (id < 0 || last < 0) return;
-    if (distance(id, last) > 0) this.#forward++;
-    else this.#other++;
+    const step = distance(id, last);
+    if (step <= 0) this.#other++;
+    else if (step < LONGEST_STEP) this.#forward++;
   }
 
   /** Whether they count. */
@@ -40,5 +41,7 @@ function distance(id: number, other: number): number {
   return ((id - other) << 16) >> 16;
 }
 
-const FEWEST_STEPS = 3;
+const FEWEST_STEPS = 2;
+/** Random numbers hardly ever take two steps as short as these; a longer one says nothing, for other flows may have taken it. */
+const LONGEST_STEP = 4096;
 const MOST_FORWARD = 16;

@@ -2,8 +2,15 @@
  * What is remembered of the packets that lately took a PSN: when, which frame, and what tells the frame from its repetition.
  *
  * Owns a table indexed by the low bits of the relative PSN, with the PSN beside it: what lies further back than the table is long is forgotten
- * and found to be unknown. Grows while packets without an acknowledge would push each other out, up to `MAX_ENTRIES`.
+ * and found to be unknown. Grows while packets would push out others that are not acknowledged or not old, up to bounds: one for each memory, and one
+ * for all of an analysis, so that hostile captures cannot make it grow without end.
  */
+
+/** What all memories of an analysis may still grow by, in packets. */
+export interface MemoryBudget {
+  entries: number;
+}
+
 import type { Facts } from './packet-facts.ts';
 
 /** What is known of a packet beside its identity; bits. */
@@ -19,25 +26,32 @@ export const PacketFlag = {
 } as const;
 
 export class PacketMemory {
+  readonly #budget: MemoryBudget;
   #mask = FIRST_ENTRIES - 1;
   /** PSN and time, in turn. */
   #doubles = new Float64Array(2 * FIRST_ENTRIES).fill(-Infinity);
-  /** Frame number, ICRC, identification with flags in its upper half, in turn. */
-  #words = new Uint32Array(3 * FIRST_ENTRIES);
+  /** Frame number, ICRC, identification with flags in its upper half, identification of the sending before, in turn. */
+  #words = new Uint32Array(WORDS * FIRST_ENTRIES);
+
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget;
+  }
 
   /** @param keepFrom packets from this PSN on are worth more memory */
   put(psn: number, facts: Facts, flags: number, keepFrom: number): void {
     let slot = slotOf(psn, this.#mask);
     const before = this.#doubles[2 * slot] as number;
-    if (before >= keepFrom && before !== psn && this.#mask + 1 < MAX_ENTRIES) {
+    if (before !== psn && before !== -Infinity && this.#shouldGrow(slot, before >= keepFrom, facts.timeNs)) {
       this.#grow();
       slot = slotOf(psn, this.#mask);
     }
+    const id = (this.#words[WORDS * slot + 2] as number) & 0xff_ff;
+    this.#words[WORDS * slot + 3] = before === psn ? id : NO_ID;
     this.#doubles[2 * slot] = psn;
     this.#doubles[2 * slot + 1] = facts.timeNs;
-    this.#words[3 * slot] = facts.packet.number;
-    this.#words[3 * slot + 1] = facts.icrcValue;
-    this.#words[3 * slot + 2] = (facts.ipId & 0xff_ff) | (flags << 16);
+    this.#words[WORDS * slot] = facts.packet.number;
+    this.#words[WORDS * slot + 1] = facts.icrcValue;
+    this.#words[WORDS * slot + 2] = (facts.ipId & 0xff_ff) | (flags << 16);
   }
 
   has(psn: number): boolean {
@@ -46,7 +60,7 @@ export class PacketMemory {
 
   /** -1: not known. */
   frameOf(psn: number): number {
-    return this.has(psn) ? (this.#words[3 * slotOf(psn, this.#mask)] as number) : -1;
+    return this.has(psn) ? (this.#words[WORDS * slotOf(psn, this.#mask)] as number) : -1;
   }
 
   /** NaN: not known. */
@@ -56,42 +70,54 @@ export class PacketMemory {
 
   /** 0 also when not known. */
   flagsOf(psn: number): number {
-    return this.has(psn) ? (this.#words[3 * slotOf(psn, this.#mask) + 2] as number) >>> 16 : 0;
+    return this.has(psn) ? (this.#words[WORDS * slotOf(psn, this.#mask) + 2] as number) >>> 16 : 0;
   }
 
   addFlag(psn: number, flag: number): void {
     if (!this.has(psn)) return;
-    const at = 3 * slotOf(psn, this.#mask) + 2;
+    const at = WORDS * slotOf(psn, this.#mask) + 2;
     this.#words[at] = (this.#words[at] as number) | (flag << 16);
   }
 
   /** IPv4 identification of the last packet with this PSN; -1: not known. */
   idOf(psn: number): number {
-    return this.has(psn) ? (this.#words[3 * slotOf(psn, this.#mask) + 2] as number) & 0xff_ff : -1;
+    return this.has(psn) ? (this.#words[WORDS * slotOf(psn, this.#mask) + 2] as number) & 0xff_ff : -1;
   }
 
   /** Whether the packet at hand is, as far as one can see, the frame that had this PSN last. */
   isSameFrame(psn: number, facts: Facts): boolean {
     if (!this.has(psn)) return false;
-    const at = 3 * slotOf(psn, this.#mask);
+    const at = WORDS * slotOf(psn, this.#mask);
     return (
       this.#words[at + 1] === facts.icrcValue && ((this.#words[at + 2] as number) & 0xff_ff) === (facts.ipId & 0xff_ff)
     );
   }
 
+  /** Whether the packet at hand has the identification of the sending before the last. */
+  isEarlierSending(psn: number, facts: Facts): boolean {
+    return this.has(psn) && facts.ipId >= 0 && this.#words[WORDS * slotOf(psn, this.#mask) + 3] === facts.ipId;
+  }
+
+  #shouldGrow(slot: number, isNeeded: boolean, timeNs: number): boolean {
+    const entries = this.#mask + 1;
+    if (entries >= (isNeeded ? MAX_ENTRIES : MAX_RECENT_ENTRIES) || this.#budget.entries < entries) return false;
+    return isNeeded || timeNs - (this.#doubles[2 * slot + 1] as number) < RECENT_NS;
+  }
+
   #grow(): void {
+    this.#budget.entries -= this.#mask + 1;
     const doubles = this.#doubles;
     const words = this.#words;
     const entries = 2 * (this.#mask + 1);
     this.#mask = entries - 1;
     this.#doubles = new Float64Array(2 * entries).fill(-Infinity);
-    this.#words = new Uint32Array(3 * entries);
+    this.#words = new Uint32Array(WORDS * entries);
     for (let old = 0; old < entries / 2; old++) {
       const psn = doubles[2 * old] as number;
       if (psn === -Infinity) continue;
       const slot = slotOf(psn, this.#mask);
       this.#doubles.set(doubles.subarray(2 * old, 2 * old + 2), 2 * slot);
-      this.#words.set(words.subarray(3 * old, 3 * old + 3), 3 * slot);
+      this.#words.set(words.subarray(WORDS * old, WORDS * old + WORDS), WORDS * slot);
     }
   }
 }
@@ -101,5 +127,10 @@ function slotOf(psn: number, mask: number): number {
   return psn & mask;
 }
 
+const WORDS = 4;
+const NO_ID = 0x1_00_00;
 const FIRST_ENTRIES = 16;
 const MAX_ENTRIES = 8192;
+/** What is acknowledged is kept as long as copies and latecomers are likely, if it is not too much. */
+const RECENT_NS = 1_000_000;
+const MAX_RECENT_ENTRIES = 1024;

@@ -169,10 +169,13 @@ export class RequestSide extends Side {
 
   /** From before the capture began: sent again when it was asked for, otherwise nobody knows. */
   #beforeTheFirst(facts: Facts, psn: number, count: number): void {
-    const known = this.memory.has(psn);
-    if (known && this.isCopy(facts, psn)) this.copy(facts, psn);
-    else if (known || this.reasonFor(facts, psn)?.cause === 'nak') this.repeat(facts, psn, count);
-    this.memory.put(psn, facts, this.memory.flagsOf(psn), this.state.acked);
+    if (this.memory.has(psn)) {
+      if (this.isCopy(facts, psn)) this.copy(facts, psn);
+      else this.again(facts, psn, count);
+      return;
+    }
+    if (this.reasonFor(facts, psn)?.cause === 'nak') this.repeat(facts, psn, count);
+    else this.memory.put(psn, facts, 0, this.state.acked);
   }
 
   #bookNew(facts: Facts): void {

@@ -63,7 +63,7 @@ export class ResponseSide extends Side {
   }
 
   #acknowledge(facts: Facts, psn: number, syndrome: number): void {
-    this.#acks ??= new PacketMemory();
+    this.#acks ??= new PacketMemory(NO_BUDGET);
     const known = this.#acks.isSameFrame(psn, facts);
     if (known && this.#isCopiedAck(facts, psn, this.#acks)) {
       facts.marks |= Mark.Copy;
@@ -104,6 +104,7 @@ export class ResponseSide extends Side {
       const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
       if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs);
       this.#progress(facts, psn + 1);
+      this.#passReads(facts, psn + 1);
     } else if (!overtaken) this.#old(facts, psn, sameCredits);
   }
 
@@ -135,6 +136,7 @@ export class ResponseSide extends Side {
     state.emit('rnr-nak', facts, this.sender, { psn, refersTo: facts.refersTo, detail });
     if (psn < state.acked) return;
     this.#progress(facts, psn);
+    this.#passReads(facts, psn);
     state.rnr = { psn, timeNs: facts.timeNs, frame: facts.packet.number, answered: false };
   }
 
@@ -143,7 +145,10 @@ export class ResponseSide extends Side {
     const name = NAK_NAMES[syndrome & SYNDROME_VALUE_MASK] ?? `NAK code ${syndrome & SYNDROME_VALUE_MASK}`;
     facts.marks |= Mark.Nak;
     state.report.countNak(name);
-    if (psn >= state.acked) this.#progress(facts, psn);
+    if (psn >= state.acked) {
+      this.#progress(facts, psn);
+      this.#passReads(facts, psn);
+    }
     const hole = state.requestHoles.at(psn);
     const durationNs = hole?.from === psn ? facts.timeNs - hole.openedNs : -1;
     facts.refersTo = hole?.openedFrame ?? state.requests.frameOf(psn);
@@ -187,11 +192,17 @@ export class ResponseSide extends Side {
     if (state.requestHoles.list.length > 0) this.#cover(facts, to);
     if (state.nak !== undefined && state.nak.psn < to) state.nak = undefined;
     if (state.rnr !== undefined && state.rnr.psn < to) state.rnr = undefined;
-    for (let entry = state.reads.incompleteBefore(to); entry !== undefined && entry.end <= to; ) {
+  }
+
+  /** What is answered with `to` or later: READs before it have no responses to come. */
+  #passReads(facts: Facts, to: number): void {
+    const { reads } = this.state;
+    let entry = reads.incompleteBefore(to);
+    while (entry !== undefined && entry.end <= to) {
       if (!entry.openEnded && entry.next < entry.end) this.open(facts, entry.next, entry.end);
       entry.openEnded = false;
       entry.next = entry.end;
-      entry = state.reads.incompleteBefore(to);
+      entry = reads.incompleteBefore(to);
     }
   }
 
@@ -238,7 +249,7 @@ export class ResponseSide extends Side {
   #inOrder(facts: Facts, psn: number, entry: ReadEntry): void {
     const { state } = this;
     this.settle(facts);
-    this.#progress(facts, entry.start);
+    this.#passReads(facts, entry.start);
     if (psn > entry.next) this.open(facts, entry.next, psn);
     else if (psn === entry.start && entry.askedAgainNs < 0) state.report.addReadLatency(facts.timeNs - entry.askedNs);
     entry.next = psn + 1;
@@ -283,6 +294,7 @@ export class ResponseSide extends Side {
       expected >= 0 && psn > expected && psn - expected < FARTHEST && (flags & (OpFlag.First | OpFlag.Only)) === 0;
     if (follows) this.open(facts, expected, psn);
     this.#anonymousNext = (flags & (OpFlag.Last | OpFlag.Only)) === 0 ? psn + 1 : -1;
+    this.#passReads(facts, psn);
     this.#progress(facts, psn + 1);
     this.#accept(facts, psn);
   }
@@ -319,6 +331,8 @@ const NAK_NAMES = [
   'invalid RD request',
 ];
 const SEQUENCE_ERROR = 0;
+/** Acknowledges are many and cheap: a few of them are remembered. */
+const NO_BUDGET = { entries: 0 };
 const COPY_NS = 500_000;
 /** Responses of one READ: 2^31 bytes in packets of 256. */
 const FARTHEST = 0x80_00_00;

@@ -12,7 +12,7 @@
 import { Mark } from '../facts.ts';
 import type { TransportEvent } from '../types.ts';
 import type { Hole, Holes } from './holes.ts';
-import { IdOrder } from './id-order.ts';
+import type { IdOrder } from './id-order.ts';
 import type { Facts } from './packet-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { SpaceState } from './space-state.ts';
@@ -53,7 +53,6 @@ interface Counts {
 
 export abstract class Side {
   readonly state: SpaceState;
-  protected readonly ids = new IdOrder();
   protected run: Run | undefined;
   #loss: Pending | undefined;
   #late: Pending | undefined;
@@ -63,6 +62,12 @@ export abstract class Side {
   }
 
   protected abstract get sender(): 0 | 1;
+
+  /** What the identifications of the sender tell: all that it sends has one counter. */
+  protected get ids(): IdOrder {
+    return this.state.conversation.end(this.sender).ids;
+  }
+
   protected abstract get counts(): Counts;
   protected abstract get holes(): Holes;
   protected abstract get memory(): PacketMemory;
@@ -84,8 +89,10 @@ export abstract class Side {
 
   /** Whether the packet at hand is one that came past before, doubled by the network or by what mirrors it. */
   protected isCopy(facts: Facts, psn: number): boolean {
+    const counts = facts.ipId >= 0 && this.ids.tells;
+    if (counts && this.memory.isEarlierSending(psn, facts)) return true;
     if (!this.memory.isSameFrame(psn, facts)) return false;
-    if (facts.ipId >= 0 && this.ids.tells) return true;
+    if (counts) return true;
     if (this.run !== undefined && this.#continues(facts, psn)) return false;
     if (facts.timeNs - this.memory.timeOf(psn) > COPY_NS) return false;
     return this.reasonFor(facts, psn) === undefined;

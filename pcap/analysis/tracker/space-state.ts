@@ -10,13 +10,19 @@ import type { Conversation } from './conversation.ts';
 import { Holes } from './holes.ts';
 import type { MessageEnds } from './message-ends.ts';
 import type { Facts } from './packet-facts.ts';
-import { PacketMemory } from './packet-memory.ts';
+import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
 import type { Requester } from './requester.ts';
 
 /** Takes events as they become certain. */
 export interface EventSink {
   emit(event: TransportEvent): void;
+}
+
+/** What all spaces of an analysis share. */
+export interface Surroundings {
+  readonly sink: EventSink;
+  readonly budget: MemoryBudget;
 }
 
 /** A negative acknowledge that the requester has to react to. */
@@ -44,7 +50,7 @@ export class SpaceState {
   conversation: Conversation;
   requester: 0 | 1;
   report: Requester;
-  readonly sink: EventSink;
+  readonly surroundings: Surroundings;
   /** PSN on the wire of relative PSN 0. */
   readonly origin: number;
   /** The origin is where the requester really began: its peer has announced it. */
@@ -68,7 +74,7 @@ export class SpaceState {
   repeats = 0;
   readonly requestHoles = new Holes();
   readonly responseHoles = new Holes();
-  readonly requests = new PacketMemory();
+  readonly requests: PacketMemory;
   #responses: PacketMemory | undefined;
   readonly reads = new ReadQueue();
   /** Where the first messages ended, as long as it is not known who answers them. */
@@ -80,7 +86,7 @@ export class SpaceState {
   constructor(
     conversation: Conversation,
     requester: 0 | 1,
-    sink: EventSink,
+    surroundings: Surroundings,
     origin: number,
     announced: boolean,
     reliable: boolean,
@@ -88,7 +94,8 @@ export class SpaceState {
     this.conversation = conversation;
     this.requester = requester;
     this.report = conversation.end(requester).requester;
-    this.sink = sink;
+    this.surroundings = surroundings;
+    this.requests = new PacketMemory(surroundings.budget);
     this.origin = origin;
     this.announced = announced;
     this.reliable = reliable;
@@ -96,7 +103,7 @@ export class SpaceState {
   }
 
   get responses(): PacketMemory {
-    this.#responses ??= new PacketMemory();
+    this.#responses ??= new PacketMemory(this.surroundings.budget);
     return this.#responses;
   }
 
@@ -122,7 +129,7 @@ export class SpaceState {
 
   emit(kind: TransportEventKind, facts: Facts, sender: 0 | 1, details: EventDetails): void {
     const { psn, cause } = details;
-    this.sink.emit({
+    this.surroundings.sink.emit({
       kind,
       timeNs: details.timeNs ?? facts.timeNs,
       frame: details.frame ?? facts.packet.number,

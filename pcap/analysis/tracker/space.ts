@@ -12,7 +12,7 @@ import type { Facts } from './packet-facts.ts';
 import { PacketFlag } from './packet-memory.ts';
 import { RequestSide, readLength } from './request-side.ts';
 import { ResponseSide } from './response-side.ts';
-import { type EventSink, SpaceState } from './space-state.ts';
+import { SpaceState, type Surroundings } from './space-state.ts';
 
 export class Space {
   readonly state: SpaceState;
@@ -20,9 +20,9 @@ export class Space {
   readonly #responses: ResponseSide;
 
   /** @param announced `origin` is what connection management said, and not what was seen first */
-  constructor(conversation: Conversation, requester: 0 | 1, sink: EventSink, origin: number, announced: boolean) {
+  constructor(conversation: Conversation, requester: 0 | 1, surroundings: Surroundings, origin: number, announced: boolean) {
     const reliable = conversation.service !== 'UC';
-    this.state = new SpaceState(conversation, requester, sink, origin, announced, reliable);
+    this.state = new SpaceState(conversation, requester, surroundings, origin, announced, reliable);
     this.#requests = new RequestSide(this.state);
     this.#responses = new ResponseSide(this.state);
     const { report } = this.state;

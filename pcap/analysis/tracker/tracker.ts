@@ -27,7 +27,7 @@ import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
 import type { Facts } from './packet-facts.ts';
 import { Registry } from './registry.ts';
 import { Space } from './space.ts';
-import type { EventSink } from './space-state.ts';
+import type { EventSink, Surroundings } from './space-state.ts';
 import { type Match, other, Unpaired } from './unpaired.ts';
 import { Vantages } from './vantages.ts';
 
@@ -38,6 +38,7 @@ export interface TrackerOptions {
 
 export class Tracker {
   readonly #sink: EventSink;
+  readonly #surroundings: Surroundings;
   readonly #vantages: Vantages;
   readonly #flows = new FlowTable();
   readonly #unpaired = new Unpaired();
@@ -48,6 +49,7 @@ export class Tracker {
 
   constructor(sink: EventSink, options: TrackerOptions) {
     this.#sink = sink;
+    this.#surroundings = { sink, budget: { entries: MEMORY_ENTRIES } };
     this.#vantages = new Vantages(options.interfacesTogether);
     this.#registry = new Registry(options.maxConversations, this.#flows, this.#vantages);
   }
@@ -103,7 +105,7 @@ export class Tracker {
     conversation.count(facts, sender);
     end.congestion.countData(frame.trafficClass);
     facts.requester = sender;
-    end.space ??= new Space(conversation, sender, this.#sink, frame.psn, false);
+    end.space ??= new Space(conversation, sender, this.#surroundings, frame.psn, false);
     if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength)
       learnMtu(conversation, end, frame.payloadLength);
     end.space.request(facts);
@@ -125,10 +127,9 @@ export class Tracker {
     end.congestion.countData(frame.trafficClass);
     facts.requester = requester;
     const asking = conversation.end(requester);
-    asking.space ??= new Space(conversation, requester, this.#sink, frame.psn, false);
+    asking.space ??= new Space(conversation, requester, this.#surroundings, frame.psn, false);
     if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength) {
       learnMtu(conversation, end, frame.payloadLength);
-      asking.space.learnMtu(frame.payloadLength);
     }
     asking.space.response(facts);
   }
@@ -319,8 +320,8 @@ export class Tracker {
     conversation.pathMtu = pathMtu;
     first.qpn = active.qpn;
     second.qpn = passive.qpn;
-    first.space = new Space(conversation, 0, this.#sink, active.firstPsn, true);
-    second.space = new Space(conversation, 1, this.#sink, passive.firstPsn, true);
+    first.space = new Space(conversation, 0, this.#surroundings, active.firstPsn, true);
+    second.space = new Space(conversation, 1, this.#surroundings, passive.firstPsn, true);
     this.#flows.point(frame, this.#key.set(vantage, active.qpn, -1, false), conversation, 1);
     this.#flows.point(frame, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
     return conversation;
@@ -330,7 +331,9 @@ export class Tracker {
 /** FIRST and MIDDLE packets are full: their payload is the path MTU (ref:wire#8). */
 function learnMtu(conversation: Conversation, end: End, payloadLength: number): void {
   end.pathMtu = payloadLength;
-  if (conversation.pathMtu === 0) conversation.pathMtu = payloadLength;
+  if (conversation.pathMtu > 0) return;
+  conversation.pathMtu = payloadLength;
+  for (const { space } of conversation.ends) space?.learnMtu(payloadLength);
 }
 
 function serviceOf(frame: Frame): Conversation['service'] {
@@ -349,3 +352,5 @@ function serviceOf(frame: Frame): Conversation['service'] {
 }
 
 const FULL = OpFlag.First | OpFlag.Middle;
+/** Packets remembered beyond the first few of each PSN space; 32 bytes each. */
+const MEMORY_ENTRIES = 4_000_000;
