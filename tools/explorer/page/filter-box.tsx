@@ -22,21 +22,28 @@ export function FilterBox({ client, text, result, packets, onFilter }: Props) {
   const [words, setWords] = useState<readonly Completion[]>([]);
   const [chosen, setChosen] = useState(-1);
   const input = useRef<HTMLInputElement>(null);
+  const asked = useRef(0);
   useEffect(() => setTyped(text), [text]);
   const ask = (value: string): void => {
     setTyped(value);
     setChosen(-1);
     const cursor = input.current?.selectionStart ?? value.length;
-    void client.ask('complete', { text: value, cursor }).then(setWords);
+    const own = ++asked.current;
+    // An answer that comes when one has gone on is of no use.
+    void client.ask('complete', { text: value, cursor }).then((found) => asked.current === own && setWords(found));
+  };
+  const close = (): void => {
+    asked.current++;
+    setWords([]);
+    setChosen(-1);
   };
   const take = ({ text: word, from, to }: Completion): void => {
     setTyped(`${typed.slice(0, from)}${word}${typed.slice(to)}`);
-    setWords([]);
-    setChosen(-1);
+    close();
     input.current?.focus();
   };
   const apply = (): void => {
-    setWords([]);
+    close();
     onFilter(typed.trim());
   };
   const keys = (event: KeyboardEvent): void => {
@@ -48,7 +55,7 @@ export function FilterBox({ client, text, result, packets, onFilter }: Props) {
     } else if (event.key === 'ArrowDown' && words.length > 0) setChosen((chosen + 1) % words.length);
     else if (event.key === 'ArrowUp' && words.length > 0) setChosen((chosen + words.length - 1) % words.length);
     else if (event.key === 'Escape') {
-      if (words.length > 0) setWords([]);
+      if (words.length > 0) close();
       else input.current?.blur();
     } else return;
     event.preventDefault();
@@ -71,7 +78,7 @@ export function FilterBox({ client, text, result, packets, onFilter }: Props) {
         aria-activedescendant={chosen >= 0 ? `completion-${chosen}` : undefined}
         onInput={(event) => ask(event.currentTarget.value)}
         onKeyDown={keys}
-        onBlur={() => setWords([])}
+        onBlur={close}
       />
       <span class="quiet" data-testid="shown">
         {text === '' || result === undefined
@@ -88,25 +95,36 @@ export function FilterBox({ client, text, result, packets, onFilter }: Props) {
           {fault.sentence}
         </span>
       )}
-      {words.length === 0 ? null : (
-        <div class="completions" id="completions" role="listbox" aria-label="Words">
-          {words.map((word, index) => (
-            // biome-ignore lint/a11y/useFocusableInteractive: the box keeps the focus
-            <div
-              key={word.text}
-              id={`completion-${index}`}
-              role="option"
-              aria-selected={index === chosen}
-              onMouseDown={(event) => {
-                event.preventDefault();
-                take(word);
-              }}
-            >
-              {word.text} <span class="quiet">{word.meaning}</span>
-            </div>
-          ))}
+      <Words words={words} chosen={chosen} onTake={take} />
+    </div>
+  );
+}
+
+interface WordsProps {
+  readonly words: readonly Completion[];
+  readonly chosen: number;
+  readonly onTake: (word: Completion) => void;
+}
+
+function Words({ words, chosen, onTake }: WordsProps) {
+  if (words.length === 0) return null;
+  return (
+    <div class="completions" id="completions" role="listbox" aria-label="Words">
+      {words.map((word, index) => (
+        // biome-ignore lint/a11y/useFocusableInteractive: the box keeps the focus
+        <div
+          key={word.text}
+          id={`completion-${index}`}
+          role="option"
+          aria-selected={index === chosen}
+          onMouseDown={(event) => {
+            event.preventDefault();
+            onTake(word);
+          }}
+        >
+          {word.text} <span class="quiet">{word.meaning}</span>
         </div>
-      )}
+      ))}
     </div>
   );
 }

@@ -1,0 +1,112 @@
+/**
+ * A real Chromium, without a window, for tests of the page: one browser and one server for a test file, a fresh page for each test.
+ *
+ * What a page asks of the network, writes to its console or throws is kept, so that a test can say there was nothing.
+ */
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { explorerPage } from '../../../tools/explorer/page-file.ts';
+import { type ExplorerServer, serveExplorer } from '../../../tools/explorer/serve.ts';
+import type { Availability } from '../../support/gate.ts';
+
+const CHROMIUM = findChromium();
+
+/** Whether a browser is there. */
+export const CHROMIUM_AVAILABLE: Availability =
+  CHROMIUM === undefined
+    ? { ok: false, reason: 'none of chromium, chromium-browser and google-chrome is in PATH' }
+    : { ok: true };
+
+/** How a page is opened. */
+export interface PageOptions {
+  /** In the place of the server's. */
+  readonly url?: string;
+  /** Behind the `#`. */
+  readonly hash?: string;
+  readonly width?: number;
+  readonly height?: number;
+  readonly dark?: boolean;
+}
+
+/** Pages of the explorer with one file. */
+export class ExplorerBrowser {
+  /** What pages complained about, all of them. */
+  readonly complaints: string[] = [];
+  /** Addresses that pages asked for, other than the page itself and its file. */
+  readonly strangers: string[] = [];
+  readonly #browser: Browser;
+  readonly #server: ExplorerServer;
+
+  private constructor(browser: Browser, server: ExplorerServer) {
+    this.#browser = browser;
+    this.#server = server;
+  }
+
+  static async start(file?: string): Promise<ExplorerBrowser> {
+    const server = await serveExplorer(await explorerPage(), file);
+    return new ExplorerBrowser(await launchChromium(), server);
+  }
+
+  /** A fresh page; the file is open and analyzed when this resolves, where there is one. */
+  async open({
+    url = this.#server.url,
+    hash = '',
+    width = 1280,
+    height = 800,
+    dark = false,
+  }: PageOptions = {}): Promise<Page> {
+    const page = await this.#browser.newPage({
+      viewport: { width, height },
+      colorScheme: dark ? 'dark' : 'light',
+      reducedMotion: 'reduce',
+    });
+    page.setDefaultTimeout(WAIT_MS);
+    page.on('pageerror', (error) => this.complaints.push(error.message));
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type())) this.complaints.push(message.text());
+    });
+    page.on('request', (request) => {
+      const asked = request.url();
+      const own = asked.startsWith(this.origin) || asked.split('#')[0] === url.split('#')[0];
+      if (!own && !asked.startsWith('blob:') && !asked.startsWith('data:')) this.strangers.push(asked);
+    });
+    await page.goto(`${url}${hash === '' ? '' : `#${hash}`}`);
+    return page;
+  }
+
+  get origin(): string {
+    return new URL(this.#server.url).origin;
+  }
+
+  get url(): string {
+    return this.#server.url;
+  }
+
+  async close(): Promise<void> {
+    await this.#browser.close();
+    await this.#server.close();
+  }
+}
+
+/** A browser that the caller closes. */
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM ?? '', args: ['--no-sandbox', '--disable-gpu'] });
+}
+
+/** Keeps a picture of the page as `explorer-out/NAME.png`. */
+export async function keepPicture(page: Page, name: string): Promise<void> {
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+}
+
+function findChromium(): string | undefined {
+  const folders = (process.env['PATH'] ?? '').split(':');
+  return ['chromium', 'chromium-browser', 'google-chrome']
+    .flatMap((name) => folders.map((folder) => join(folder, name)))
+    .find((path) => existsSync(path));
+}
+
+const PICTURES = fileURLToPath(new URL('../../../explorer-out', import.meta.url));
+const WAIT_MS = 20_000;
