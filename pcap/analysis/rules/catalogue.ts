@@ -46,7 +46,6 @@ export const RULES = {
     'The UDP length fits the IP length, and BTH and ICRC fit into it.',
   ),
   padMultiple: rule('pad', 'ref:conformance LEN-14', 'error', 'Payload and pad together are a multiple of four bytes.'),
-  padInside: rule('pad-inside-message', 'ref:conformance LEN-08', 'error', 'FIRST and MIDDLE packets have no pad.'),
   noPayload: rule(
     'no-payload',
     'ref:conformance LEN-09',
@@ -74,7 +73,7 @@ export const RULES = {
   ),
   fullPackets: rule(
     'full-packets',
-    'ref:conformance LEN-01, LEN-13',
+    'ref:conformance LEN-01, LEN-08, LEN-13',
     'error',
     'FIRST and MIDDLE packets carry exactly the path MTU: 256, 512, 1024, 2048 or 4096 bytes, the same in all of them.',
   ),

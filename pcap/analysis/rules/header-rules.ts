@@ -48,8 +48,6 @@ function checkLengths(facts: PacketFacts, frame: Frame, broken: BrokenRules): vo
   const { flags, payloadLength, padCount } = frame;
   if (((payloadLength + padCount) & 3) !== 0)
     broken.add(RULES.padMultiple, facts, `it has ${payloadLength} bytes of payload and ${padCount} of pad`);
-  if ((flags & (OpFlag.First | OpFlag.Middle)) !== 0 && padCount !== 0)
-    broken.add(RULES.padInside, facts, `a packet inside a message has ${padCount} bytes of pad`);
   if ((flags & OpFlag.Payload) === 0 && payloadLength !== 0)
     broken.add(RULES.noPayload, facts, `${opcodeInfo(frame.opcode).name} carries ${payloadLength} bytes`);
   if ((flags & OpFlag.AtomicWrite) !== 0 && payloadLength !== ATOMIC_BYTES)

@@ -55,9 +55,10 @@ export class RequestRules {
     }
     if (this.#open === 0)
       broken.add(RULES.nothingOpen, facts, `${opcodeInfo(opcode).name} comes where no message is open`);
-    else if (this.#open > 0 && this.#open !== operation)
+    else if (this.#open > 0 && this.#open !== operation) {
       broken.add(RULES.opensInside, facts, `${opcodeInfo(opcode).name} comes inside an open ${wordOf(this.#open)}`);
-    else if (this.#open > 0) this.#go(facts, broken);
+      this.#announced = -1;
+    } else if (this.#open > 0) this.#go(facts, broken);
     if ((flags & OpFlag.Last) !== 0) this.#open = 0;
   }
 
