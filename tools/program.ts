@@ -61,6 +61,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./dump/index.ts')).dumpCommand(),
   },
   {
+    name: 'analyze',
+    description: 'what is wrong in a capture of RoCEv2, which packets prove it, and what to do',
+    load: async () => (await import('./analyze/index.ts')).analyzeCommand(),
+  },
+  {
     name: 'verify',
     description: "compare every field of every frame of a capture with tshark's dissection",
     load: async () => (await import('./verify/main.ts')).verifyCommand(),

@@ -1,0 +1,44 @@
+/**
+ * Runs a capture through the analyzer: whatever is whole is analyzed, and what is wrong with the file is kept for later.
+ *
+ * Never opens anything.
+ */
+import { RoceError } from '../../packets/errors.ts';
+import { Analyzer, type AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
+import type { Analysis } from '../../pcap/analysis/types.ts';
+import { CaptureReader } from '../../pcap/reader.ts';
+
+/** What came of it. */
+export interface Analyzed {
+  readonly analysis: Analysis;
+  /** Names of the interfaces, by index. */
+  readonly interfaces: readonly string[];
+  /** Why the file could not be read to its end. */
+  readonly damage: Error | undefined;
+}
+
+/** Analyzes what `chunks` hold, up to the place where they are no capture any more or cannot be read. */
+export async function analyzeChunks(
+  chunks: AsyncIterable<Uint8Array>,
+  options: AnalyzerOptions = {},
+): Promise<Analyzed> {
+  const analyzer = new Analyzer(options);
+  const reader = new CaptureReader();
+  let damage: Error | undefined;
+  try {
+    for await (const chunk of chunks) {
+      reader.push(chunk);
+      for (let packet = reader.next(); packet !== undefined; packet = reader.next()) analyzer.packet(packet);
+    }
+    reader.end();
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    damage = error;
+  }
+  return { analysis: analyzer.finish(), interfaces: reader.interfaces.map(({ name }) => name), damage };
+}
+
+/** A file that is malformed, missing or unreadable; anything else is our own fault. */
+export function isDamage(error: unknown): error is Error {
+  return error instanceof RoceError || (error instanceof Error && 'syscall' in error && 'code' in error);
+}

@@ -1,0 +1,133 @@
+/**
+ * `roce analyze`: what is wrong in a capture, which packets prove it, and what to do.
+ *
+ * Owns the command line and the exit code: 0 nothing above a note, 1 an error at least, 3 warnings only, 2 when the input cannot be read to its
+ * end or the command line makes no sense.
+ */
+import { createReadStream, createWriteStream } from 'node:fs';
+import type { Writable } from 'node:stream';
+import { Command, InvalidArgumentError } from 'commander';
+import type { AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
+import type { Finding } from '../../pcap/analysis/types.ts';
+import { Output, TextGatherer } from '../dump/output.ts';
+import { analyzeChunks, isDamage } from './analyze.ts';
+import { annotate } from './annotate.ts';
+import { reportLines } from './report.ts';
+
+/** Standard streams, of the process or of a test. */
+export interface Streams {
+  readonly stdin: AsyncIterable<Uint8Array>;
+  readonly stdout: Writable;
+  readonly stderr: Writable;
+}
+
+/** The options of the command line. */
+export interface AnalyzeFlags {
+  readonly json?: boolean;
+  readonly conversation?: readonly number[];
+  readonly events?: boolean;
+  readonly verbose?: boolean;
+  readonly write?: string;
+  readonly interfacesTogether?: boolean;
+  readonly icrc: boolean;
+}
+
+export function analyzeCommand(): Command {
+  const command = new Command('analyze')
+    .description('what is wrong in a capture of RoCEv2, which packets prove it, and what to do')
+    .argument('<file>', 'capture file (pcap or pcapng), - for standard input')
+    .option('--json', 'the whole analysis as one JSON object')
+    .option('--conversation <id>', 'only this conversation, in full; may be repeated', collectId)
+    .option('--events', 'list every loss, retransmission, NAK, timeout ...')
+    .option('-v, --verbose', 'also say why each symptom is one, and the figures behind it')
+    .option('-w, --write <file>', 'write the capture again as pcapng, with the findings as comments on packets')
+    .option('--interfaces-together', 'all interfaces are one place, such as the members of a LAG')
+    .option('--no-icrc', 'do not verify ICRCs')
+    .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : EXIT_BAD_INPUT))
+    .action((file: string, flags: AnalyzeFlags) => run(command, file, flags));
+  return command;
+}
+
+async function run(command: Command, file: string, flags: AnalyzeFlags): Promise<void> {
+  const { write } = flags;
+  if (write !== undefined && file === '-')
+    command.error('error: --write reads the capture a second time, and standard input is gone by then: give a file');
+  if (write === '-' && flags.json === true)
+    command.error('error: only one of the report and the capture can go to standard output');
+  process.exitCode = await analyzeFile(file, flags, process);
+}
+
+/** Analyzes, reports and writes as the flags say; resolves to the exit code. */
+export async function analyzeFile(file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
+  try {
+    return await analyze(file, flags, streams);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return complain(streams, file, error);
+  }
+}
+
+async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
+  const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
+  const { analysis, interfaces, damage } = await analyzeChunks(open(file, streams), analyzerOptions(flags));
+  // A file that is not there, or of which not even the beginning is a capture, has no analysis.
+  if (damage !== undefined && analysis.capture.packets === 0) return complain(streams, file, damage);
+  const known = analysis.conversations.map(({ id }) => id);
+  const unknown = conversations.find((id) => !known.includes(id));
+  if (unknown !== undefined) return complain(streams, file, new Error(noConversation(unknown, known)));
+  if (write !== '-') {
+    const options = { name: file === '-' ? 'standard input' : file, interfaces, conversations, events, verbose };
+    const text = json ? JSON.stringify(analysis, undefined, 2) : reportLines(analysis, options).join('\n');
+    await print(`${text}\n`, streams.stdout);
+  }
+  if (write !== undefined) {
+    const out = write === '-' ? streams.stdout : createWriteStream(write);
+    try {
+      await annotate(open(file, streams), analysis, out);
+    } catch (error) {
+      // What is wrong with the capture is said below.
+      if (damage === undefined || !isDamage(error) || 'path' in error) throw error;
+    }
+  }
+  return damage === undefined ? exitCodeOf(analysis.findings) : complain(streams, file, damage);
+}
+
+function analyzerOptions({ interfacesTogether, icrc }: AnalyzeFlags): AnalyzerOptions {
+  return { verifyIcrc: icrc, ...(interfacesTogether === undefined ? {} : { interfacesTogether }) };
+}
+
+function open(file: string, { stdin }: Streams): AsyncIterable<Uint8Array> {
+  return file === '-' ? stdin : createReadStream(file, { highWaterMark: READ_BYTES });
+}
+
+async function print(text: string, stdout: Writable): Promise<void> {
+  const gatherer = new TextGatherer();
+  gatherer.add(text);
+  await new Output(stdout, gatherer).drained();
+}
+
+function complain({ stderr }: Streams, file: string, error: Error): number {
+  // The system's own sentence names the file it is about, which may be the one written.
+  stderr.write(`roce analyze: ${'path' in error ? '' : `${file}: `}${error.message}\n`);
+  return EXIT_BAD_INPUT;
+}
+
+function noConversation(id: number, known: readonly number[]): string {
+  const there = known.length === 0 ? 'none at all' : `${known.length}, numbered ${known[0]} to ${known.at(-1)}`;
+  return `there is no conversation ${id}; there ${known.length === 0 ? 'is' : 'are'} ${there}`;
+}
+
+function exitCodeOf(findings: readonly Finding[]): number {
+  if (findings.some(({ severity }) => severity === 'error')) return EXIT_ERRORS;
+  return findings.some(({ severity }) => severity === 'warning') ? EXIT_WARNINGS : 0;
+}
+
+function collectId(text: string, previous: readonly number[] = []): number[] {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('the number of a conversation is expected.');
+  return [...previous, Number(text)];
+}
+
+const EXIT_ERRORS = 1;
+const EXIT_BAD_INPUT = 2;
+const EXIT_WARNINGS = 3;
+const READ_BYTES = 1024 * 1024;

@@ -1,0 +1,55 @@
+/**
+ * The verdicts: what is wrong, which packets prove it, what to do, how to see more.
+ *
+ * Owns their layout. What they say is the detectors'.
+ */
+
+import { SYMPTOMS } from '../../pcap/analysis/detectors/index.ts';
+import { type Finding, SEVERITIES, type Severity } from '../../pcap/analysis/types.ts';
+import { framesText, wrap } from './words.ts';
+
+/** "2 errors, 1 warning"; "nothing found" for none. */
+export function verdictText(findings: readonly Finding[]): string {
+  const counts = SEVERITIES.map((severity) => [severity, countOf(findings, severity)] as const).filter(
+    ([, count]) => count > 0,
+  );
+  if (counts.length === 0) return 'nothing found that is wrong';
+  return counts.map(([severity, count]) => `${count} ${severity}${count === 1 ? '' : 's'}`).join(', ');
+}
+
+/** One finding in full, about the capture of this name; with `verbose` also why it is so and the figures behind it. */
+export function findingLines(finding: Finding, name: string, verbose: boolean): string[] {
+  const { id, severity, text, frames, frameCount, conversations, advice, commands, evidence } = finding;
+  const symptom = SYMPTOMS.find((known) => known.id === id);
+  const title = symptom === undefined ? '' : `: ${symptom.title}`;
+  const lines = [`${severity.toUpperCase()} ${id}${title}`, ...wrap(text, '  ')];
+  const where =
+    conversations.length === 0
+      ? ''
+      : `, conversation${conversations.length === 1 ? '' : 's'} ${conversations.join(', ')}`;
+  if (frames.length > 0)
+    lines.push(
+      ...wrap(`${framesText(frames, frameCount)}${where}`, frames.length === 1 ? '  packet   ' : '  packets  '),
+    );
+  else if (where !== '') lines.push(...wrap(where.slice(2), '  in       '));
+  if (symptom !== undefined && verbose)
+    lines.push(...wrap(symptom.complaint, '  seen as  '), ...wrap(symptom.about, '  why      '));
+  if (verbose) lines.push(...evidenceLines(evidence));
+  lines.push(...advice.flatMap((sentence, at) => wrap(sentence, at === 0 ? '  do       ' : '           ')));
+  // A command is typed as it stands, so its line is not broken.
+  const typed = commands.map((command) => (command.startsWith('roce ') ? command.replace(/\bFILE\b/, name) : command));
+  lines.push(...typed.map((command, at) => `${at === 0 ? '  run      ' : '           '}${command}`));
+  lines.push(`  more     docs/symptoms.md#${id.startsWith('rule/') ? 'rules' : id}`);
+  return lines;
+}
+
+function evidenceLines(evidence: Finding['evidence']): string[] {
+  const figures = Object.entries(evidence).map(
+    ([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : value}`,
+  );
+  return figures.length === 0 ? [] : wrap(figures.join(', '), '  figures  ');
+}
+
+function countOf(findings: readonly Finding[], wanted: Severity): number {
+  return findings.filter(({ severity }) => severity === wanted).length;
+}
