@@ -33,6 +33,13 @@ export const IMPLIED_NAK_SCENES: readonly Scene[] = [
   },
   {
     symptom: SYMPTOM,
+    name: 'implied-nak-at-both',
+    triggers: true,
+    about: 'The first one again, seen at both ends.',
+    make: () => play({ vantages: ['B', 'A'] }, (stage) => middleLost(stage, 'default')),
+  },
+  {
+    symptom: SYMPTOM,
     name: 'implied-nak-sound-reads',
     triggers: false,
     about: 'Many READs outstanding, none of them in trouble.',

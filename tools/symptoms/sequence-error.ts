@@ -24,6 +24,13 @@ export const SEQUENCE_ERROR_SCENES: readonly Scene[] = [
   },
   {
     symptom: SYMPTOM,
+    name: 'sequence-error-loss-at-both',
+    triggers: true,
+    about: 'The same seen at both ends: one story, told by the one that sees the gaps.',
+    make: () => play({ vantages: ['A', 'B'] }, (stage) => drops(stage, [9, 31, 55])),
+  },
+  {
+    symptom: SYMPTOM,
     name: 'sequence-error-reordering',
     triggers: true,
     about: 'Now and then a packet takes a longer way and comes 5 us late; the receiver has asked for it again by then.',

@@ -7,6 +7,7 @@
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { ConversationReport, TransportEvent } from '../types.ts';
+import { groupOf } from './failures.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
 import { counted, duration, percent, times } from './words.ts';
 
@@ -56,9 +57,17 @@ class ImpliedNak implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    for (const [key, noticed] of [...this.#noticed].slice(0, MOST_FINDINGS)) {
+    const told = new Set<string>();
+    for (const [key, noticed] of this.#noticed) {
       const conversation = context.conversation(Math.floor(key / 2));
-      if (conversation !== undefined) report(context, conversation, key % 2 === 0 ? 0 : 1, noticed);
+      if (conversation === undefined) continue;
+      const requester = key % 2 === 0 ? 0 : 1;
+      const { address, qpn } = conversation.ends[requester];
+      // Another vantage point has told of the same already.
+      const same = `${groupOf(conversation)} ${address} ${qpn}`;
+      if (told.has(same) || told.size >= MOST_FINDINGS) continue;
+      told.add(same);
+      report(context, conversation, requester, noticed);
     }
   }
 }

@@ -2,8 +2,8 @@
  * Symptom: a connection that worked gets no answer any more, and its requester gives up.
  *
  * Owns one finding for each pair of hosts. An error when the requester has given up after two tries or more; a warning when the capture ends after
- * four tries (three timeouts in a row). A single timeout that ends well is none: it is the business of who counts losses. Silence where an
- * earlier failure says why (`first-error`). Rules: ref:analyzer#1 row 2.
+ * four tries (three timeouts in a row). Timeouts that ended well are a note: they cost time, and why is said by who counts losses. Silence where
+ * an earlier failure says why (`first-error`). Rules: ref:analyzer#1 row 2.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
@@ -18,7 +18,8 @@ import {
   proofOf,
   tryEvidence,
 } from './failure-words.ts';
-import { consequences, endsOf, type Failure, FailureWatch, wasAnswered } from './failures.ts';
+import { consequences, endsOf, type Failure, FailureWatch, groupOf, wasAnswered } from './failures.ts';
+import { FrameList } from './frame-list.ts';
 import { counted, duration, percent, times } from './words.ts';
 
 export const RETRY_EXCEEDED: Symptom = {
@@ -44,8 +45,16 @@ export const RETRY_EXCEEDED: Symptom = {
   make: () => new RetryExceeded(),
 };
 
+/** Timeouts of a PSN space. */
+interface Waits {
+  readonly frames: FrameList;
+  totalNs: number;
+  longestNs: number;
+}
+
 class RetryExceeded implements Detector {
   readonly #failures = new FailureWatch();
+  readonly #waits = new Map<number, Waits>();
 
   packet(facts: PacketFacts): void {
     this.#failures.packet(facts);
@@ -53,17 +62,52 @@ class RetryExceeded implements Detector {
 
   event(event: TransportEvent): void {
     this.#failures.event(event);
+    if (event.kind !== 'timeout' || event.conversation === 0) return;
+    const key = event.conversation * 2 + event.requester;
+    let waits = this.#waits.get(key);
+    if (waits === undefined) {
+      if (this.#waits.size >= MOST_SPACES) return;
+      waits = { frames: new FrameList(), totalNs: 0, longestNs: 0 };
+      this.#waits.set(key, waits);
+    }
+    waits.frames.add(event.frame);
+    waits.totalNs += Math.max(0, event.durationNs);
+    waits.longestNs = Math.max(waits.longestNs, event.durationNs);
   }
 
   finish(context: DetectorContext): void {
     const { conversations } = context;
     const failures = this.#failures.finish(context);
+    this.#reportWaits(context, failures);
     const explained = consequences(failures);
     const silent = failures.filter((failure) => {
       if (failure.kind !== 'silence' || explained.has(failure)) return false;
       return (failure.gaveUp || failure.tries >= SURE_TRIES) && wasAnswered(failure, conversations);
     });
     for (const group of byHosts(silent)) report(context, group);
+  }
+
+  /** What ended well, in spaces where nothing is stuck now. */
+  #reportWaits(context: DetectorContext, failures: readonly Failure[]): void {
+    const stuck = new Set(failures.map(({ conversation }) => groupOf(conversation)));
+    let told = 0;
+    for (const [key, { frames, totalNs, longestNs }] of this.#waits) {
+      const conversation = context.conversation(Math.floor(key / 2));
+      if (conversation === undefined || conversation.sameAs !== 0 || stuck.has(conversation.id)) continue;
+      if (++told > MOST_NOTES) return;
+      const { address, requester } = conversation.ends[key % 2 === 0 ? 0 : 1];
+      if (requester.impliedNaks >= frames.count) continue;
+      context.report({
+        severity: 'note',
+        text:
+          `${address} got no answer within its ACK timeout ${times(frames.count)}, waited ${duration(totalNs)} in all, ` +
+          `at most ${duration(longestNs)}, and was answered when it had sent again.`,
+        frames: frames.frames,
+        frameCount: frames.count,
+        conversations: [conversation.id],
+        evidence: { timeouts: frames.count, waitTotalNs: totalNs, longestWaitNs: longestNs },
+      });
+    }
   }
 }
 
@@ -98,3 +142,5 @@ function report(context: DetectorContext, group: readonly Failure[]): void {
 
 /** Tries after which a silence is one even if the capture ends. */
 const SURE_TRIES = 4;
+const MOST_SPACES = 4096;
+const MOST_NOTES = 20;

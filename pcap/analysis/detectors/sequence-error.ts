@@ -9,6 +9,7 @@
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
+import { groupOf } from './failures.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
 import { counted, duration, listed, percent } from './words.ts';
 
@@ -48,6 +49,16 @@ class Troubles {
   /** PSN of the last RNR NAK, and the PSN behind the last packet that came late; -1: none. */
   rnrPsn = -1;
   behindLatePsn = -1;
+
+  addAll(other: Troubles): void {
+    this.losses.addAll(other.losses);
+    this.late.addAll(other.late);
+    this.naks.addAll(other.naks);
+    this.lostResponses += other.lostResponses;
+    this.longestLateNs = Math.max(this.longestLateNs, other.longestLateNs);
+    this.behind += other.behind;
+    this.discarded += other.discarded;
+  }
 }
 
 class SequenceError implements Detector {
@@ -72,13 +83,14 @@ class SequenceError implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const directions = new Map<string, Direction>();
+    const views = new Map<string, View>();
     for (const [key, troubles] of this.#troubles) {
       const conversation = context.conversation(Math.floor(key / 2));
       if (conversation === undefined || conversation.service === 'UC' || conversation.service === 'UD') continue;
-      const requester = key % 2 === 0 ? 0 : 1;
-      direction(directions, conversation, requester).add(conversation, requester, troubles);
+      keepBest(views, { conversation, requester: key % 2 === 0 ? 0 : 1, troubles });
     }
+    const directions = new Map<string, Direction>();
+    for (const view of views.values()) directionOf(directions, view).add(view);
     for (const each of [...directions.values()].slice(0, MOST_FINDINGS)) each.report(context);
   }
 
@@ -104,14 +116,32 @@ function noteLoss(troubles: Troubles, { psn, frame, count, detail }: TransportEv
   }
 }
 
-function direction(
-  directions: Map<string, Direction>,
-  { ends, interfaceIndex }: ConversationReport,
-  requester: 0 | 1,
-): Direction {
+/** What one vantage point shows of a PSN space. */
+interface View {
+  readonly conversation: ConversationReport;
+  readonly requester: 0 | 1;
+  readonly troubles: Troubles;
+}
+
+/** Of several vantage points that see the same, the one that sees most of it pass by or stay away tells. */
+function keepBest(views: Map<string, View>, view: View): void {
+  const { address, qpn } = view.conversation.ends[view.requester];
+  const key = `${groupOf(view.conversation)} ${address} ${qpn}`;
+  const before = views.get(key);
+  if (before === undefined) views.set(key, view);
+  else if (before.conversation === view.conversation) before.troubles.addAll(view.troubles);
+  else if (seen(view) > seen(before)) views.set(key, view);
+}
+
+/** Packets whose fate the vantage point has seen itself. */
+function seen({ conversation, requester, troubles }: View): number {
+  const { lostPackets, reorderedPackets } = conversation.ends[requester].requester;
+  return lostPackets + reorderedPackets - troubles.behind - troubles.discarded;
+}
+
+function directionOf(directions: Map<string, Direction>, { conversation: { ends }, requester }: View): Direction {
   const [from, to] = requester === 0 ? ends : [ends[1], ends[0]];
-  // Each vantage point by itself: what one sees lost and another sees pass is no contradiction.
-  const key = `${from.address} ${to.address} ${interfaceIndex}`;
+  const key = `${from.address} ${to.address}`;
   let each = directions.get(key);
   if (each === undefined) {
     each = new Direction(from, to);
@@ -125,33 +155,21 @@ class Direction {
   readonly #from: EndReport;
   readonly #to: EndReport;
   readonly #conversations: number[] = [];
-  readonly #losses = new FrameList();
-  readonly #late = new FrameList();
-  readonly #naks = new FrameList();
+  readonly #troubles = new Troubles();
   #packets = 0;
   #sawLost = 0;
-  #discarded = 0;
-  #behind = 0;
   #reordered = 0;
   #repeated = 0;
   #damaged = 0;
-  #longestLateNs = 0;
 
   constructor(from: EndReport, to: EndReport) {
     this.#from = from;
     this.#to = to;
   }
 
-  add({ id, ends }: ConversationReport, requester: 0 | 1, troubles: Troubles): void {
-    this.#losses.addAll(troubles.losses);
-    this.#late.addAll(troubles.late);
-    this.#naks.addAll(troubles.naks);
-    this.#longestLateNs = Math.max(this.#longestLateNs, troubles.longestLateNs);
-    this.#behind += troubles.behind;
-    this.#discarded += troubles.discarded;
-    // Two halves of a conversation that became one have its figures once.
-    if (this.#conversations.includes(id)) return;
+  add({ conversation: { id, ends }, requester, troubles }: View): void {
     this.#conversations.push(id);
+    this.#troubles.addAll(troubles);
     const end = ends[requester];
     const { packets, lostPackets, reorderedPackets, retransmittedPackets, impliedNaks, responses } = end.requester;
     const lostResponses = impliedNaks > 0 ? 0 : troubles.lostResponses;
@@ -163,11 +181,11 @@ class Direction {
   }
 
   get #lost(): number {
-    return Math.max(0, this.#sawLost - this.#discarded);
+    return Math.max(0, this.#sawLost - this.#troubles.discarded);
   }
 
   report(context: DetectorContext): void {
-    const naks = this.#naks.count;
+    const naks = this.#troubles.naks.count;
     if (this.#lost === 0 && this.#reordered === 0 && naks <= this.#damaged) return;
     const share = this.#packets === 0 ? 0 : this.#lost / this.#packets;
     const costly =
@@ -177,15 +195,15 @@ class Direction {
       text:
         `Of ${counted(this.#packets, 'packet')} from ${this.#from.address} to ${this.#to.address} ${this.#story(share)}; ` +
         `the receiver sent ${counted(naks, 'sequence NAK')}, and ${counted(this.#repeated, 'packet was', 'packets were')} sent again.`,
-      frames: mergedFrames([this.#losses.frames, this.#late.frames, this.#naks.frames]),
-      frameCount: this.#losses.count + this.#late.count + naks,
+      frames: mergedFrames([this.#troubles.losses.frames, this.#troubles.late.frames, this.#troubles.naks.frames]),
+      frameCount: this.#troubles.losses.count + this.#troubles.late.count + naks,
       conversations: this.#conversations,
       evidence: {
         lostPackets: this.#lost,
         lossPercent: Number((share * 100).toPrecision(3)),
         reorderedPackets: this.#reordered,
-        ...(this.#reordered > 0 ? { longestDelayNs: this.#longestLateNs } : {}),
-        behindCapture: this.#behind,
+        ...(this.#reordered > 0 ? { longestDelayNs: this.#troubles.longestLateNs } : {}),
+        behindCapture: this.#troubles.behind,
         sequenceNaks: naks,
         retransmittedPackets: this.#repeated,
       },
@@ -197,13 +215,13 @@ class Direction {
     const parts: string[] = [];
     if (this.#lost > 0) {
       const how =
-        this.#behind >= this.#lost
+        this.#troubles.behind >= this.#lost
           ? 'were lost, or overtaken, behind the place of this capture'
           : 'were lost and never turned up';
       parts.push(`${this.#lost} (${percent(share)}) ${how}`);
     }
     if (this.#reordered > 0) {
-      const by = this.#longestLateNs > 0 ? ` by up to ${duration(this.#longestLateNs)}` : '';
+      const by = this.#troubles.longestLateNs > 0 ? ` by up to ${duration(this.#troubles.longestLateNs)}` : '';
       parts.push(`${this.#reordered} came late${by}, overtaken by others, and were not lost`);
     }
     if (parts.length === 0)

@@ -118,6 +118,15 @@ describe('retry-exceeded', () => {
     expect(finding.evidence['retryCount']).toBeUndefined();
   });
 
+  it('takes note of a timeout that ended well, with the time it cost', async () => {
+    const { finding } = await found('retry-exceeded-one-timeout', 'retry-exceeded');
+    expect(finding).toMatchObject({ severity: 'note', evidence: { timeouts: 1 }, frameCount: 1 });
+    expect(finding.evidence['waitTotalNs']).toBeGreaterThan(2_000_000);
+    expect(finding.evidence['waitTotalNs']).toBeLessThan(2_100_000);
+    const several = await found('no-reply-answered-in-the-end', 'retry-exceeded');
+    expect(several.finding).toMatchObject({ severity: 'note', evidence: { timeouts: 4 } });
+  });
+
   it('says how much was lost', async () => {
     const { finding } = await found('retry-exceeded-loss-bursts', 'retry-exceeded');
     expect(finding.evidence['lossPercent']).toBeGreaterThan(5);

@@ -32,6 +32,12 @@ describe('sequence-error', () => {
     expect(text).toContain('lost, or overtaken, behind the place of this capture');
   });
 
+  it('tells a story once that two vantage points show, with the figures of the one that saw the gaps', async () => {
+    const { evidence, conversations } = await finding('sequence-error-loss-at-both', 'sequence-error');
+    expect(evidence).toMatchObject({ lostPackets: 3, behindCapture: 0, sequenceNaks: 3 });
+    expect(conversations).toHaveLength(1);
+  });
+
   it('knows reordering: nothing was lost, and the advice is another one', async () => {
     const { severity, evidence, text, advice } = await finding('sequence-error-reordering', 'sequence-error');
     expect(severity).toBe('warning');
@@ -87,6 +93,11 @@ describe('implied-nak', () => {
     expect(severity).toBe('warning');
     expect(evidence).toMatchObject(figures);
     expect(text).toContain(words);
+  });
+
+  it('tells once what two vantage points show', async () => {
+    const { evidence } = await finding('implied-nak-at-both', 'implied-nak');
+    expect(evidence).toMatchObject({ impliedNaks: 1, lostResponses: 1 });
   });
 
   it('leaves losses of responses to it', async () => {
