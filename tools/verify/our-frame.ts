@@ -20,6 +20,8 @@ export interface OurFrame {
   readonly frame: Frame;
   /** What `parseFrame` says. */
   readonly status: FrameStatus;
+  /** What is known of the ICRC. */
+  readonly icrc: IcrcState;
   /** Whether the capture kept fewer bytes than were on the wire. */
   readonly cut: boolean;
   /** Whether the link type is one this project reads; without, there are no fields. */
@@ -37,7 +39,7 @@ export class FrameDescriber {
     const icrc = linkKnown ? icrcState(dissection) : IcrcState.Unknown;
     const all = linkKnown ? frameFields(frame, status, icrc === IcrcState.Good) : {};
     const fields = cut ? withoutTail(all) : all;
-    return { number: packet.number, fields, frame, status, cut, linkKnown };
+    return { number: packet.number, fields, frame, status, icrc, cut, linkKnown };
   }
 }
 

@@ -14,15 +14,15 @@ Fields, all of them filters:
     rocev2.stream             number of the one-way stream: packets from one address to one queue pair of another
     rocev2.stream.reverse     that of the other direction, where the CM or the traffic has shown it
     rocev2.analysis           there when one of the following is:
-        .retransmission       a PSN that has passed before, or one that a NAK has asked for
-        .out_of_order         a PSN below one that has passed, never seen before and asked for by nobody
-        .lost_segment         PSNs before this one have not passed here (lost before this point, or not captured)
+        .retransmission       a PSN that has passed before, or one that was missing and was sent again
+        .out_of_order         a PSN below one that has passed, never seen before and overtaken on the way
+        .lost_segment         PSNs or responses before this one have not passed here (lost on the way, or not captured)
         .nak, .rnr_nak        negative acknowledges, with their meaning
         .duplicate_ack        an acknowledge that says nothing new
-        .implied_nak          a response that shows that responses of a READ before it are missing
+        .implied_nak          a READ that asks again for the responses which later ones have shown to be missing
 
 Owns the marks and nothing of a packet: it only reads. Frames are judged once, in the order of the capture, and the result is kept by frame
-number; a new file or a reload starts anew. It knows what the capture shows, not what the hosts know. What is there for analysis in full is
+number; a new file or a reload starts anew. Of damaged packets nothing is believed. It knows what the capture shows, not what the hosts know. What is there for analysis in full is
 `roce analyze`; this is for the packet list.
 Sources: ref:wire#2 to #7 (layout, masks, opcodes, syndromes), ref:rxe#7 and #8 (who repeats what), packets/icrc.ts, packets/opcode.ts.
 ]]
@@ -61,7 +61,7 @@ local experts = {
     nak = expert_field("nak", "NAK", WARN),
     rnr_nak = expert_field("rnr_nak", "RNR NAK", NOTE),
     duplicate_ack = expert_field("duplicate_ack", "Duplicate acknowledge", NOTE),
-    implied_nak = expert_field("implied_nak", "Implied NAK: responses before this one are missing", WARN),
+    implied_nak = expert_field("implied_nak", "Implied NAK: asks again for missing responses", WARN),
     icrc = ProtoExpert.new("rocev2.icrc.bad", "Wrong ICRC: a receiver drops the packet in silence", expert.group.CHECKSUM, expert.severity.ERROR),
 }
 local function values(of)
@@ -141,11 +141,13 @@ end
 -- CRC-32 -------------------------------------------------------------------------------------------------------------------------
 
 -- Lua 5.3 and later have operators, 5.2 a library, 5.1 (Wireshark before 2) the one that Wireshark brings.
-local bxor
+local bxor, bxor3
 if _VERSION >= "Lua 5.3" then
     bxor = load("return function(a, b) return a ~ b end")()
+    bxor3 = load("return function(a, b, c) return a ~ b ~ c end")()
 else
-    bxor = (bit32 or { bxor = function(a, b) return bit.bxor(a, b) % 0x100000000 end }).bxor
+    bxor = bit32 and bit32.bxor or function(a, b) return bit.bxor(a, b) % 0x100000000 end
+    bxor3 = bit32 and bit32.bxor or function(a, b, c) return bit.bxor(a, b, c) % 0x100000000 end
 end
 
 -- Two tables, by the lower and the upper half of a word: four bytes cost two look-ups.
@@ -176,18 +178,25 @@ end
 
 local byte, sub, floor = string.byte, string.sub, math.floor
 
--- The register after the bytes [from, to] of s.
+-- The register after the bytes [from, to] of s. A call costs more than anything else here: sixteen bytes are fetched by one, and the next word
+-- goes into the register with the same call that takes the last one out.
 local function crc_update(crc, s, from, to)
     local at = from
-    while at + 3 <= to do
-        local a, b, c, d = byte(s, at, at + 3)
-        local word = bxor(crc, a + b * 0x100 + c * 0x10000 + d * 0x1000000)
-        local low = word % 0x10000
-        crc = bxor(LOW[low], HIGH[(word - low) / 0x10000])
-        at = at + 4
+    while at + 15 <= to do
+        local a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p = byte(s, at, at + 15)
+        crc = bxor(crc, a + b * 0x100 + c * 0x10000 + d * 0x1000000)
+        local low = crc % 0x10000
+        crc = bxor3(LOW[low], HIGH[(crc - low) / 0x10000], e + f * 0x100 + g * 0x10000 + h * 0x1000000)
+        low = crc % 0x10000
+        crc = bxor3(LOW[low], HIGH[(crc - low) / 0x10000], i + j * 0x100 + k * 0x10000 + l * 0x1000000)
+        low = crc % 0x10000
+        crc = bxor3(LOW[low], HIGH[(crc - low) / 0x10000], m + n * 0x100 + o * 0x10000 + p * 0x1000000)
+        low = crc % 0x10000
+        crc = bxor(LOW[low], HIGH[(crc - low) / 0x10000])
+        at = at + 16
     end
     while at <= to do
-        -- One byte: as if three zeros had come before it, which leave no trace.
+        -- One byte, as if three zeros had come before it, which leave no trace.
         local index = bxor(crc % 0x100, byte(s, at))
         crc = bxor(floor(crc / 0x100), HIGH[index * 0x100])
         at = at + 1
@@ -288,7 +297,7 @@ local function find_reverse(stream, psn)
 end
 
 local function begin_at(stream, psn)
-    stream.first, stream.next, stream.slack, stream.goback = psn, psn, nil, nil
+    stream.first, stream.next, stream.slack, stream.goback, stream.gap = psn, psn, nil, nil, nil
     stream.missing, stream.missing_count = {}, 0
     stream.reads = {}
 end
@@ -307,36 +316,48 @@ local function span_of(stream, length)
     return floor((length + 4095) / 4096), floor((length + 255) / 256)
 end
 
-local function remember_missing(stream, from, count, now)
+local function remember_missing(stream, from, count, now, id)
     if count > MAX_MISSING or stream.missing_count > 4 * MAX_MISSING then
         stream.missing, stream.missing_count = {}, 0
     end
+    local gap = { since = now, id = id }
     for i = 0, math.min(count, MAX_MISSING) - 1 do
-        stream.missing[(from + i) % PSNS] = now
+        stream.missing[(from + i) % PSNS] = gap
         stream.missing_count = stream.missing_count + 1
     end
 end
 
--- A PSN below the next one: seen before, asked for, or overtaken.
-local function judge_old(stream, psn, now, marks)
-    local since = stream.missing[psn]
-    if since == nil then
-        add(marks, "retransmission", "Retransmission of PSN " .. psn)
-        if stream.goback == nil or distance(psn, stream.goback) < 0 then stream.goback = psn end
-        return
-    end
-    stream.missing[psn] = nil
-    stream.missing_count = stream.missing_count - 1
-    local asked = stream.goback and distance(psn, stream.goback) >= 0
-    if asked or now - since > TIMEOUT_SECONDS then
-        add(marks, "retransmission", "Retransmission of PSN " .. psn .. ", which had not passed here")
-        if not asked then stream.goback = psn end
-    else
-        add(marks, "out_of_order", "PSN " .. psn .. " after higher ones")
-    end
+-- Everything from this PSN on that was missing by now is going to be sent again.
+local function go_back(stream, psn, now)
+    stream.goback, stream.goback_time = psn, now
 end
 
-local function take_request(stream, psn, least, most, now, marks)
+-- Whether what fills a gap was sent after what showed it. An IPv4 identification tells, for senders count it up; otherwise a NAK that has
+-- asked for it does, or the time that has passed.
+local function was_sent_again(stream, psn, gap, now, id)
+    if id ~= 0 and gap.id ~= 0 and id ~= gap.id then return (id - gap.id) % 0x10000 < 0x8000 end
+    local asked = stream.goback and distance(psn, stream.goback) >= 0 and gap.since <= stream.goback_time
+    return asked or now - gap.since > TIMEOUT_SECONDS
+end
+
+-- A PSN below the next one: seen before, sent again, or overtaken.
+local function judge_old(stream, psn, now, id, marks)
+    local gap = stream.missing[psn]
+    if gap == nil then
+        add(marks, "retransmission", "Retransmission of PSN " .. psn)
+    else
+        stream.missing[psn] = nil
+        stream.missing_count = stream.missing_count - 1
+        if not was_sent_again(stream, psn, gap, now, id) then
+            add(marks, "out_of_order", "PSN " .. psn .. " after higher ones")
+            return
+        end
+        add(marks, "retransmission", "Retransmission of PSN " .. psn .. ", which had not passed here")
+    end
+    if stream.goback == nil or distance(psn, stream.goback) < 0 then go_back(stream, psn, now) end
+end
+
+local function take_request(stream, psn, least, most, now, id, marks)
     if stream.next == nil then begin_at(stream, psn) end
     local ahead = distance(psn, stream.next)
     if stream.slack and ahead > 0 and ahead <= stream.slack then
@@ -354,15 +375,12 @@ local function take_request(stream, psn, least, most, now, marks)
         return
     end
     if ahead < 0 then
-        judge_old(stream, psn, now, marks)
-        -- A READ that is asked for again may reach further than the first time was known to.
+        judge_old(stream, psn, now, id, marks)
         return
     end
     if ahead > 0 then
         add(marks, "lost_segment", ahead .. " packets before PSN " .. psn .. " are missing")
-        remember_missing(stream, stream.next, ahead, now)
-    else
-        stream.goback = nil
+        remember_missing(stream, stream.next, ahead, now, id)
     end
     stream.next = (psn + least) % PSNS
     stream.slack = most > least and most - least or nil
@@ -384,34 +402,46 @@ local function await_response(stream, psn, count)
     reads[#reads + 1] = { psn = psn, next = psn, count = count }
 end
 
--- What arrives as an answer with this PSN, and which awaited responses it shows to be missing.
-local function take_response(stream, psn, last, marks)
+-- Responses to this side's READs that were expected before one that has come.
+local function missing_responses(requests, from, text, now, marks)
+    add(marks, "lost_segment", text)
+    if requests.gap == nil then requests.gap, requests.gap_time = from, now end
+end
+
+-- What arrives as an answer with this PSN, and which awaited responses it shows to be missing. `last` is nil for an acknowledge.
+local function take_response(stream, psn, last, now, marks)
     local requests = stream.reverse
     if requests == nil then return end
     local reads = requests.reads
     while #reads > 0 do
         local read = reads[1]
         local ahead = distance(psn, read.next)
-        local beyond = read.count and distance(psn, read.psn + read.count) >= 0
         if ahead < 0 then return end
-        if beyond then
-            if not read.told then
-                add(marks, "implied_nak", "Implied NAK: the responses from PSN " .. read.next .. " on are missing")
-                read.told = true
-            end
+        if read.count and distance(psn, read.psn + read.count) >= 0 then
+            missing_responses(requests, read.next, "The responses from PSN " .. read.next .. " on are missing", now, marks)
             table.remove(reads, 1)
         elseif last == nil then
             -- An acknowledge of something behind a READ whose length in packets is not known.
             return
         else
             if ahead > 0 then
-                add(marks, "implied_nak", "Implied NAK: " .. ahead .. " responses before PSN " .. psn .. " are missing")
+                missing_responses(requests, read.next, ahead .. " responses before PSN " .. psn .. " are missing", now, marks)
             end
             read.next = (psn + 1) % PSNS
             if last then table.remove(reads, 1) end
             return
         end
     end
+end
+
+-- A READ that begins where responses are missing: nobody has sent a NAK, the gap itself was one.
+local function judge_repeated_read(stream, psn, now, marks)
+    if stream.gap == nil or distance(psn, stream.gap) > 0 then return end
+    if psn == stream.gap then
+        local waited = (now - stream.gap_time) * 1000
+        add(marks, "implied_nak", string.format("Implied NAK: the responses from PSN %d on again, %.3f ms after the gap", psn, waited))
+    end
+    stream.gap = nil
 end
 
 local function is_repeated_response(stream, psn)
@@ -423,7 +453,7 @@ local function is_repeated_response(stream, psn)
     return true
 end
 
-local function take_ack(stream, p, at, psn, marks)
+local function take_ack(stream, p, at, psn, now, marks)
     local syndrome, a, b, c = byte(p, at, at + 3)
     if c == nil then return end
     local msn, code = a * 0x10000 + b * 0x100 + c, syndrome % 0x20
@@ -437,13 +467,13 @@ local function take_ack(stream, p, at, psn, marks)
         if news or psn == stream.ack_psn then
             stream.ack_psn, stream.ack_msn, stream.ack_syndrome = psn, msn, syndrome
         end
-        take_response(stream, psn, nil, marks)
+        take_response(stream, psn, nil, now, marks)
     elseif kind == 1 then
         add(marks, "rnr_nak", string.format("RNR NAK for PSN %d: not before %g ms", psn, rnr_ms(code)))
-        if requests then requests.goback = psn end
+        if requests then go_back(requests, psn, now) end
     elseif kind == 3 then
         add(marks, "nak", "NAK for PSN " .. psn .. ": " .. (NAKS[code] or ("code " .. code)))
-        if requests and code == 0 then requests.goback = psn end
+        if requests and code == 0 then go_back(requests, psn, now) end
     end
 end
 
@@ -491,21 +521,24 @@ local function judge(number, now, place, p, bth, at, src, dst)
     stream_at[number] = stream.index
     if info == nil then return end
     local marks, headers = {}, bth + 12
+    local high, low = byte(p, 5, 6)
+    local id = byte(p, 1) < 0x60 and high * 0x100 + low or 0
     if info.service == UD then
         if qpn == 1 then take_mad(p, headers + 8, place, src, dst) end
     elseif info.service == RC or info.service == XRC or info.service == UC then
         local xrc = info.service == XRC and 4 or 0
         if info.kind == "ack" then
-            take_ack(stream, p, headers, psn, marks)
+            take_ack(stream, p, headers, psn, now, marks)
         elseif info.kind == "response" then
             find_reverse(stream, psn)
             if is_repeated_response(stream, psn) then add(marks, "retransmission", "Response for PSN " .. psn .. " again") end
-            take_response(stream, psn, info.last, marks)
+            take_response(stream, psn, info.last, now, marks)
         else
             local length = info.kind == "read" and at >= headers + xrc + 16 and u32(p, headers + xrc + 12) or nil
             local least, most = span_of(stream, length)
-            take_request(stream, psn, least, most, now, marks)
+            take_request(stream, psn, least, most, now, id, marks)
             if info.kind == "read" or info.kind == "atomic" then
+                if info.kind == "read" then judge_repeated_read(stream, psn, now, marks) end
                 await_response(stream, psn, least == most and least or nil)
             end
         end
@@ -541,18 +574,23 @@ local function packet_of(tvb)
     return p, bth.offset - start + 1, #p - 3, src, dst, start
 end
 
-local function show_icrc(tree, p, bth, at, range, number)
+-- The ICRC as it should be, computed once for each frame, and what is to be said of the one that is there.
+local function icrc_status(p, bth, at, number)
     local calculated = icrc_at[number]
     if calculated == nil then
         calculated = swapped(icrc_of(p, bth, at))
         icrc_at[number] = calculated
     end
     local found = u32(p, at)
-    local status = found == calculated and "good" or "bad"
-    if status == "bad" and byte(p, bth) == 0x1c and found == swapped(rxe_icrc_of(swapped(calculated), p, bth, at)) then status = "rxe" end
+    if found == calculated then return "good", calculated end
+    local rxe = byte(p, bth) == 0x1c and found == swapped(rxe_icrc_of(swapped(calculated), p, bth, at))
+    return rxe and "rxe" or "bad", calculated
+end
+
+local function show_icrc(tree, range, status, calculated)
     local item = tree:add(fields.icrc_status, range, status)
-    tree:add(fields.icrc_calculated, range, calculated):set_generated()
     item:set_generated()
+    tree:add(fields.icrc_calculated, range, calculated):set_generated()
     if status == "bad" then item:add_proto_expert_info(experts.icrc) end
 end
 
@@ -591,13 +629,16 @@ function rocev2.dissector(tvb, pinfo, tree)
     local p, bth, at, src, dst, start = packet_of(tvb)
     if p == nil then return end
     local number = pinfo.number
-    if stream_at[number] == nil then
+    local status, calculated
+    if rocev2.prefs.icrc then status, calculated = icrc_status(p, bth, at, number) end
+    -- A receiver drops what is damaged before it looks at it; an ICRC of 0 was left to hardware.
+    if stream_at[number] == nil and (status ~= "bad" or u32(p, at) == 0) then
         local interface = interface_of()
         judge(number, pinfo.rel_ts, interface and interface.value or 0, p, bth, at, src, dst)
     end
     local subtree = tree:add(rocev2, tvb(start + bth - 1, at + 4 - bth))
     show_headers(subtree, tvb, p, bth, at, start)
-    if rocev2.prefs.icrc then show_icrc(subtree, p, bth, at, tvb(start + at - 1, 4), number) end
+    if status then show_icrc(subtree, tvb(start + at - 1, 4), status, calculated) end
     local opcode = byte(p, bth)
     if rocev2.prefs.info and UNNAMED[opcode] and OPCODES[opcode] then pinfo.cols.info:append(" [" .. OPCODES[opcode].name .. "]") end
     show_analysis(subtree, pinfo, number)
