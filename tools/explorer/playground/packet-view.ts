@@ -59,6 +59,7 @@ export class PacketReader {
   readonly #again = new Set<number>();
   /** Of packets that nothing more happens to. */
   readonly #final = new Map<number, PacketSummary>();
+  readonly #contents = new Map<number, PacketContent>();
 
   /** Called once for each packet, when it is sent. */
   sent(flight: Flight): void {
@@ -80,17 +81,32 @@ export class PacketReader {
 
   #summarize(flight: Flight): PacketSummary {
     const { serial, from, to, packet, sentNs, arrivesNs, state, lossReason, copyOf, marked } = flight;
-    const what = { serial, from, to, packet, sentNs, arrivesNs, state, lossReason, copyOf, marked };
-    const fate = flight.fate.map(({ action }) => action);
-    const frame = parse(flight.bytes);
-    if (frame === undefined) return { ...what, fate, ...NO_ROCE };
-    const { opcode, destQpn, psn } = frame;
     return {
-      ...what,
-      ...{ fate, opcode, destQpn, psn: opcode === Op.Cnp ? -1 : psn, name: opcodeInfo(opcode).name },
-      ...{ detail: detailOf(frame), kind: kindOf(frame), again: this.#again.has(serial), ackReq: frame.ackReq === 1 },
+      ...{ serial, from, to, packet, sentNs, arrivesNs, state, lossReason, copyOf, marked },
+      ...{ fate: flight.fate.map(({ action }) => action), again: this.#again.has(serial) },
+      ...this.#content(flight),
     };
   }
+
+  /** What never changes: read once. */
+  #content({ serial, bytes }: Flight): PacketContent {
+    const known = this.#contents.get(serial);
+    if (known !== undefined) return known;
+    const content = contentOf(parse(bytes));
+    this.#contents.set(serial, content);
+    return content;
+  }
+}
+
+type PacketContent = Pick<PacketSummary, 'name' | 'opcode' | 'destQpn' | 'psn' | 'detail' | 'kind' | 'ackReq'>;
+
+function contentOf(frame: Frame | undefined): PacketContent {
+  if (frame === undefined) return NO_ROCE;
+  const { opcode, destQpn, psn } = frame;
+  return {
+    ...{ opcode, destQpn, psn: opcode === Op.Cnp ? -1 : psn, name: opcodeInfo(opcode).name },
+    ...{ detail: detailOf(frame), kind: kindOf(frame), ackReq: frame.ackReq === 1 },
+  };
 }
 
 /** A packet in full, as it was sent or as it arrived. */
@@ -141,7 +157,6 @@ const NO_ROCE = {
   name: 'not RoCE',
   detail: '',
   kind: 'other',
-  again: false,
   ackReq: false,
 } as const;
 /** Filled and read within one call. */

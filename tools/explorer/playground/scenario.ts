@@ -201,7 +201,7 @@ export const LIMITS = {
   count: 64,
   workRequests: 512,
   /** Steps of a session: beyond it nothing goes on. */
-  steps: 50_000,
+  steps: 20_000,
   /** Virtual time of a session: ten minutes. */
   timeNs: 600e9,
   /** Characters of a link. */

@@ -150,9 +150,14 @@ export class Session {
     return takeSnapshot(this.#run);
   }
 
-  /** Every packet so far, in the order in which they were sent. */
-  packets(): PacketSummary[] {
-    return this.#run.network.flights.map((flight) => this.#run.packets.summary(flight));
+  /** How many packets there are, copies that the network made included. */
+  get packetCount(): number {
+    return this.#run.network.flights.length;
+  }
+
+  /** Every packet so far, in the order in which they were sent; the first `skipped` are left out. */
+  packets(skipped = 0): PacketSummary[] {
+    return this.#run.network.flights.slice(skipped).map((flight) => this.#run.packets.summary(flight));
   }
 
   /** One of them; undefined when there is none of this number. */

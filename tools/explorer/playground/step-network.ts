@@ -102,14 +102,17 @@ export class StepNetwork implements WorldNetwork {
 
   /** One event, so that the world looks at its machines after each. */
   advance(limit: number): boolean {
+    // A packet was sent in this step: what else is due in this instant can wait.
+    if (this.#happened.length > 0) return true;
     if (this.#events.size === 0 || this.#events.peekTime() > limit) return false;
     this.now = Math.max(this.now, this.#events.peekTime());
     this.#handle(this.#events.pop());
     return true;
   }
 
+  /** As far as the first packet that does something: the rest of the instant is left for the steps to come. */
   deliverDue(now: number): void {
-    while (this.advance(now));
+    while (this.#happened.length === 0 && this.advance(now));
     this.now = now;
   }
 

@@ -70,7 +70,7 @@ describe('links', () => {
         expect(again.session.pcapng()).toEqual(session.pcapng());
         expect(again.session.link()).toBe(session.link());
       }),
-      { numRuns: 40 },
+      { numRuns: 20 },
     );
   });
 
@@ -154,8 +154,8 @@ describe('links', () => {
       connections: [0, 1, 2, 3].map((from) => ({ from, to: 4 })),
       operations,
     });
-    const session = new Session(greedy, 3_000);
-    expect(session.position).toBeGreaterThan(100);
+    const session = new Session(greedy, 1_000);
+    expect(session.position).toBe(1_000);
     const endless = new Session(
       parseScenario({ qp: { rnrRetry: 7 }, operations: [{ kind: 'send', receive: false }] }),
       400,

@@ -266,7 +266,7 @@ describe('many hosts', () => {
       link: { ecn: { kminBytes: 2000, kmaxBytes: 20_000, pmax: 1 } },
       congestion: {},
       connections: [0, 1, 2].map((from) => ({ from, to: 3 })),
-      operations: [0, 1, 2].map((connection) => ({ kind: 'write', connection, bytes: 100_000 })),
+      operations: [0, 1, 2].map((connection) => ({ kind: 'write', connection, bytes: 60_000 })),
     });
     session.runUntil(() => notes(session, 'notified').length >= 3);
     const rates = session
@@ -276,6 +276,31 @@ describe('many hosts', () => {
     expect(rates.every((rate) => rate > 0 && rate < 10e9)).toBe(true);
     session.run();
     for (const host of [0, 1, 2]) expect(statuses(session, host)).toEqual([[expect.any(Number), 'success']]);
+  });
+
+  it('do one thing at a time, however much falls into one instant', () => {
+    const session = begin({
+      hosts: 5,
+      seed: 3,
+      link: { loss: 0.1, duplicate: 0.5, reorder: 0.3, ecn: { kminBytes: 1000 } },
+      qp: { mtu: 256, timeout: 1, retryCnt: 7 },
+      congestion: {},
+      connections: [0, 1, 2, 3].map((from) => ({ from, to: 4 })),
+      operations: [0, 1, 2, 3].map((connection) => ({ kind: 'send', connection, bytes: 4000, count: 2 })),
+    });
+    session.run(1_500);
+    expect(session.position).toBe(1_500);
+    const sent = session.steps.filter(({ kind }) => kind === 'sent').map(({ serial }) => serial);
+    const over = session.steps
+      .filter(({ kind }) => kind === 'delivered' || kind === 'lost')
+      .map(({ serial }) => serial);
+    expect(new Set(sent).size).toBe(sent.length);
+    expect(new Set(over).size).toBe(over.length);
+    const packets = session.packets();
+    expect(over.length).toBe(packets.filter(({ state }) => state !== 'flying').length);
+    expect(sent.length).toBe(packets.filter(({ copyOf }) => copyOf === 0).length);
+    const times = session.steps.map(({ timeNs }) => timeNs);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
   });
 
   it('loses what finds a queue full', () => {

@@ -27,9 +27,8 @@ export function Playground({ onAnalyze }: PlaygroundProps) {
   const { session, problem } = play;
   const [chosen, setChosen] = useState(0);
   const inFlight = session.peek();
-  const packets = session.packets();
   // What one has chosen may lie ahead again after a step back.
-  const shown = packets[chosen - 1] ?? inFlight ?? packets.at(-1);
+  const shown = session.packet(chosen) ?? inFlight ?? session.packet(session.packetCount);
   usePlayKeys(play);
   const snapshot = session.snapshot();
   return (
@@ -48,7 +47,7 @@ export function Playground({ onAnalyze }: PlaygroundProps) {
         </section>
         <section class="play-middle" aria-label="Packets">
           <SessionLadder
-            packets={packets}
+            session={session}
             hosts={snapshot.hosts.map(({ name, address }) => ({ name, address }))}
             chosen={shown?.serial ?? 0}
             now={snapshot.timeNs}

@@ -3,10 +3,10 @@
  * Owns coordinates; colours are the style sheet's, shared with the ladder of captures.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { microseconds, type PacketSummary } from '../../playground/index.ts';
+import { microseconds, type PacketSummary, type Session } from '../../playground/index.ts';
 
 interface LadderProps {
-  readonly packets: readonly PacketSummary[];
+  readonly session: Session;
   readonly hosts: readonly { readonly name: string; readonly address: string }[];
   /** Serial number; 0: none. */
   readonly chosen: number;
@@ -15,7 +15,7 @@ interface LadderProps {
 }
 
 /** The ladder, scrolled to its end. */
-export function SessionLadder({ packets, hosts, chosen, now, onChoose }: LadderProps) {
+export function SessionLadder({ session, hosts, chosen, now, onChoose }: LadderProps) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
   const [all, setAll] = useState(false);
@@ -24,11 +24,12 @@ export function SessionLadder({ packets, hosts, chosen, now, onChoose }: LadderP
     if (box.current !== null) watch.observe(box.current);
     return () => watch.disconnect();
   }, []);
-  const { length } = packets;
+  const length = session.packetCount;
   useEffect(() => {
     box.current?.scrollTo({ top: length * ROW + ROW });
   }, [length]);
   const hidden = all ? 0 : Math.max(0, length - MOST_ROWS);
+  const packets = session.packets(hidden);
   const rails = hosts.map((_, index) => LEFT + ((width - LEFT - RIGHT) * index) / (hosts.length - 1));
   const height = (length - hidden) * ROW + 8;
   return (
@@ -50,7 +51,7 @@ export function SessionLadder({ packets, hosts, chosen, now, onChoose }: LadderP
         {rails.map((x) => (
           <line key={x} class="rail" x1={x} x2={x} y1={0} y2={height} />
         ))}
-        {packets.slice(hidden).map((packet, index) => (
+        {packets.map((packet, index) => (
           <Rung
             key={packet.serial}
             packet={packet}
@@ -64,7 +65,7 @@ export function SessionLadder({ packets, hosts, chosen, now, onChoose }: LadderP
         ))}
       </svg>
       <ul class="spoken" data-testid="rungs">
-        {packets.slice(hidden).map((packet) => (
+        {packets.map((packet) => (
           <li key={packet.serial}>{spoken(packet, hosts)}</li>
         ))}
       </ul>
