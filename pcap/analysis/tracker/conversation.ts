@@ -26,7 +26,7 @@ export class End implements EndReport {
   readonly sourcePorts: number[] = [];
   requester = new Requester();
   readonly congestion = new Congestion();
-  readonly ids = new IdOrder();
+  ids = new IdOrder();
   /** PSNs of the requests that this end sends, once there are any. */
   space: Space | undefined;
   /** The source port seen last. */
@@ -65,6 +65,7 @@ export class End implements EndReport {
     this.pathMtu = Math.max(this.pathMtu, other.pathMtu);
     for (const port of other.sourcePorts) this.#learnPort(port);
     this.congestion.absorb(other.congestion);
+    this.ids = this.ids.better(other.ids);
     if (this.#mac === undefined && other.#mac !== undefined) {
       this.#mac = other.#mac;
       this.vlan = other.vlan;

@@ -12,12 +12,20 @@ export class IdOrder {
 
   /** Notes the identification of a packet that came in order; -1: it has none. */
   step(id: number): void {
-    const last = this.#last;
-    this.#last = id;
-    if (id < 0 || last < 0) return;
-    const step = distance(id, last);
+    if (id < 0 || this.#last < 0) {
+      this.#last = id;
+      return;
+    }
+    const step = distance(id, this.#last);
     if (step <= 0) this.#other++;
     else if (step < LONGEST_STEP) this.#forward++;
+    // One packet that was overtaken is no new beginning.
+    if (step > 0 || step < -LONGEST_STEP) this.#last = id;
+  }
+
+  /** Of two halves of one sender: the one that knows more. */
+  better(other: IdOrder): IdOrder {
+    return other.#forward + other.#other > this.#forward + this.#other ? other : this;
   }
 
   /** Whether they count. */
@@ -44,4 +52,4 @@ function distance(id: number, other: number): number {
 const FEWEST_STEPS = 2;
 /** Random numbers hardly ever take two steps as short as these; a longer one says nothing, for other flows may have taken it. */
 const LONGEST_STEP = 4096;
-const MOST_FORWARD = 16;
+const MOST_FORWARD = 4;

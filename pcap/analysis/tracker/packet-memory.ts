@@ -98,6 +98,11 @@ export class PacketMemory {
     return this.has(psn) && facts.ipId >= 0 && this.#words[WORDS * slotOf(psn, this.#mask) + 3] === facts.ipId;
   }
 
+  /** The packet at hand is that sending, and has come late: another one like it will be its copy. */
+  noteEarlierSending(psn: number, facts: Facts): void {
+    if (this.has(psn) && facts.ipId >= 0) this.#words[WORDS * slotOf(psn, this.#mask) + 3] = facts.ipId;
+  }
+
   #shouldGrow(slot: number, isNeeded: boolean, timeNs: number): boolean {
     const entries = this.#mask + 1;
     if (entries >= (isNeeded ? MAX_ENTRIES : MAX_RECENT_ENTRIES) || this.#budget.entries < entries) return false;

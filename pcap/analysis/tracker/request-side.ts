@@ -174,7 +174,7 @@ export class RequestSide extends Side {
       else this.again(facts, psn, count);
       return;
     }
-    if (this.reasonFor(facts, psn)?.cause === 'nak') this.repeat(facts, psn, count);
+    if (this.continues(facts, psn) || this.reasonFor(facts, psn)?.cause === 'nak') this.repeat(facts, psn, count);
     else this.memory.put(psn, facts, 0, this.state.acked);
   }
 
@@ -239,6 +239,8 @@ export class RequestSide extends Side {
     const entry = reads.find(psn);
     const inTheMiddle = entry !== undefined && psn > entry.start;
     if (hole === undefined && !inTheMiddle) return undefined;
+    // Nothing has come since it was asked for again: nobody could have missed anything more.
+    if (this.state.lastResponseNs <= this.memory.timeOf(psn)) return undefined;
     const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs);
     const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
     const refersTo = hole?.openedFrame ?? responses.frameOf(psn);

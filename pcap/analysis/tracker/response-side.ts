@@ -240,6 +240,7 @@ export class ResponseSide extends Side {
   #data(facts: Facts, psn: number): void {
     const { state } = this;
     this.counts.packets++;
+    state.lastResponseNs = facts.timeNs;
     const entry = state.reads.find(psn);
     if (entry === undefined) this.#anonymous(facts, psn);
     else if (psn >= entry.next) this.#inOrder(facts, psn, entry);

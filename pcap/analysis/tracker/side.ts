@@ -93,7 +93,7 @@ export abstract class Side {
     if (counts && this.memory.isEarlierSending(psn, facts)) return true;
     if (!this.memory.isSameFrame(psn, facts)) return false;
     if (counts) return true;
-    if (this.run !== undefined && this.#continues(facts, psn)) return false;
+    if (this.continues(facts, psn)) return false;
     if (facts.timeNs - this.memory.timeOf(psn) > COPY_NS) return false;
     return this.reasonFor(facts, psn) === undefined;
   }
@@ -126,7 +126,7 @@ export abstract class Side {
   protected fill(facts: Facts, psn: number, count: number, hole: Hole): boolean {
     this.holes.fill(hole, psn, psn + count);
     const order = this.ids.compare(facts.ipId, hole.behindId);
-    const repeated = order === 0 ? this.#continues(facts, psn) || this.#hasReason(facts, psn, hole) : order > 0;
+    const repeated = order === 0 ? this.continues(facts, psn) || this.#hasReason(facts, psn, hole) : order > 0;
     if (!repeated) {
       this.#cameLate(facts, psn, count, hole);
       return true;
@@ -153,10 +153,11 @@ export abstract class Side {
     facts.marks |= Mark.Retransmission;
     if (facts.refersTo < 0) facts.refersTo = this.memory.frameOf(psn);
     this.counts.retransmittedPackets++;
-    if (this.run !== undefined && this.#continues(facts, psn)) {
-      this.run.count++;
-      this.run.cursor = psn + count;
-      this.run.lastNs = facts.timeNs;
+    const { run } = this;
+    if (run !== undefined && this.continues(facts, psn)) {
+      run.count++;
+      run.cursor = psn + count;
+      run.lastNs = facts.timeNs;
     } else this.#begin(facts, psn, count);
     this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.Repeated, this.state.acked);
   }
@@ -218,7 +219,8 @@ export abstract class Side {
     return hole.coveredNs >= 0 ? 'acknowledged, so that it was the capture that lost them' : 'nobody missed them';
   }
 
-  #continues(facts: Facts, psn: number): boolean {
+  /** Whether the packet at hand goes on with the run of repetitions under way. */
+  protected continues(facts: Facts, psn: number): boolean {
     const { run } = this;
     if (run === undefined || psn < run.cursor) return false;
     return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
@@ -273,6 +275,7 @@ export abstract class Side {
   #cameAfterItsRepetition(facts: Facts, psn: number): void {
     facts.marks |= Mark.Late;
     facts.refersTo = this.memory.frameOf(psn);
+    this.memory.noteEarlierSending(psn, facts);
     const loss = this.#loss;
     const booked = (this.memory.flagsOf(psn) & PacketFlag.BookedLost) !== 0;
     if (booked) this.counts.lostPackets--;

@@ -68,6 +68,8 @@ export class SpaceState {
   lastRequestNs = -Infinity;
   /** When an acknowledge or a response last brought something new. */
   lastProgressNs = -Infinity;
+  /** When a response of a READ or atomic last came. */
+  lastResponseNs = -Infinity;
   nak: Refusal | undefined;
   rnr: Refusal | undefined;
   /** Repeated requests that the responder may acknowledge once more each. */
