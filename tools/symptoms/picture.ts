@@ -1,0 +1,85 @@
+/**
+ * A capture as a picture: the ladder of what proves a finding and what stands around it.
+ *
+ * Owns the choice of packets. Frames that are not RoCE are named as `roce dump` names them. Pure: bytes in, SVG out.
+ */
+
+import { formatMac } from '../../packets/address.ts';
+import { aethSyndrome } from '../../packets/aeth.ts';
+import { describeCmMad } from '../../packets/cm-fields.ts';
+import { ETHERNET_BYTES, readEthernet } from '../../packets/ethernet.ts';
+import { formatFrame } from '../../packets/format.ts';
+import { FrameStatus, frameSource } from '../../packets/frame.ts';
+import { AETH_AT } from '../../packets/opcode.ts';
+import { Analyzer } from '../../pcap/analysis/analyzer.ts';
+import { type PacketFacts, Role } from '../../pcap/analysis/facts.ts';
+import type { Analysis } from '../../pcap/analysis/types.ts';
+import { readCapture } from '../../pcap/reader.ts';
+import { type LadderPacket, ladderSvg } from '../explorer/ladder/index.ts';
+
+/** What the analyzer says of a capture, and every packet as a ladder has it. */
+export interface Drawn {
+  readonly analysis: Analysis;
+  readonly packets: readonly LadderPacket[];
+  /** Who stands left and right. */
+  readonly left: string;
+  readonly right: string;
+}
+
+/** Looks at a capture. */
+export function draw(capture: Uint8Array): Drawn {
+  const analyzer = new Analyzer();
+  const packets: LadderPacket[] = [];
+  const ends: string[] = [];
+  for (const packet of readCapture(capture)) {
+    const facts = analyzer.packet(packet);
+    const source = sourceOf(facts);
+    if (ends.length < 2 && !ends.includes(source) && facts.dissection.frame.ipVersion !== 0) ends.push(source);
+    packets.push(ladderPacket(facts, source === (ends[0] ?? source) ? 0 : 1));
+  }
+  return { analysis: analyzer.finish(), packets, left: ends[0] ?? '', right: ends[1] ?? '' };
+}
+
+/** The packets around those that prove the finding `id`, as an SVG file. */
+export function pictureOf({ analysis, packets, left, right }: Drawn, id: string): string {
+  const finding = analysis.findings.find((each) => each.id === id);
+  const proof = finding?.frames ?? [];
+  const near = packets.filter(({ number }) => proof.some((frame) => Math.abs(frame - number) <= AROUND));
+  const title = finding?.text ?? `Packets between ${left} and ${right}`;
+  return ladderSvg(near.slice(0, MOST_PACKETS), { left, right, title });
+}
+
+function sourceOf({ dissection }: PacketFacts): string {
+  const { frame } = dissection;
+  if (frame.ipVersion !== 0) return frameSource(frame).toString();
+  return frame.end - frame.start < ETHERNET_BYTES ? '' : formatMac(readEthernet(frame.view, frame.start).sourceMac);
+}
+
+function ladderPacket(facts: PacketFacts, sender: 0 | 1): LadderPacket {
+  const { frame, status } = facts.dissection;
+  const aethAt = status === FrameStatus.Ok ? (AETH_AT[frame.opcode] ?? -1) : -1;
+  return {
+    number: facts.packet.number,
+    timeNs: facts.timeNs,
+    sender,
+    opcode: frame.opcode,
+    psn: Number.isNaN(facts.relativePsn) ? frame.psn : facts.relativePsn,
+    syndrome: aethAt < 0 ? -1 : aethSyndrome(frame.view, frame.bthOffset + aethAt),
+    payload: frame.payloadLength,
+    marks: facts.marks,
+    missing: facts.missing,
+    refersTo: facts.refersTo,
+    ...(status === FrameStatus.Ok && facts.role !== Role.Management ? {} : { name: nameOf(facts) }),
+  };
+}
+
+/** Of what has no opcode that says something. */
+function nameOf({ dissection: { frame, status }, role }: PacketFacts): string {
+  const cm = role === Role.Management ? describeCmMad(frame.view, frame.payloadOffset, frame.payloadLength) : undefined;
+  const words = cm ?? formatFrame(frame, status, true).replace(/^\S+ > \S+:? /, '');
+  return words.length <= LONGEST_NAME ? words : `${words.slice(0, LONGEST_NAME - 1)}…`;
+}
+
+const AROUND = 2;
+const MOST_PACKETS = 24;
+const LONGEST_NAME = 56;
