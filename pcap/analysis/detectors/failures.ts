@@ -63,10 +63,10 @@ export class FailureWatch {
   }
 
   packet(facts: PacketFacts): void {
-    const { marks, conversation, role } = facts;
+    // Nearly all packets end here.
+    if ((facts.marks & REMARKABLE) === 0 && this.#stalls.size === 0) return;
+    const { conversation, role } = facts;
     if (conversation === undefined || (role !== Role.Request && role !== Role.Response)) return;
-    const remarkable = (marks & REMARKABLE) !== 0;
-    if (!remarkable && this.#stalls.size === 0) return;
     const key = conversation.id * 2 + facts.requester;
     const stall = this.#stalls.get(key);
     if (role === Role.Request) this.#request(facts, conversation, key, stall);

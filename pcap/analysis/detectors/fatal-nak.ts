@@ -27,7 +27,8 @@ export type Diagnose<D> = (refused: Omit<FatalNak<D>, 'diagnosis'>, memory: Requ
 export class FatalNakWatch<D> {
   readonly #syndrome: number;
   readonly #diagnose: Diagnose<D>;
-  readonly #memory = new RequestMemory();
+  #facts: PacketFacts | undefined;
+  #memory: RequestMemory | undefined;
   readonly #naks: FatalNak<D>[] = [];
   #count = 0;
 
@@ -40,7 +41,7 @@ export class FatalNakWatch<D> {
     const { role, marks, conversation } = facts;
     if (conversation === undefined) return;
     if (role === Role.Request) {
-      if ((marks & Mark.BadIcrc) === 0) this.#memory.put(facts, conversation);
+      if ((marks & Mark.BadIcrc) === 0) this.#memoryFor(facts).put(facts, conversation);
       return;
     }
     if ((marks & Mark.Nak) === 0 || (marks & (Mark.BadIcrc | Mark.Copy)) !== 0) return;
@@ -59,14 +60,28 @@ export class FatalNakWatch<D> {
     return [...groups.values()].slice(0, MOST_FINDINGS);
   }
 
+  /** An analysis has one object for the facts of all packets, and one memory for all that look for NAKs. */
+  #memoryFor(facts: PacketFacts): RequestMemory {
+    if (this.#memory !== undefined && this.#facts === facts) return this.#memory;
+    let memory = MEMORIES.get(facts);
+    if (memory === undefined) {
+      memory = new RequestMemory();
+      MEMORIES.set(facts, memory);
+    }
+    this.#facts = facts;
+    this.#memory = memory;
+    return memory;
+  }
+
   /** Any number of NAKs may come; the first are told. */
   #refused(facts: PacketFacts, conversation: ConversationReport): void {
     if (++this.#count > MOST_NAKS) return;
     const { requester, packet, dissection } = facts;
     const { psn } = dissection.frame;
-    const request = this.#memory.find(conversation, requester, psn);
+    const memory = this.#memoryFor(facts);
+    const request = memory.find(conversation, requester, psn);
     const refused = { conversation, requester, psn, frame: packet.number, request };
-    this.#naks.push({ ...refused, diagnosis: this.#diagnose(refused, this.#memory) });
+    this.#naks.push({ ...refused, diagnosis: this.#diagnose(refused, memory) });
   }
 }
 
@@ -102,6 +117,7 @@ function isSame<D>(one: FatalNak<D>, other: FatalNak<D>): boolean {
   return group(one) === group(other) && one.psn === other.psn;
 }
 
+const MEMORIES = new WeakMap<PacketFacts, RequestMemory>();
 const PSN_MASK = 0xff_ff_ff;
 const MOST_NAKS = 256;
 const MOST_STEPS = 16_384;

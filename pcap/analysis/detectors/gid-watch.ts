@@ -39,13 +39,15 @@ export class GidWatch {
   readonly #repeated = new Map<number, OneWay>();
 
   packet(facts: PacketFacts): void {
-    const { conversation, dissection, packet, role, marks } = facts;
+    const { conversation } = facts;
+    if (conversation !== undefined && (facts.marks & Mark.AfterTimeout) === 0) return;
+    const { dissection, packet, role } = facts;
     const { frame } = dissection;
     if (conversation === undefined) {
       if (frame.etherType === ETHERTYPE_ROCE_V1) this.#noteVersionOne(frame, packet.number);
       return;
     }
-    if ((marks & Mark.AfterTimeout) === 0 || role !== Role.Request || frame.etherType === 0) return;
+    if (role !== Role.Request || frame.etherType === 0) return;
     const known = this.#repeated.get(conversation.id);
     if (known !== undefined) {
       known.frames.add(packet.number);

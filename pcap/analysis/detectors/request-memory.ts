@@ -41,16 +41,21 @@ export class RequestMemory {
   readonly #vaLo = new Uint32Array(SLOTS);
   readonly #rkeys = new Uint32Array(SLOTS);
   readonly #lengths = new Uint32Array(SLOTS);
+  /** Number of the packet that was remembered last. */
+  #newest = -1;
 
-  /** Remembers a request of a conversation. */
+  /** Remembers a request of a conversation; once, however many of those that share the memory tell of it. */
   put(facts: PacketFacts, conversation: ConversationReport): void {
+    const { number } = facts.packet;
+    if (number === this.#newest) return;
+    this.#newest = number;
     const { frame } = facts.dissection;
     const { opcode, view, bthOffset, psn } = frame;
     const slot = slotOf(conversation.id, facts.requester, psn);
     this.#owners[slot] = conversation;
     this.#requesters[slot] = facts.requester;
     this.#psns[slot] = psn;
-    this.#frames[slot] = facts.packet.number;
+    this.#frames[slot] = number;
     this.#opcodes[slot] = opcode;
     this.#flags[slot] = frame.flags;
     this.#payloads[slot] = frame.payloadLength;
