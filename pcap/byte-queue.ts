@@ -19,8 +19,6 @@ export class ByteQueue {
   end = 0;
   /** Position in the whole stream of the byte at `start`. */
   offset = 0;
-  // Only a buffer of our own may be written behind `end`: a caller's chunk can be followed by bytes that are not ours.
-  private owned = false;
   /** What follows `[start, end)`. */
   private waiting: Uint8Array = EMPTY;
 
@@ -71,11 +69,11 @@ export class ByteQueue {
 
   private append(chunk: Uint8Array): void {
     const unread = this.end - this.start;
-    if (this.bytes.length - this.end < chunk.length || !this.owned) {
+    // Only a buffer made here has room behind `end`: a caller's chunk is taken as just its own bytes, whatever lies behind them.
+    if (this.bytes.length - this.end < chunk.length) {
       const grown = new Uint8Array(Math.max(SMALLEST_BUFFER_BYTES, 2 * (unread + chunk.length)));
       grown.set(this.bytes.subarray(this.start, this.end));
       this.adopt(grown, unread);
-      this.owned = true;
     }
     this.bytes.set(chunk, this.end);
     this.end += chunk.length;
@@ -86,6 +84,5 @@ export class ByteQueue {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.start = 0;
     this.end = end;
-    this.owned = false;
   }
 }

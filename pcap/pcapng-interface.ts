@@ -62,6 +62,7 @@ export class PcapngInterface implements CaptureInterface {
     const counts: { -readonly [Name in CountName]?: number } = {};
     const times: { start?: CaptureTime; end?: CaptureTime } = {};
     const comments: string[] = [];
+    for (const comment of this.statistics?.comments ?? []) budget.release(comment);
     block.optionsAt(STATISTICS_FIXED_BYTES);
     while (block.nextOption()) {
       const { code, valueAt, valueLength } = block;
@@ -88,7 +89,8 @@ export class PcapngInterface implements CaptureInterface {
 
 /** Adds the current option, a comment, to `comments`. */
 export function keepComment(block: Block, budget: TextBudget, comments: string[]): void {
-  if (!budget.exhausted) comments.push(budget.keep(block.optionText()));
+  const text = block.optionText();
+  if (budget.take(text)) comments.push(text);
 }
 
 /** Link type, two reserved bytes and the snap length. */

@@ -37,7 +37,7 @@ function add(address: string, list: string, budget: TextBudget, names: Map<strin
     const known = names.get(address) ?? [];
     // Some writers repeat what they know, so the same record may come again and again.
     if (name === '' || known.includes(name) || known.length >= MOST_NAMES_OF_ONE) continue;
-    if (budget.keep(address) === '' || budget.keep(name) === '') return;
+    if (!budget.take(address) || !budget.take(name)) return;
     names.set(address, [...known, name]);
   }
 }

@@ -9,17 +9,22 @@
 export class TextBudget {
   private left = MOST_TEXT_CHARACTERS;
 
-  /** `text` while there is room, and '' from then on. */
-  keep(text: string): string {
+  /** Whether there is room for `text`, which then is taken. */
+  take(text: string): boolean {
     const cost = text.length + TEXT_OVERHEAD;
-    if (cost > this.left) return '';
+    if (cost > this.left) return false;
     this.left -= cost;
-    return text;
+    return true;
   }
 
-  /** Whether there is room for another text of this length. */
-  get exhausted(): boolean {
-    return this.left < TEXT_OVERHEAD;
+  /** `text` where there is room for it, otherwise ''. */
+  keep(text: string): string {
+    return this.take(text) ? text : '';
+  }
+
+  /** Gives back the room of a text that was taken and is kept no longer. */
+  release(text: string): void {
+    this.left += text.length + TEXT_OVERHEAD;
   }
 }
 

@@ -131,7 +131,7 @@ describe('dissect', () => {
   ])('says what is wrong with %s', (_name, bytes, status) => {
     const into = dissected(LinkType.LinuxCooked, bytes);
     expect(into.status).toBe(status);
-    expect([into.frame.ipVersion, into.frame.bthOffset]).toEqual([0, -1]);
+    expect([into.frame.ipVersion, into.frame.bthOffset, into.frame.end]).toEqual([0, -1, into.capturedEnd]);
   });
 
   it('names the EtherType of what is not IP', () => {

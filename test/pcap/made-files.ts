@@ -5,19 +5,16 @@ import type { CapturedPacket } from '../../pcap/types.ts';
 
 /** Assembles a file from u16/u32 numbers and raw bytes in one byte order. */
 export function file(littleEndian: boolean, ...parts: ([bits: 16 | 32, value: number] | Uint8Array)[]): Uint8Array {
-  const bytes: number[] = [];
-  for (const part of parts) {
-    if (part instanceof Uint8Array) {
-      bytes.push(...part);
-      continue;
-    }
-    const [bits, value] = part;
-    const word = new DataView(new ArrayBuffer(bits / 8));
-    if (bits === 16) word.setUint16(0, value, littleEndian);
-    else word.setUint32(0, value, littleEndian);
-    bytes.push(...new Uint8Array(word.buffer));
-  }
-  return new Uint8Array(bytes);
+  return join(
+    ...parts.map((part) => {
+      if (part instanceof Uint8Array) return part;
+      const [bits, value] = part;
+      const word = new DataView(new ArrayBuffer(bits / 8));
+      if (bits === 16) word.setUint16(0, value, littleEndian);
+      else word.setUint32(0, value, littleEndian);
+      return new Uint8Array(word.buffer);
+    }),
+  );
 }
 
 export const u16 = (value: number): [16, number] => [16, value];

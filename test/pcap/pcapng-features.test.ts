@@ -32,6 +32,14 @@ function drained(bytes: Uint8Array, chunkBytes = bytes.length): CaptureReader {
   return reader;
 }
 
+/** Pieces of one length, one after another. */
+function repeated(count: number, make: (index: number) => Uint8Array): Uint8Array {
+  const { length } = make(0);
+  const bytes = new Uint8Array(count * length);
+  for (let index = 0; index < count; index++) bytes.set(make(index), index * length);
+  return bytes;
+}
+
 const byte = (value: number) => new Uint8Array([value]);
 const end = new Uint8Array(4);
 
@@ -189,11 +197,7 @@ describe('a pcapng reader', () => {
   });
 
   it('refuses a flood of interfaces and of sections', () => {
-    const many = (what: Uint8Array) => {
-      const flood = new Uint8Array(65_537 * what.length);
-      for (let at = 0; at < flood.length; at += what.length) flood.set(what, at);
-      return flood;
-    };
+    const many = (what: Uint8Array) => repeated(65_537, () => what);
     const { error: interfaces } = readAll(join(section(true), many(interfaceBlock(true, 1, 0))));
     expect(interfaces).toMatchObject({
       message: expect.stringContaining('more than 65536 interfaces are not believable'),
@@ -215,6 +219,39 @@ describe('a pcapng reader', () => {
     expect(reader.interfaces.length).toBe(300);
     expect(kept).toBeGreaterThan(4 * 1024 * 1024);
     expect(kept).toBeLessThan(8 * 1024 * 1024);
+  });
+
+  it('keeps a bounded number of comments and names, empty ones too', () => {
+    const e = true;
+    const empty = new Uint8Array(2 * 1024 * 1024);
+    for (let at = 0; at < empty.length; at += 4) empty[at] = 1;
+    const many = drained(join(section(e, empty), section(e, option(e, 1, 'too late'))));
+    expect(many.sections[0]?.comments.length).toBe((8 * 1024 * 1024) / 32);
+    expect(many.sections[1]?.comments).toEqual([]);
+    const record = (index: number) => file(e, u16(1), u16(7), u32(index), fromHex('61616100'));
+    const names = block(e, 4, repeated(120_000, record));
+    const known = drained(join(section(e), names)).names.size;
+    expect(known).toBeGreaterThan(100_000);
+    expect(known).toBeLessThan(120_000);
+    const sameAddress = (index: number) => file(e, u16(1), u16(7), u32(1), new Uint8Array([index, 0x61, 0x61, 0]));
+    const ofOne = block(
+      e,
+      4,
+      repeated(100, (index) => sameAddress(1 + index)),
+    );
+    expect([...drained(join(section(e), ofOne)).names.values()].map(({ length }) => length)).toEqual([64]);
+  });
+
+  it('counts comments on statistics for as long as they are the last', () => {
+    const e = true;
+    const counted = block(e, 5, join(file(e, u32(0), u32(0), u32(0)), option(e, 1, 'x'.repeat(60_000))));
+    const reader = new CaptureReader();
+    reader.push(join(section(e), interfaceBlock(e, 1, 0)));
+    for (let times = 0; times < 300; times++) reader.push(counted);
+    reader.push(interfaceBlock(e, 1, 0, option(e, 2, 'eth1')));
+    reader.next();
+    expect(reader.interfaces[0]?.statistics?.comments?.[0]?.length).toBe(60_000);
+    expect(reader.interfaces[1]?.name).toBe('eth1');
   });
 
   it('reads a packet with very many comments in a time that grows with their number', () => {
