@@ -120,7 +120,8 @@ describe.each([
     expect(first).not.toHaveProperty('packetId');
     expect(second).toMatchObject({ seconds: 6, nanoseconds: 1000, packetId: 2n ** 63n, comments: ['odd', ''] });
     expect(second).not.toHaveProperty('dropCount');
-    expect(third).toMatchObject({ interfaceIndex: 1, dropCount: 12 });
+    expect(third).toMatchObject({ interfaceIndex: 1, dropCount: 12, direction: Direction.Unknown });
+    expect(third).not.toHaveProperty('packetId');
     expect(fourth).not.toHaveProperty('dropCount');
   });
 });
@@ -228,11 +229,12 @@ describe('a pcapng reader', () => {
     const many = drained(join(section(e, empty), section(e, option(e, 1, 'too late'))));
     expect(many.sections[0]?.comments.length).toBe((8 * 1024 * 1024) / 32);
     expect(many.sections[1]?.comments).toEqual([]);
-    const record = (index: number) => file(e, u16(1), u16(7), u32(index), fromHex('61616100'));
-    const names = block(e, 4, repeated(120_000, record));
+    const name = new TextEncoder().encode(`${'x'.repeat(1003)}\0`);
+    const record = (index: number) => file(e, u16(1), u16(4 + name.length), u32(index), name);
+    const names = block(e, 4, repeated(9000, record));
     const known = drained(join(section(e), names)).names.size;
-    expect(known).toBeGreaterThan(100_000);
-    expect(known).toBeLessThan(120_000);
+    expect(known).toBeGreaterThan(7000);
+    expect(known).toBeLessThan(8500);
     const sameAddress = (index: number) => file(e, u16(1), u16(7), u32(1), new Uint8Array([index, 0x61, 0x61, 0]));
     const ofOne = block(
       e,
