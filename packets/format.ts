@@ -12,7 +12,7 @@ import { readAtomicAckEth } from './atomic-ack-eth.ts';
 import { readAtomicEth } from './atomic-eth.ts';
 import { describeCmMad } from './cm-fields.ts';
 import { readDeth } from './deth.ts';
-import { ETHERNET_BYTES, ETHERTYPE_ARP } from './ethernet.ts';
+import { ETHERNET_BYTES, ETHERTYPE_ARP, ETHERTYPE_ROCE_V1 } from './ethernet.ts';
 import { readFeth } from './feth.ts';
 import { hexNumber } from './field-list.ts';
 import { type Frame, FrameStatus, frameDestination, frameSource, frameStatusName, Medium } from './frame.ts';
@@ -35,6 +35,7 @@ import {
   opcodeInfo,
   RETH_AT,
 } from './opcode.ts';
+import { ETHERTYPE_MAC_CONTROL, readPfc } from './pfc.ts';
 import { readReth } from './reth.ts';
 import { RNR_TIMER_NS } from './rnr-timer.ts';
 import { isMarked } from './traffic-class.ts';
@@ -137,12 +138,28 @@ function formatWithoutIp(frame: Frame, status: FrameStatus): string {
   const arp = frame.etherType === ETHERTYPE_ARP && frame.vlanTci < 0 ? readArpOf(frame) : undefined;
   if (arp?.operation === ArpOperation.Request) return `${ends} ARP who has ${arp.targetIp} tell ${arp.senderIp}`;
   if (arp?.operation === ArpOperation.Reply) return `${ends} ARP ${arp.senderIp} is at ${formatMac(arp.senderMac)}`;
+  if (frame.etherType === ETHERTYPE_MAC_CONTROL) {
+    const pause = formatPause(frame);
+    if (pause !== undefined) return `${ends} ${pause}`;
+  }
+  if (frame.etherType === ETHERTYPE_ROCE_V1) return `${ends} RoCE version 1 len ${length}`;
   const fault = status === FrameStatus.NotIp ? '' : `malformed: ${frameStatusName(status)} `;
   return `${ends} ${fault}ethertype ${hexNumber(frame.etherType, 4)} len ${length}`;
 }
 
 function readArpOf(frame: Frame) {
   return readArp(frame.view, frame.start + ETHERNET_BYTES, frame.end);
+}
+
+/** "PFC pause 3: 65535 quanta", "PFC resume 3" for a pause of no time. */
+function formatPause({ view, start, end }: Frame): string | undefined {
+  const pfc = readPfc(view, start, end);
+  if (pfc === undefined) return undefined;
+  const classes = pfc.quanta.flatMap((quanta, priority) => {
+    if ((pfc.enableVector & (1 << priority)) === 0) return [];
+    return quanta === 0 ? `resume ${priority}` : `pause ${priority}: ${quanta} quanta`;
+  });
+  return `PFC ${classes.join(', ') || 'for no priority'}`;
 }
 
 function formatOtherIp(frame: Frame, ends: string): string {

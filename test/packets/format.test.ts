@@ -19,6 +19,7 @@ import { frameFields } from '../../packets/frame-fields.ts';
 import { writeIeth } from '../../packets/ieth.ts';
 import { writeImmDt } from '../../packets/imm-dt.ts';
 import { Op } from '../../packets/opcode.ts';
+import { PFC_FRAME_BYTES, writePfc } from '../../packets/pfc.ts';
 import { writeReth } from '../../packets/reth.ts';
 import { RXE_FRAMES } from '../vectors/rxe-frames.ts';
 import { make, PATH, parse, rxeFrame } from './made-frames.ts';
@@ -154,6 +155,11 @@ describe('formatFrame', () => {
     expect(line(arp)).toBe('52:54:00:00:00:02 > ff:ff:ff:ff:ff:ff: ARP 10.77.0.2 is at 52:54:00:00:00:02');
     view.setUint16(12, 0x88cc);
     expect(line(arp)).toBe('52:54:00:00:00:02 > ff:ff:ff:ff:ff:ff: ethertype 0x88cc len 42');
+    view.setUint16(12, 0x8915);
+    expect(line(arp)).toBe('52:54:00:00:00:02 > ff:ff:ff:ff:ff:ff: RoCE version 1 len 42');
+    const pause = new Uint8Array(PFC_FRAME_BYTES);
+    writePfc(new DataView(pause.buffer), 0, PATH.sourceMac, 0b1010, [0, 7, 0, 0, 0, 0, 0, 0]);
+    expect(line(pause)).toBe('52:54:00:00:00:02 > 01:80:c2:00:00:01: PFC pause 1: 7 quanta, resume 3');
     const ping = Uint8Array.from([
       ...[0x45, 0, 0, 0x1c, 0, 0x32, 0, 0, 0x40, 1, 0x7c, 0xad, 0x7f, 0, 0, 1, 0x7f, 0, 0, 1],
       ...[8, 0, 0, 0, 0, 7, 0, 9],

@@ -9,11 +9,12 @@ import { aethSyndrome } from '../../packets/aeth.ts';
 import { describeCmMad } from '../../packets/cm-fields.ts';
 import { ETHERNET_BYTES, readEthernet } from '../../packets/ethernet.ts';
 import { formatFrame } from '../../packets/format.ts';
-import { FrameStatus, frameSource } from '../../packets/frame.ts';
+import { FrameStatus, frameDestination, frameSource } from '../../packets/frame.ts';
 import { AETH_AT } from '../../packets/opcode.ts';
 import { Analyzer } from '../../pcap/analysis/analyzer.ts';
 import { type PacketFacts, Role } from '../../pcap/analysis/facts.ts';
 import type { Analysis } from '../../pcap/analysis/types.ts';
+import { Dissection, dissect } from '../../pcap/dissection.ts';
 import { readCapture } from '../../pcap/reader.ts';
 import { type LadderPacket, ladderSvg } from '../explorer/ladder/index.ts';
 
@@ -30,14 +31,12 @@ export interface Drawn {
 export function draw(capture: Uint8Array): Drawn {
   const analyzer = new Analyzer();
   const packets: LadderPacket[] = [];
-  const ends: string[] = [];
+  const ends = endsOf(capture);
   for (const packet of readCapture(capture)) {
     const facts = analyzer.packet(packet);
-    const source = sourceOf(facts);
-    if (ends.length < 2 && !ends.includes(source) && facts.dissection.frame.ipVersion !== 0) ends.push(source);
-    packets.push(ladderPacket(facts, source === (ends[0] ?? source) ? 0 : 1));
+    packets.push(ladderPacket(facts, sourceOf(facts.dissection) === ends.leftMac ? 0 : 1));
   }
-  return { analysis: analyzer.finish(), packets, left: ends[0] ?? '', right: ends[1] ?? '' };
+  return { analysis: analyzer.finish(), packets, left: ends.left, right: ends.right };
 }
 
 /** The packets around those that prove the finding `id`, as an SVG file. */
@@ -49,9 +48,23 @@ export function pictureOf({ analysis, packets, left, right }: Drawn, id: string)
   return ladderSvg(near.slice(0, MOST_PACKETS), { left, right, title });
 }
 
-function sourceOf({ dissection }: PacketFacts): string {
-  const { frame } = dissection;
-  if (frame.ipVersion !== 0) return frameSource(frame).toString();
+/** Those of the first RoCE packet: its sender stands on the left. */
+function endsOf(capture: Uint8Array): { left: string; right: string; leftMac: string } {
+  const dissection = new Dissection();
+  for (const packet of readCapture(capture)) {
+    if (dissect(packet, dissection) !== FrameStatus.Ok) continue;
+    const { frame } = dissection;
+    return {
+      left: frameSource(frame).toString(),
+      right: frameDestination(frame).toString(),
+      leftMac: sourceOf(dissection),
+    };
+  }
+  return { left: '', right: '', leftMac: '' };
+}
+
+/** MAC address of the sender. */
+function sourceOf({ frame }: Dissection): string {
   return frame.end - frame.start < ETHERNET_BYTES ? '' : formatMac(readEthernet(frame.view, frame.start).sourceMac);
 }
 
