@@ -47,7 +47,6 @@ export const DSCP_MISMATCH_SCENES: readonly Scene[] = [
     name: 'dscp-vlan-priority',
     triggers: true,
     about: 'DSCP 26, but VLAN priority 0 in the tag, and packets are dropped.',
-    alsoFinds: ['sequence-error'],
     make: () => play({ vantages: ['mirror'] }, (stage) => tagged(stage, 0.03)),
   },
   {
@@ -62,7 +61,6 @@ export const DSCP_MISMATCH_SCENES: readonly Scene[] = [
     name: 'dscp-zero-everywhere',
     triggers: false,
     about: 'DSCP 0 everywhere, as rdma_rxe sends, and some losses, which are another symptom.',
-    alsoFinds: ['sequence-error'],
     make: () => play({ vantages: ['mirror'] }, (stage) => traffic(stage, {}, {}, 0.02)),
   },
   {

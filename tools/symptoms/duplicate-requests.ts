@@ -40,7 +40,7 @@ export const DUPLICATE_REQUESTS_SCENES: readonly Scene[] = [
     name: 'duplicates-lost-requests',
     triggers: false,
     about: 'Requests get lost, in the middle and at the end of messages: repetitions, but none of what had arrived.',
-    alsoFinds: ['sequence-error', 'retry-exceeded'],
+    alsoFinds: ['sequence-error'],
     make: () => play({ vantages: ['A', 'B'] }, lostRequests),
   },
   {

@@ -17,6 +17,12 @@ export const ECN_MISCONFIGURED_SCENES: readonly Scene[] = [
     marked(stage, { receiver: { notification: false }, share: 0.3 }),
   ),
   scene(
+    'ecn-no-cnp-rxe',
+    true,
+    'A switch marks packets to a receiver with the habits of rdma_rxe, which has no congestion control.',
+    (stage) => marked(stage, { receiver: { notification: false }, share: 0.3, peer: 'rxe-6.12' }),
+  ),
+  scene(
     'ecn-cnp-ignored',
     true,
     'B sends CNPs for marked packets, and A goes on at line rate: it has no reaction point.',
@@ -73,12 +79,17 @@ function scene(
   return { symptom: 'ecn-misconfigured', name, triggers, about, make: () => play(options, script) };
 }
 
-async function marked(
-  stage: Stage,
-  { receiver, share }: { readonly receiver: CongestionOptions; readonly share: number },
-): Promise<void> {
+interface Marked {
+  readonly receiver: CongestionOptions;
+  /** Of the packets to it. */
+  readonly share: number;
+  /** Habits of the receiver. */
+  readonly peer?: string;
+}
+
+async function marked(stage: Stage, { receiver, share, peer = 'default' }: Marked): Promise<void> {
   const a = stage.host('A', { congestion: { lineRateBps: RATE_BPS, reaction: { kind: 'dcqcn', profile: 'paper' } } });
-  const b = stage.host('B', { congestion: { lineRateBps: RATE_BPS, ...receiver } });
+  const b = stage.host('B', { congestion: { lineRateBps: RATE_BPS, ...receiver }, peer });
   const pair = await stage.connect(a, b, { timeout: 14 });
   stage.faults(b, { ceMark: share }, 'receive');
   for (let i = 0; i < 4; i++) demandStatus(await pair.a.write(pair.b, 40_000), WcStatus.Success);

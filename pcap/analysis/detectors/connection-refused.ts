@@ -18,7 +18,7 @@ import {
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
 import { type CmSighting, cmSighting, remember, serviceName } from './cm-reading.ts';
-import { FrameList } from './frame-list.ts';
+import { FrameList, mergedFrames } from './frame-list.ts';
 import { rejectReason } from './reject-reasons.ts';
 import { times } from './words.ts';
 
@@ -201,7 +201,7 @@ function report(context: DetectorContext, refusal: Refusal, later: boolean): voi
   context.report({
     severity: note || later ? 'note' : 'error',
     text: `${refuser} refused ${asked} ${times(count)}: ${meaning} (reason ${reason}, ${reasonName})${said}${outcome}.`,
-    frames: frames.frames,
+    frames: mergedFrames([frames.frames]),
     frameCount: frames.count,
     evidence: {
       refuser,

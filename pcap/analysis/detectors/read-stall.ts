@@ -3,7 +3,8 @@
  *
  * Owns two findings:
  * - more are outstanding than the responder said it can answer (responder resources in its REQ or REP): a warning, and an error when the responder
- *   refused one or fell silent; what it cannot hold it drops or refuses;
+ *   refused one or fell silent; what it cannot hold it drops or refuses. It counts when what follows shows that the oldest was not answered
+ *   by then: an answer that the capture lacks would look the same;
  * - the limit is reached again and again, at least 16 times, each time followed by silence until a response comes, at least half of all the time
  *   that READs were under way, and the next request follows within a quarter of that wait: a warning where the limit is the one that the connection
  *   managers agreed on, else a note, since an application may well choose such a depth itself. A limit of one without an agreement is what
@@ -42,6 +43,8 @@ class Reads {
   /** PSN behind the last one of each that is under way, oldest first. */
   readonly #ends: number[] = [];
   most = 0;
+  /** What the responder can answer at a time; Infinity where the capture does not say. */
+  readonly limit: number;
   /** When the last of them was asked for or answered. */
   #lastNs = 0;
   /** Time with something outstanding, and time of silence at each depth that was the largest so far. */
@@ -57,21 +60,20 @@ class Reads {
   readonly frames = new FrameList();
   readonly overrunFrames = new FrameList();
   #lastRequestFrame = 0;
+  /** Requests beyond the limit, unless the capture lacks an answer: what comes next tells. */
+  readonly #doubtful: number[] = [];
 
-  get outstanding(): number {
-    return this.#ends.length;
+  constructor(limit: number) {
+    this.limit = limit;
   }
 
-  asked(endPsn: number, timeNs: number, frame: number, limit: number): void {
+  asked(endPsn: number, timeNs: number, frame: number): void {
     this.#passes(timeNs);
     if (this.#answeredNs >= 0 && timeNs - this.#answeredNs <= this.#stallNs * HURRY) this.hurried++;
     this.#answeredNs = -1;
     if (this.#ends.length < MOST_OUTSTANDING) this.#ends.push(endPsn);
     const depth = this.#ends.length;
-    if (depth > limit) {
-      this.overruns++;
-      this.overrunFrames.add(frame);
-    }
+    if (depth > this.limit) this.#doubtful.push(frame);
     if (depth > this.most) {
       this.most = depth;
       this.#forgetStalls();
@@ -82,6 +84,7 @@ class Reads {
 
   answered(psn: number, timeNs: number, frame: number): void {
     this.#passes(timeNs);
+    if (this.#doubtful.length > 0) this.#settle(psn < (this.#ends[0] ?? 0));
     if (this.#stallStartNs >= 0) {
       this.#stallNs = timeNs - this.#stallStartNs;
       this.stalls++;
@@ -93,6 +96,19 @@ class Reads {
     const before = this.#ends.length;
     while (this.#ends.length > 0 && (this.#ends[0] ?? 0) <= psn + 1) this.#ends.shift();
     if (this.#ends.length < before && before === this.most) this.#answeredNs = timeNs;
+  }
+
+  /** The responder refused something, or the oldest is asked for again: it is outstanding, and all after it are. */
+  unanswered(): void {
+    this.#settle(true);
+  }
+
+  #settle(oldestIsOutstanding: boolean): void {
+    if (oldestIsOutstanding) {
+      this.overruns += this.#doubtful.length;
+      for (const frame of this.#doubtful) this.overrunFrames.add(frame);
+    }
+    this.#doubtful.length = 0;
   }
 
   #passes(timeNs: number): void {
@@ -126,11 +142,16 @@ class ReadStall implements Detector {
     }
     if (conversation === undefined || Number.isNaN(relativePsn)) return;
     if (role === Role.Request && (frame.flags & HELD) !== 0) {
-      if ((marks & (Mark.Retransmission | Mark.Copy)) !== 0) return;
-      const reads = this.#of(conversation.id, requester);
-      reads.asked(relativePsn + psnCount, timeNs, packet.number, this.#limitOf(conversation, requester));
+      if ((marks & Mark.Copy) !== 0) return;
+      if ((marks & Mark.Retransmission) !== 0) {
+        this.#reads[2 * conversation.id + requester]?.unanswered();
+        return;
+      }
+      this.#of(conversation, requester).asked(relativePsn + psnCount, timeNs, packet.number);
     } else if (role === Role.Response) {
-      this.#reads[2 * conversation.id + requester]?.answered(relativePsn, timeNs, packet.number);
+      const reads = this.#reads[2 * conversation.id + requester];
+      if ((marks & (Mark.Nak | Mark.RnrNak)) !== 0) reads?.unanswered();
+      else reads?.answered(relativePsn, timeNs, packet.number);
     }
   }
 
@@ -140,8 +161,7 @@ class ReadStall implements Detector {
       if (conversation.sameAs !== 0) continue;
       for (const requester of [0, 1] as const) {
         const reads = this.#reads[2 * conversation.id + requester];
-        if (reads !== undefined)
-          found.push({ reads, conversation, requester, limit: this.#limitOf(conversation, requester) });
+        if (reads !== undefined) found.push({ reads, conversation, requester, limit: reads.limit });
       }
     }
     const overruns = found.filter(({ reads }) => reads.overruns > 0);
@@ -159,7 +179,7 @@ class ReadStall implements Detector {
     remember(this.#resources, `${source} ${message.body.localQpn}`, message.body.responderResources, MOST_AGREEMENTS);
   }
 
-  /** What the responder can answer at a time; Infinity where the capture does not say. */
+  /** From what it said when the connection was made. */
   #limitOf(conversation: ConversationReport, requester: 0 | 1): number {
     if (this.#resources.size === 0 || conversation.learnt !== 'cm') return Number.POSITIVE_INFINITY;
     const { address, qpn } = conversation.ends[requester === 0 ? 1 : 0];
@@ -167,11 +187,11 @@ class ReadStall implements Detector {
     return resources === 0 ? Number.POSITIVE_INFINITY : resources;
   }
 
-  #of(conversation: number, requester: 0 | 1): Reads {
-    const index = 2 * conversation + requester;
+  #of(conversation: ConversationReport, requester: 0 | 1): Reads {
+    const index = 2 * conversation.id + requester;
     const known = this.#reads[index];
     if (known !== undefined) return known;
-    const made = new Reads();
+    const made = new Reads(this.#limitOf(conversation, requester));
     this.#reads[index] = made;
     return made;
   }
