@@ -36,6 +36,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['src/open.ts', ['node']],
   ['tools/explorer/page/', ['preact', 'uplot']],
   ['tools/explorer/', ['vite', 'vite-plugin-singlefile']],
+  ['tools/bench/explorer.ts', ['playwright-core']],
   ['tools/', ['node', 'commander', 'ipaddr.js', 'zod']],
 ];
 

@@ -18,6 +18,7 @@ import { useBulkCrc32 } from '../../packets/index.ts';
 import type { Bench, BenchRow, BenchSettings, Skipped } from './bench.ts';
 import { decodeBench } from './decode.ts';
 import { encodeBench } from './encode.ts';
+import { explorerOpenBench, explorerScrollBench } from './explorer.ts';
 import {
   fabricCalibrationBench,
   fabricFlowsBench,
@@ -42,6 +43,8 @@ const BENCHES: readonly Bench[] = [
   fabricCalibrationBench,
   fabricFlowsBench,
   fabricHostsBench,
+  explorerOpenBench,
+  explorerScrollBench,
 ];
 const FULL: BenchSettings = { rounds: 5, scale: 1 };
 const QUICK: BenchSettings = { rounds: 1, scale: 0.001 };

@@ -6,6 +6,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Row } from '../engine/protocol.ts';
 import type { Client } from './client.ts';
+import { memo } from './memo.ts';
 import { usePart, useScrolling } from './windowed.ts';
 import { markNames, seconds } from './words.ts';
 
@@ -25,10 +26,11 @@ interface Props {
 /** The list. */
 export function PacketList({ client, total, version, selected, reveal, onSelect }: Props) {
   const { box, height, first, visible, shift, reveal: scrollTo } = useScrolling(total, ROW_PIXELS);
+  const count = visible + 2 * SPARE;
   const { from, rows } = usePart<Row>(
-    (start, count) => client.ask('rows', { from: start, count }),
+    (start, wanted) => client.ask('rows', { from: start, count: wanted }),
     Math.max(0, first - SPARE),
-    visible + 2 * SPARE,
+    count,
     version,
   );
   const scroll = useRef(scrollTo);
@@ -51,7 +53,8 @@ export function PacketList({ client, total, version, selected, reveal, onSelect 
       <div class="list-room" style={{ height: `${height}px` }}>
         {rows.map((row, index) => (
           <Line
-            key={from + index}
+            // Lines that leave the window on one side come back on the other: nothing is made or thrown away.
+            key={(from + index) % Math.max(count, rows.length)}
             row={row}
             top={(from + index) * ROW_PIXELS + shift}
             at={from + index}
@@ -72,7 +75,7 @@ interface LineProps {
   readonly onSelect: Props['onSelect'];
 }
 
-function Line({ row, at, top, selected, onSelect }: LineProps) {
+const Line = memo(function Line({ row, at, top, selected, onSelect }: LineProps) {
   const marks = markNames(row.marks);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the grid takes the keys for all of its rows
@@ -102,6 +105,22 @@ function Line({ row, at, top, selected, onSelect }: LineProps) {
       </Cell>
     </div>
   );
+}, sameLine);
+
+/** Rows come anew with each answer: what they say counts. */
+function sameLine(one: LineProps, other: LineProps): boolean {
+  const [a, b] = [one.row, other.row];
+  return (
+    one.top === other.top &&
+    one.at === other.at &&
+    one.selected === other.selected &&
+    a.number === b.number &&
+    a.marks === b.marks &&
+    a.conversation === b.conversation &&
+    a.info === b.info &&
+    a.timeNs === b.timeNs &&
+    a.length === b.length
+  );
 }
 
 function Cell({ name, children }: { readonly name: string; readonly children: preact.ComponentChildren }) {
@@ -122,4 +141,4 @@ function toneOf(marks: readonly string[]): string {
 const BAD: ReadonlySet<string> = new Set(['gap', 'nak', 'rnr-nak', 'bad-icrc', 'violation']);
 /** As in style.css. */
 const ROW_PIXELS = 24;
-const SPARE = 20;
+const SPARE = 12;

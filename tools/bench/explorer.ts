@@ -1,0 +1,151 @@
+/**
+ * What a capture of 100 MB costs in the explorer: how long until there is something to see, and the longest task of the page's main thread
+ * while one scrolls. In headless Chromium, over the server of `roce view`.
+ *
+ * Both figures come from one run. The capture is made by the stack: READs and WRITEs, a packet lost now and then.
+ */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { invariant } from '../../packets/errors.ts';
+import { Op } from '../../packets/opcode.ts';
+import { explorerPage } from '../explorer/page-file.ts';
+import { serveExplorer } from '../explorer/serve.ts';
+import { play } from '../symptoms/scene.ts';
+import { type Bench, type BenchRow, type BenchSettings, rowFrom, type Skipped, scaled } from './bench.ts';
+
+/** Time until the first packets can be seen. */
+export const explorerOpenBench: Bench = {
+  name: 'explorer-open',
+  title: 'explorer: time to the first view of a 100 MB capture, beside the time until it is analyzed',
+  run: async (settings) =>
+    withFigures('explorer-open', settings, ({ firstViewMs, analyzedMs }) =>
+      rowFrom('explorer-open', { unit: 'ms', peer: 'analyzed' }, [firstViewMs], [analyzedMs]),
+    ),
+};
+
+/** The longest task of the main thread. */
+export const explorerScrollBench: Bench = {
+  name: 'explorer-scroll',
+  title: 'explorer: longest task of the main thread while a 100 MB capture is scrolled',
+  run: async (settings) =>
+    withFigures('explorer-scroll', settings, ({ longestTaskMs }) =>
+      rowFrom(
+        'explorer-scroll',
+        { unit: 'ms', peer: 'bound', goal: { sense: '<=', ratio: 1 } },
+        [longestTaskMs],
+        [MOST_TASK_MS],
+      ),
+    ),
+};
+
+interface Figures {
+  /** From the click to rows on the screen. */
+  readonly firstViewMs: number;
+  /** Until the diagnosis is there. */
+  readonly analyzedMs: number;
+  /** While scrolling; tasks below 50 ms are not told, and count as that. */
+  readonly longestTaskMs: number;
+}
+
+const measured = new Map<number, Promise<Figures>>();
+
+async function withFigures(
+  name: string,
+  settings: BenchSettings,
+  row: (figures: Figures) => BenchRow,
+): Promise<BenchRow | Skipped> {
+  const program = chromiumProgram();
+  if (program === undefined) return { name, skipped: 'there is no chromium in PATH' };
+  let figures = measured.get(settings.scale);
+  if (figures === undefined) {
+    figures = measure(program, settings);
+    measured.set(settings.scale, figures);
+  }
+  return row(await figures);
+}
+
+async function measure(program: string, settings: BenchSettings): Promise<Figures> {
+  const folder = mkdtempSync(join(tmpdir(), 'rocev2-bench-'));
+  let browser: Browser | undefined;
+  try {
+    const file = join(folder, 'bench.pcapng');
+    writeFileSync(file, await capture(scaled(ROUNDS, settings)));
+    const server = await serveExplorer(await explorerPage(), file);
+    browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu'] });
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    const figures = await look(page, server.url);
+    await browser.close();
+    await server.close();
+    return figures;
+  } finally {
+    await browser?.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function look(page: Page, url: string): Promise<Figures> {
+  page.setDefaultTimeout(MOST_WAIT_MS);
+  await page.addInitScript(WATCH_TASKS);
+  const began = performance.now();
+  await page.goto(`${url}#view=packets`);
+  await page.locator('#row-1').waitFor();
+  const firstViewMs = performance.now() - began;
+  await page.locator('.progress').waitFor({ state: 'detached' });
+  const analyzedMs = performance.now() - began;
+  await page.evaluate('longTasks.length = 0');
+  await page.evaluate(SCROLL);
+  const tasks: unknown = await page.evaluate('longTasks');
+  invariant(Array.isArray(tasks), 'the page keeps a list of tasks');
+  return { firstViewMs, analyzedMs, longestTaskMs: Math.max(SHORTEST_TOLD_MS, ...tasks.map(Number)) };
+}
+
+/** A pcapng file of about 100 kB for each round. */
+function capture(rounds: number): Promise<Uint8Array> {
+  return play({ vantages: ['B'] }, async (stage) => {
+    const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { timeout: 12, cm: true });
+    for (let nth = 50; nth < 40 * rounds; nth += 500) {
+      stage.rule({ port: 'A', match: ({ opcode }) => opcode === Op.WriteMiddle, nth, action: 'drop' });
+    }
+    for (let round = 0; round < rounds; round++) {
+      for (let i = 0; i < 3; i++) await a.write(b, 20_000);
+      for (let i = 0; i < 2; i++) await a.read(b, 16_000);
+    }
+  });
+}
+
+function chromiumProgram(): string | undefined {
+  return (process.env['PATH'] ?? '')
+    .split(':')
+    .flatMap((folder) => ['chromium', 'chromium-browser', 'google-chrome'].map((name) => join(folder, name)))
+    .find((path) => existsSync(path));
+}
+
+const ROUNDS = 1_000;
+const MOST_TASK_MS = 200;
+const SHORTEST_TOLD_MS = 50;
+const MOST_WAIT_MS = 120_000;
+/** Runs in the page, before anything else. */
+const WATCH_TASKS = `
+  globalThis.longTasks = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) longTasks.push(entry.duration);
+  }).observe({ type: 'longtask' });
+`;
+/** Runs in the page: down the whole list in two hundred steps, then here and there, a step for each frame drawn. */
+const SCROLL = `(async () => {
+  const list = document.querySelector('.list');
+  const drawn = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  const end = list.scrollHeight - list.clientHeight;
+  for (let step = 0; step <= 200; step++) {
+    list.scrollTop = (end * step) / 200;
+    await drawn();
+  }
+  for (let step = 0; step < 100; step++) {
+    list.scrollTop = (end * ((step * 37) % 100)) / 100;
+    await drawn();
+    list.scrollTop += 60;
+    await drawn();
+  }
+})()`;
