@@ -139,6 +139,17 @@ export class RequestSide extends Side {
       if ((facts.dissection.frame.flags & ANSWERED) !== 0) this.#askAgain(facts, psn, count);
     }
     if (state.repeats < MOST_REPEATS) state.repeats++;
+    // A READ whose length in packets was not known the first time.
+    if (psn + count > state.next) this.#extend(psn, count);
+  }
+
+  #extend(psn: number, count: number): void {
+    const { state } = this;
+    const entry = state.reads.find(psn);
+    if (entry !== undefined) entry.end = Math.max(entry.end, psn + count);
+    state.next = psn + count;
+    state.nextLimit = Math.max(state.nextLimit, state.next);
+    state.report.nextPsn = state.absolute(state.next);
   }
 
   /** A request that was missing is here now. */

@@ -199,7 +199,10 @@ export class ResponseSide extends Side {
     const { reads } = this.state;
     let entry = reads.incompleteBefore(to);
     while (entry !== undefined && entry.end <= to) {
-      if (!entry.openEnded && entry.next < entry.end) this.open(facts, entry.next, entry.end);
+      if (!entry.openEnded && entry.next < entry.end) {
+        this.open(facts, entry.next, entry.end);
+        this.state.lastResponseNs = facts.timeNs;
+      }
       entry.openEnded = false;
       entry.next = entry.end;
       entry = reads.incompleteBefore(to);

@@ -93,7 +93,7 @@ export abstract class Side {
     if (counts && this.memory.isEarlierSending(psn, facts)) return true;
     if (!this.memory.isSameFrame(psn, facts)) return false;
     if (counts) return true;
-    if (this.continues(facts, psn)) return false;
+    if (this.continues(facts, psn) || this.#late?.to === psn) return false;
     if (facts.timeNs - this.memory.timeOf(psn) > COPY_NS) return false;
     return this.reasonFor(facts, psn) === undefined;
   }

@@ -68,7 +68,7 @@ export class SpaceState {
   lastRequestNs = -Infinity;
   /** When an acknowledge or a response last brought something new. */
   lastProgressNs = -Infinity;
-  /** When a response of a READ or atomic last came. */
+  /** When a response of a READ or atomic last came, or was last seen to be missing. */
   lastResponseNs = -Infinity;
   nak: Refusal | undefined;
   rnr: Refusal | undefined;

@@ -20,7 +20,13 @@ export class Space {
   readonly #responses: ResponseSide;
 
   /** @param announced `origin` is what connection management said, and not what was seen first */
-  constructor(conversation: Conversation, requester: 0 | 1, surroundings: Surroundings, origin: number, announced: boolean) {
+  constructor(
+    conversation: Conversation,
+    requester: 0 | 1,
+    surroundings: Surroundings,
+    origin: number,
+    announced: boolean,
+  ) {
     const reliable = conversation.service !== 'UC';
     this.state = new SpaceState(conversation, requester, surroundings, origin, announced, reliable);
     this.#requests = new RequestSide(this.state);
