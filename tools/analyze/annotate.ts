@@ -8,7 +8,7 @@ import type { Analysis, TransportEvent } from '../../pcap/analysis/types.ts';
 import { CaptureCopy } from '../../pcap/capture-copy.ts';
 import { CaptureReader } from '../../pcap/reader.ts';
 import { Output } from '../dump/output.ts';
-import { durationText } from './words.ts';
+import { eventWords } from './event-text.ts';
 
 /** Comments by number of the packet: findings first, then events. */
 export function packetComments({ findings, events }: Analysis): Map<number, string[]> {
@@ -47,13 +47,7 @@ export async function annotate(chunks: AsyncIterable<Uint8Array>, analysis: Anal
   }
 }
 
-function eventText({ kind, psn, count, detail, cause, refersTo, durationNs }: TransportEvent): string {
-  return [
-    kind,
-    ...(psn < 0 ? [] : [count === 1 ? `psn ${psn}` : `psn ${psn}, ${count} packets`]),
-    ...(detail === '' ? [] : [detail]),
-    ...(cause === undefined ? [] : [`cause ${cause}`]),
-    ...(refersTo > 0 ? [`of frame ${refersTo}`] : []),
-    ...(durationNs < 0 ? [] : [`after ${durationText(durationNs)}`]),
-  ].join(', ');
+function eventText(event: TransportEvent): string {
+  const words = eventWords(event);
+  return words === '' ? event.kind : `${event.kind}, ${words}`;
 }

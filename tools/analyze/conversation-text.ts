@@ -9,14 +9,13 @@ import { bytesText, durationText, latencyText, qpText, REPORT_WIDTH, rateText, t
 
 /** A table with a line for each conversation. */
 export function overviewLines(conversations: readonly ConversationReport[]): string[] {
-  const rows = conversations.map(({ id, service, ends, startNs, endNs }) => {
+  const rows = conversations.map(({ id, service, ends }) => {
     const all = ends.map(({ requester }) => requester);
     return [
       `${id}`,
       service,
-      ends.map(({ address, qpn }) => `${address} ${qpText(qpn)}`).join(' - '),
+      ends.map(({ address, qpn }) => `${address} ${qpn < 0 ? '?' : `0x${qpn.toString(16)}`}`).join(' - '),
       grouped(sum(ends, ({ packets }) => packets)),
-      durationText(endNs - startNs),
       rateText(sum(all, ({ goodputBps }) => goodputBps)),
       grouped(sum(all, retransmitted)),
       grouped(sum(all, lost)),
@@ -161,7 +160,7 @@ function sum<T>(items: readonly T[], value: (item: T) => number): number {
   return items.reduce((so, item) => so + value(item), 0);
 }
 
-const HEADINGS = ['id', 'svc', 'ends', 'packets', 'time', 'goodput', 'resent', 'lost', 'NAKs', 'timeouts'];
+const HEADINGS = ['id', 'svc', 'ends', 'packets', 'goodput', 'resent', 'lost', 'NAKs', 'timeouts'];
 const ALIGNS: readonly Align[] = HEADINGS.map((name) => (name === 'svc' || name === 'ends' ? 'left' : 'right'));
 const ENDS_COLUMN = 2;
 const EMPTY: ReadonlySet<string> = new Set(['', '0', '-', '?']);

@@ -1,7 +1,7 @@
 /** Transport events, a line each. Owns the layout. */
 import type { Analysis, TransportEvent } from '../../pcap/analysis/types.ts';
 import { grouped } from '../table.ts';
-import { durationText } from './words.ts';
+import { durationText, wrap } from './words.ts';
 
 /** A heading and all events that the analysis kept, in the order in which they became certain; `conversation` leaves out those of others. */
 export function eventLines({ events, eventsOmitted }: Analysis, conversations: readonly number[]): string[] {
@@ -9,28 +9,30 @@ export function eventLines({ events, eventsOmitted }: Analysis, conversations: r
     conversations.length === 0 ? events : events.filter(({ conversation }) => conversations.includes(conversation));
   const omitted = eventsOmitted === 0 ? [] : [`  ${grouped(eventsOmitted)} more were not kept`];
   if (wanted.length === 0) return ['no transport events', ...omitted];
-  return [HEADING, ...wanted.map(eventLine), ...omitted];
+  return [HEADING, ...wanted.flatMap(eventLine), ...omitted];
 }
 
-function eventLine({ timeNs, frame, kind, conversation, requester, psn, count, ...rest }: TransportEvent): string {
+function eventLine({ timeNs, frame, conversation, requester, ...event }: TransportEvent): string[] {
   const start = [
     (timeNs / 1e9).toFixed(9).padStart(14),
     String(frame).padStart(8),
     (conversation === 0 ? '' : `${conversation}.${requester}`).padStart(7),
-    kind.padEnd(14),
-    psn < 0 ? '' : count === 1 ? `psn ${psn}` : `psn ${psn}, ${grouped(count)} packets`,
+    event.kind.padEnd(14),
   ];
-  return `${start.join('  ')}${detailText(rest)}`.trimEnd();
+  return wrap(eventWords(event), `${start.join(' ')} `);
 }
 
-function detailText({
-  refersTo,
-  cause,
-  durationNs,
-  detail,
-}: Pick<TransportEvent, 'refersTo' | 'cause' | 'durationNs' | 'detail'>): string {
-  const after = durationNs < 0 ? '' : `  after ${durationText(durationNs)}`;
-  return `${detail === '' ? '' : `  ${detail}`}${cause === undefined ? '' : `  cause ${cause}`}${refersTo > 0 ? `  of frame ${refersTo}` : ''}${after}`;
+/** What happened, without its time and place: "psn 108, 10 packets, cause nak, of frame 14, after 7.79 us". */
+export function eventWords({ psn, count, detail, cause, refersTo, durationNs }: EventWords): string {
+  return [
+    ...(psn < 0 ? [] : [count === 1 ? `psn ${psn}` : `psn ${psn}, ${grouped(count)} packets`]),
+    ...(detail === '' ? [] : [detail]),
+    ...(cause === undefined ? [] : [`cause ${cause}`]),
+    ...(refersTo > 0 ? [`of frame ${refersTo}`] : []),
+    ...(durationNs < 0 ? [] : [`after ${durationText(durationNs)}`]),
+  ].join(', ');
 }
 
-const HEADING = `${'seconds'.padStart(14)}  ${'frame'.padStart(8)}  ${'conv.end'.padStart(7)} event`;
+type EventWords = Pick<TransportEvent, 'psn' | 'count' | 'detail' | 'cause' | 'refersTo' | 'durationNs'>;
+
+const HEADING = `${'seconds'.padStart(14)} ${'frame'.padStart(8)} ${'conv.end'.padStart(7)} event`;

@@ -51,7 +51,7 @@ export function wrap(text: string, first: string, width = REPORT_WIDTH): string[
   const lines: string[] = [];
   let line = first;
   let bare = true;
-  for (const word of text.split(/\s+/)) {
+  for (const word of text.replaceAll(UNIT, `$1${GLUE}`).split(/[ \n]+/)) {
     if (!bare && line.length + 1 + word.length > width) {
       lines.push(line);
       line = indent;
@@ -60,7 +60,7 @@ export function wrap(text: string, first: string, width = REPORT_WIDTH): string[
     line += bare ? word : ` ${word}`;
     bare = false;
   }
-  return [...lines, line.trimEnd()];
+  return [...lines, line.trimEnd()].map((each) => each.replaceAll(GLUE, ' '));
 }
 
 /** Columns of a report. */
@@ -75,6 +75,9 @@ function threeDigits(value: number): string {
   return value >= 999.5 ? grouped(Math.round(value)) : String(Number(value.toPrecision(3)));
 }
 
+/** The blank between a number and its unit, where no line is broken. */
+const UNIT = /(\d) (?=(?:[mnu]?s|[kMGT]?B|[kMGT]?b\/s)\b|%)/g;
+const GLUE = '\u00a0';
 const PREFIXES: readonly (readonly [number, string])[] = [
   [1e12, 'T'],
   [1e9, 'G'],
