@@ -5,6 +5,7 @@ export type { Vantage } from './capture.ts';
 export { type Condition, describeCondition, holds } from './conditions.ts';
 export { ScenarioError } from './fields.ts';
 export { followStep, type Lesson, type LessonStep, PANELS, type Panel, parseLesson } from './lesson.ts';
+export { lessonsMarkdown } from './lesson-text.ts';
 export { decodeLink, encodeLink, isLink, type LinkedSession } from './link.ts';
 export type { ByteRange, RegionName } from './memory.ts';
 export { type Completion, microseconds, type Note, type NoteKind } from './notes.ts';

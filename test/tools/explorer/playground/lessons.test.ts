@@ -10,6 +10,7 @@ import {
   followStep,
   holds,
   type Lesson,
+  lessonsMarkdown,
   parseLesson,
   ScenarioError,
   Session,
@@ -48,6 +49,10 @@ describe('the lessons', () => {
       ),
     );
     expect(silent).toEqual([]);
+  });
+
+  it('are the page that people read', async () => {
+    await expect(lessonsMarkdown(PARSED)).toMatchFileSnapshot('../../../../docs/lessons.md');
   });
 
   it('come to the same stops from a link', () => {
