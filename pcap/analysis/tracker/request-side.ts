@@ -178,14 +178,14 @@ export class RequestSide extends Side {
     for (const hole of state.responseHoles.list) if (hole.from < psn + count && hole.to > psn) hole.asked = true;
   }
 
-  /** From before the capture began: sent again when it was asked for, otherwise nobody knows. */
+  /** From before the capture began: sent again when there is a reason to, otherwise nobody knows. */
   #beforeTheFirst(facts: Facts, psn: number, count: number): void {
     if (this.memory.has(psn)) {
       if (this.isCopy(facts, psn)) this.copy(facts, psn);
       else this.again(facts, psn, count);
       return;
     }
-    if (this.continues(facts, psn) || this.reasonFor(facts, psn)?.cause === 'nak') this.repeat(facts, psn, count);
+    if (this.continues(facts, psn) || this.reasonFor(facts, psn) !== undefined) this.repeat(facts, psn, count);
     else this.memory.put(psn, facts, 0, this.state.acked);
   }
 

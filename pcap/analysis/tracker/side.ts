@@ -153,6 +153,7 @@ export abstract class Side {
     facts.marks |= Mark.Retransmission;
     if (facts.refersTo < 0) facts.refersTo = this.memory.frameOf(psn);
     this.counts.retransmittedPackets++;
+    this.ids.step(facts.ipId);
     const { run } = this;
     if (run !== undefined && this.continues(facts, psn)) {
       run.count++;
