@@ -56,7 +56,7 @@ const FIELDS: readonly (readonly [start: string, kind: FieldKind, ends: string])
   ['frame', 'time', 'time_epoch'],
   ['frame', 'text', 'interface_name comment'],
   ['eth', 'mac', 'dst src'],
-  ['eth', 'number', 'type'],
+  ['eth', 'number', 'type len'],
   ['vlan', 'number', 'priority dei id etype'],
   ['arp', 'number', 'opcode'],
   ['arp', 'mac', 'src.hw_mac dst.hw_mac'],

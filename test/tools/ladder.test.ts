@@ -15,7 +15,7 @@ import {
   writeBth,
   writeReth,
 } from '../../packets/index.ts';
-import { drawLadder, LadderReader, type LadderStep, Mark, markName } from '../../tools/ladder/index.ts';
+import { drawLadder, LadderReader, type LadderStep, LadderStream, Mark, markName } from '../../tools/ladder/index.ts';
 
 const LAYOUT = { left: 'A', right: 'B' };
 const step = (change: Partial<LadderStep> = {}): LadderStep => ({
@@ -234,5 +234,55 @@ describe('LadderReader', () => {
         },
       ),
     );
+  });
+});
+
+describe('LadderStream', () => {
+  const LABELS = ['SEND Only', 'WRITE Middle', 'ACK'];
+  const steps = fc
+    .array(fc.tuple(fc.nat(2), fc.boolean(), fc.nat(1)), { maxLength: 40 })
+    .map((choices) =>
+      choices.map(([label, fromLeft, marks], at) =>
+        step({ label: LABELS[label] ?? '', fromLeft, marks, psn: at, timeNs: at * 1000 }),
+      ),
+    );
+
+  it('draws what drawLadder draws, at any pace', () => {
+    fc.assert(
+      fc.property(steps, (all) => {
+        const stream = new LadderStream({ width: 90 });
+        const lines = [...all.flatMap((each) => stream.push(each, 'A', 'B')), ...stream.flush()];
+        // Its column of times is wider from the start, for it cannot know what comes.
+        const whole = drawLadder(all, { ...LAYOUT, width: 86, originNs: 0 });
+        expect(lines.map((line) => line.slice(4))).toEqual(whole);
+      }),
+    );
+  });
+
+  it('draws the first of a run at once, and holds back no more than the rest of it', () => {
+    const stream = new LadderStream();
+    const middle = (psn: number) => step({ label: 'WRITE Middle', psn });
+    expect(stream.push(middle(0), 'A', 'B')).toHaveLength(2);
+    expect([1, 2, 3, 4].flatMap((psn) => stream.push(middle(psn), 'A', 'B'))).toEqual([]);
+    expect(stream.flush().map((line) => line.replace(/[─▶│]/g, '').trim().replace(/\s+/g, ' '))).toEqual([
+      '⋮ 3 more WRITE Middle psn 1 .. 3',
+      '0.000 WRITE Middle psn 4 64 B',
+    ]);
+    expect(stream.flush()).toEqual([]);
+    expect(stream.push(middle(5), 'A', 'B')).toHaveLength(1);
+  });
+
+  it('puts a heading where other hosts speak, behind what was held back', () => {
+    const stream = new LadderStream();
+    stream.push(step(), 'A', 'B');
+    stream.push(step({ psn: 8 }), 'A', 'B');
+    const lines = stream.push(step(), 'A', 'C');
+    expect(lines.map((line) => /psn \d+|\S$/.exec(line)?.[0])).toEqual(['psn 8', 'C', 'psn 7']);
+  });
+
+  it('has room for what belongs to no hosts', () => {
+    const stream = new LadderStream();
+    expect(stream.note(1500, 'ARP who has')).toEqual(['         1.500  ·  ARP who has']);
+    expect(stream.push(step(), 'A', 'B')).toHaveLength(2);
   });
 });
