@@ -189,6 +189,22 @@ describe('a pcapng reader', () => {
     expect(error).toMatchObject({ message: `capture file, byte ${start.length + offset}: ${sentence}` });
   });
 
+  it.each([1, 2, 3, 4, 0xffff])('refuses an option of %i bytes at the very end of its block', (length) => {
+    const start = join(section(true), interfaceBlock(true, 1, 0));
+    const { error } = readAll(join(start, packetBlock(true, 0, 0n, byte(1), file(true, u16(1), u16(length)))));
+    const message = `capture file, byte ${start.length + 32}: an option does not fit into its block`;
+    expect(error).toMatchObject({ message });
+  });
+
+  it('numbers packets as Wireshark does, which counts custom blocks and entries of logs as well', () => {
+    const e = true;
+    const others = [0xbad, 0x4000_0bad, 9].map((type) => block(e, type, new Uint8Array(8)));
+    const unnumbered = [10, 0x7fff_fff0].map((type) => block(e, type, new Uint8Array(8)));
+    const packet = packetBlock(e, 0, 0n, byte(1));
+    const bytes = join(section(e), interfaceBlock(e, 1, 0), packet, ...others, packet, ...unnumbered, packet);
+    expect([...readCapture(bytes)].map(({ number }) => number)).toEqual([1, 5, 6]);
+  });
+
   it('passes over name records without names, and repeated ones', () => {
     const e = false;
     const record = (text: string) =>
