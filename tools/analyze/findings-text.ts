@@ -39,7 +39,7 @@ export function findingLines(finding: Finding, name: string, verbose: boolean): 
   // A command is typed as it stands, so its line is not broken.
   const typed = commands.map((command) => (command.startsWith('roce ') ? command.replace(/\bFILE\b/, name) : command));
   lines.push(...typed.map((command, at) => `${at === 0 ? '  run      ' : '           '}${command}`));
-  lines.push(`  more     docs/symptoms.md#${id.startsWith('rule/') ? 'rules' : id}`);
+  lines.push(`  more     docs/symptoms.md#${id.startsWith('rule/') ? 'rules-of-the-protocol' : id}`);
   return lines;
 }
 
