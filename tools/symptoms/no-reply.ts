@@ -1,8 +1,9 @@
 /** Scenes of `no-reply`: requests that nobody ever answers, and captures that merely do not show the answers. Owns nothing else. */
 import type { Frame } from '../../packets/frame.ts';
+import { Op } from '../../packets/opcode.ts';
 import { ROCE_UDP_PORT } from '../../packets/udp.ts';
 import { QpState, QpType, WcStatus, WrOpcode } from '../../src/index.ts';
-import { station, tcpFrame } from './forge.ts';
+import { roceFrame, station, tcpFrame } from './forge.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
 
@@ -73,7 +74,29 @@ export const NO_REPLY_SCENES: readonly Scene[] = [
     about: 'SENDs of an unreliable connection, which nobody ever answers.',
     make: () => play({ vantages: ['A'] }, unreliable),
   },
+  {
+    symptom: 'no-reply',
+    name: 'no-reply-after-disconnect',
+    triggers: false,
+    about: 'B goes on for a moment after A has disconnected, as programs do that end while something is under way.',
+    make: () => play({ vantages: ['A'] }, afterDisconnect),
+  },
 ];
+
+async function afterDisconnect(stage: Stage): Promise<void> {
+  const { a, b, connection } = await stage.connect(stage.host('A'), stage.host('B'), { cm: true });
+  b.receive();
+  demandStatus(await a.send(100), WcStatus.Success);
+  await connection?.disconnect();
+  const ends = { from: station(2), to: station(1), destQpn: a.qpn };
+  for (let attempt = 0; attempt < 8; attempt++) {
+    await stage.sleep(4_194_304);
+    stage.forge(
+      roceFrame({ ...ends, opcode: Op.SendOnly, psn: 77, ackReq: 1, ipId: 900 + attempt, payload: new Uint8Array(8) }),
+    );
+  }
+  await stage.goOn(20e6);
+}
 
 async function firewall(stage: Stage): Promise<void> {
   const [a, b] = [stage.host('A'), stage.host('B')];

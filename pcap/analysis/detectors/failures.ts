@@ -74,10 +74,11 @@ export class FailureWatch {
   }
 
   /** All that are stuck at the end, first to last; each once, whatever the number of vantage points that show it. */
-  finish({ capture, conversation }: Pick<DetectorContext, 'capture' | 'conversation'>): Failure[] {
+  finish({ capture, conversations, conversation }: Ending): Failure[] {
+    const farewells = new Farewells(conversations);
     const all = [...this.#stalls.values(), ...this.#fatal].flatMap((stall) => {
       const failure = finalOf(stall.toFailure(capture.durationNs), conversation(stall.conversation.id));
-      return failure === undefined ? [] : [failure];
+      return failure === undefined || farewells.explain(failure) ? [] : [failure];
     });
     return unique(all.sort((a, b) => a.lastNs - b.lastNs));
   }
@@ -101,8 +102,7 @@ export class FailureWatch {
 
   #response(facts: PacketFacts, conversation: ConversationReport, key: number, stall: Stall | undefined): void {
     const { marks } = facts;
-    // A damaged answer, or one to what was answered before, brings nobody forward.
-    if ((marks & (Mark.BadIcrc | Mark.Copy | Mark.GhostAck)) !== 0) return;
+    if ((marks & (Mark.BadIcrc | Mark.Copy)) !== 0) return;
     if ((marks & Mark.RnrNak) !== 0) {
       const psn = psnOf(facts);
       if (stall?.kind === 'rnr' && stall.psn === psn) stall.refused(facts);
@@ -118,13 +118,17 @@ export class FailureWatch {
       this.#fatal.push(new Stall('fatal', conversation, facts, psnOf(facts)));
       return;
     }
-    this.#stalls.delete(key);
+    // An answer to what was answered before brings nobody forward.
+    if (stall !== undefined && psnDiff(psnOf(facts), stall.psn) >= 0) this.#stalls.delete(key);
   }
 
   #begin(key: number, stall: Stall): void {
     if (this.#stalls.size < MOST_STALLS || this.#stalls.has(key)) this.#stalls.set(key, stall);
   }
 }
+
+/** Of what a detector is asked at the end. */
+type Ending = Pick<DetectorContext, 'capture' | 'conversations' | 'conversation'>;
 
 /** The end that asks, and the one that should answer. */
 export function endsOf({ conversation, requester }: Failure): readonly [EndReport, EndReport] {
@@ -133,9 +137,13 @@ export function endsOf({ conversation, requester }: Failure): readonly [EndRepor
 }
 
 /** Whether anything ever came back in the PSN space: at this vantage point or, for what may be the same queue pairs, at another one. */
-export function wasAnswered(failure: Failure, conversations: readonly ConversationReport[]): boolean {
+export function wasAnswered(
+  failure: Failure,
+  { conversations, seenElsewhere }: Pick<DetectorContext, 'conversations' | 'seenElsewhere'>,
+): boolean {
   const [asking, asked] = endsOf(failure);
   if (answersTo(asking) > 0) return true;
+  if (!seenElsewhere(failure.conversation, failure.requester === 0 ? 1 : 0)) return false;
   const { service, interfaceIndex } = failure.conversation;
   return conversations.some((other) => {
     if (other.interfaceIndex === interfaceIndex || other.service !== service) return false;
@@ -177,6 +185,28 @@ function unique(failures: readonly Failure[]): Failure[] {
     const key = `${kind} ${groupOf(conversation)} ${conversation.ends[requester].address} ${conversation.ends[requester].qpn}`;
     return !seen.has(key) && seen.add(key);
   });
+}
+
+/** Queue pairs of connections that were ended in good order: they answer nobody any more, and nobody has to wonder. */
+class Farewells {
+  readonly #gone = new Map<string, ConversationReport>();
+
+  constructor(conversations: readonly ConversationReport[]) {
+    for (const conversation of conversations) {
+      if ((conversation.cm?.dreqFrame ?? 0) === 0) continue;
+      for (const end of conversation.ends) this.#gone.set(`${end.address} ${end.qpn}`, conversation);
+    }
+  }
+
+  /** Whether the silence began after, and not before, the queue pair that should answer had been told to go. */
+  explain(failure: Failure): boolean {
+    if (failure.kind !== 'silence' || this.#gone.size === 0) return false;
+    const [, asked] = endsOf(failure);
+    const ended = this.#gone.get(`${asked.address} ${asked.qpn}`);
+    if (ended === undefined || (failure.frames.frames[1] ?? 0) < (ended.cm?.dreqFrame ?? 0)) return false;
+    // Numbers of queue pairs are used again, but not within seconds.
+    return failure.firstNs - ended.endNs <= TEARDOWN_NS;
+  }
 }
 
 function isSameEnd(one: EndReport, other: EndReport): boolean {

@@ -74,7 +74,7 @@ class NoReply implements Detector {
       if (failure.kind !== 'silence' || explained.has(failure) || mismatched.has(failure.conversation.id)) return false;
       if (!failure.gaveUp && failure.tries < SURE_TRIES) return false;
       const [asking] = endsOf(failure);
-      if (asking.badIcrc > 0 || wasAnswered(failure, conversations)) return false;
+      if (asking.badIcrc > 0 || wasAnswered(failure, context)) return false;
       return !failure.sentMore || this.#reverse.sawTraffic(asking, conversations);
     });
     for (const group of byHosts(silent)) this.#report(context, group);

@@ -76,13 +76,12 @@ class RetryExceeded implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const { conversations } = context;
     const failures = this.#failures.finish(context);
     this.#reportWaits(context, failures);
     const explained = consequences(failures);
     const silent = failures.filter((failure) => {
       if (failure.kind !== 'silence' || explained.has(failure)) return false;
-      return (failure.gaveUp || failure.tries >= SURE_TRIES) && wasAnswered(failure, conversations);
+      return (failure.gaveUp || failure.tries >= SURE_TRIES) && wasAnswered(failure, context);
     });
     for (const group of byHosts(silent)) report(context, group);
   }

@@ -11,6 +11,8 @@ import type { ConversationReport, EndReport } from '../types.ts';
 export class ReverseWatch {
   /** Destination addresses of packets that belong to no conversation, as numbers. */
   readonly #stations = new Set<number>();
+  /** Addresses that packets of conversations went to; made when first asked for. */
+  #addresses: Set<string> | undefined;
 
   packet(facts: PacketFacts): void {
     if (facts.conversation !== undefined || this.#stations.size >= MOST_STATIONS) return;
@@ -23,13 +25,16 @@ export class ReverseWatch {
     this.#stations.add(view.getUint16(start) * 0x1_00_00_00_00 + view.getUint32(start + 2));
   }
 
-  /** Whether anything that went to the host of this end is in the capture. */
+  /** Whether anything that went to the host of this end is in the capture. At its end only: `conversations` are those of the first call. */
   sawTraffic(to: EndReport, conversations: readonly ConversationReport[]): boolean {
     if (to.mac !== '' && this.#stations.has(Number.parseInt(to.mac.replaceAll(':', ''), 16))) return true;
-    return conversations.some(
-      ({ ends: [first, second] }) =>
-        (first.address === to.address && second.packets > 0) || (second.address === to.address && first.packets > 0),
+    this.#addresses ??= new Set(
+      conversations.flatMap(({ ends: [first, second] }) => [
+        ...(second.packets > 0 ? [first.address] : []),
+        ...(first.packets > 0 ? [second.address] : []),
+      ]),
     );
+    return this.#addresses.has(to.address);
   }
 }
 
