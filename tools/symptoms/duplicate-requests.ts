@@ -37,6 +37,13 @@ export const DUPLICATE_REQUESTS_SCENES: readonly Scene[] = [
   },
   {
     symptom: 'duplicate-requests',
+    name: 'duplicates-late-acks',
+    triggers: false,
+    about: 'Four acknowledges take longer than the ACK timeout, and none is lost: the timeout is too short.',
+    make: () => play({ vantages: ['A'] }, lateAcks),
+  },
+  {
+    symptom: 'duplicate-requests',
     name: 'duplicates-lost-requests',
     triggers: false,
     about: 'Requests get lost, in the middle and at the end of messages: repetitions, but none of what had arrived.',
@@ -57,6 +64,12 @@ async function lostAcks(stage: Stage): Promise<void> {
   // Acknowledges of every third WRITE, each once: what acknowledges the repetition gets through.
   const lost = new Set([2, 5, 8, 11].map((write) => 100 + 3 * write + 2));
   stage.rule({ port: 'B', match: (frame) => isAck(frame) && lost.delete(frame.psn), action: 'drop' });
+  for (let i = 0; i < 12; i++) demandStatus(await a.write(b, 3_000), WcStatus.Success);
+}
+
+async function lateAcks(stage: Stage): Promise<void> {
+  const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { timeout: 8 });
+  for (const nth of [3, 8, 13, 18]) stage.rule({ port: 'B', match: isAck, nth, action: 'delay', delayNs: 1_043_000 });
   for (let i = 0; i < 12; i++) demandStatus(await a.write(b, 3_000), WcStatus.Success);
 }
 

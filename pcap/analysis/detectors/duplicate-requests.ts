@@ -7,6 +7,7 @@
  * - seen from the requester's side: the first acknowledge after a run names the very last packet that was sent, the end of a message, to which the
  *   run had not come yet, or the responder acknowledges that end more than once: it had all of them from before, for what it receives for
  *   the first time it acknowledges once. An acknowledge that names less tells of a loss, which is another symptom.
+ * Where more acknowledges come back than packets were repeated, none was lost: they were late, which is a note however often it happens.
  * A run that follows a NAK is an answer to it and no sign. Frames that the network or a mirror doubled (copies) are none either. Three runs
  * are a warning, fewer are a note: a single acknowledge may get lost anywhere.
  * Rules: ref:analyzer#1 row 18, ref:rxe#7 (a duplicate is acknowledged again, with the newest PSN).
@@ -62,10 +63,16 @@ class Requests {
   /** End of the last message before the run, not acknowledged by then, and how often it has been since; NaN: none. */
   claimPsn = Number.NaN;
   claimAcks = 0;
+  claimFrame = 0;
+  /** Packets of the run, and whether the end was acknowledged before the run came to it. */
+  runPackets = 0;
+  early = false;
 
   /** Runs whose packets were seen acknowledged before, and runs whose acknowledge shows it. */
   seenAcked = 0;
   shownByAck = 0;
+  /** Runs whose acknowledges were only late. */
+  late = 0;
   duplicates = 0;
   longestNs = 0;
   readonly frames = new FrameList();
@@ -82,6 +89,7 @@ class Requests {
     } else {
       if (!this.inRun || psn <= this.lastPsn) this.#runBegins(frame);
       this.runPsn = psn;
+      this.runPackets++;
       this.#judge(psn, timeNs, frame);
     }
     this.lastPsn = psn;
@@ -91,24 +99,33 @@ class Requests {
   }
 
   acknowledged(psn: number, timeNs: number, frame: number): void {
-    if (psn > this.claimPsn) this.claimPsn = Number.NaN;
-    else if (psn === this.claimPsn && (++this.claimAcks > 1 || psn > this.runPsn)) this.#shown(frame);
+    if (psn > this.claimPsn) this.settle();
+    else if (psn === this.claimPsn) {
+      this.claimAcks++;
+      this.claimFrame = frame;
+      this.early ||= psn > this.runPsn;
+    }
     if (psn <= this.ackedPsn) return;
     this.ackedPsn = psn;
     this.ackedNs = timeNs;
     this.ackedFrame = frame;
   }
 
-  #shown(frame: number): void {
+  /** No more acknowledges of the run are to be expected: what did they show? */
+  settle(): void {
+    const shown = this.claimAcks > 1 || (this.claimAcks === 1 && this.early);
     this.claimPsn = Number.NaN;
-    if (this.counted) return;
+    if (!shown || this.counted) return;
     this.counted = true;
-    this.shownByAck++;
+    // More acknowledges than repeated packets: that of the first sighting is among them, and was only late.
+    if (this.claimAcks > this.runPackets) this.late++;
+    else this.shownByAck++;
     this.frames.add(this.runFrame);
-    this.frames.add(frame);
+    this.frames.add(this.claimFrame);
   }
 
   #runBegins(frame: number): void {
+    this.settle();
     this.inRun = true;
     this.runFrame = frame;
     this.runCounts = !this.nakPending;
@@ -117,6 +134,8 @@ class Requests {
     this.claimPsn =
       this.runCounts && this.highestAsks && this.ackedPsn < this.highestPsn ? this.highestPsn : Number.NaN;
     this.claimAcks = 0;
+    this.runPackets = 0;
+    this.early = false;
   }
 
   #judge(psn: number, timeNs: number, frame: number): void {
@@ -142,11 +161,13 @@ class DuplicateRequests implements Detector {
     if (role === Role.Request) {
       if ((marks & Mark.Copy) !== 0) return;
       const requests = this.#of(conversation.id, requester);
+      // A repetition that is not what was sent before is none: the PSNs are used for something else.
+      const repeated = (marks & (Mark.Retransmission | Mark.Violation)) === Mark.Retransmission;
       // READs and atomics are asked for again when their answer is lost, which is a loss of data.
       if ((frame.flags & (OpFlag.Send | OpFlag.Write)) === 0) requests.inRun = false;
       else {
         const asks = frame.ackReq === 1 && (frame.flags & (OpFlag.Last | OpFlag.Only)) !== 0;
-        requests.sent(relativePsn, asks, (marks & Mark.Retransmission) !== 0, timeNs, packet.number);
+        requests.sent(relativePsn, asks, repeated, timeNs, packet.number);
       }
     } else if (role === Role.Response && (frame.flags & OpFlag.Ack) !== 0 && (marks & Mark.Copy) === 0) {
       const requests = this.#of(conversation.id, requester);
@@ -161,6 +182,7 @@ class DuplicateRequests implements Detector {
     const byId = new Map(context.conversations.map((conversation) => [conversation.id, conversation]));
     const best = new Map<string, readonly [Requests, ConversationReport]>();
     for (const requests of this.#requests) {
+      requests?.settle();
       const conversation = requests === undefined ? undefined : byId.get(requests.conversation);
       if (requests === undefined || conversation === undefined || runsOf(requests) === 0) continue;
       // Several interfaces see the same conversation: the one with the better view speaks.
@@ -182,41 +204,51 @@ class DuplicateRequests implements Detector {
   }
 }
 
-function runsOf({ seenAcked, shownByAck }: Requests): number {
-  return seenAcked + shownByAck;
+function runsOf({ seenAcked, shownByAck, late }: Requests): number {
+  return seenAcked + shownByAck + late;
 }
 
 /** An acknowledge seen before says more than one that only shows it. */
-function scoreOf({ seenAcked, shownByAck }: Requests): number {
-  return 2 * seenAcked + shownByAck;
+function scoreOf({ seenAcked, shownByAck, late }: Requests): number {
+  return 3 * seenAcked + 2 * shownByAck + late;
 }
 
 function report(context: DetectorContext, requests: Requests, { id, ends, sameAs }: ConversationReport): void {
   const requester = ends[requests.requester];
   const responder = ends[requests.requester === 0 ? 1 : 0];
-  const runs = runsOf(requests);
+  const { seenAcked, shownByAck, late, duplicates, longestNs, frames } = requests;
   const { lostPackets } = requester.requester;
-  const how =
-    requests.seenAcked > 0
-      ? `up to ${duration(requests.longestNs)} after its acknowledge had been seen here`
-      : 'as the acknowledges that came at last show';
+  const lost = seenAcked + shownByAck;
+  const [how, why] =
+    seenAcked > 0
+      ? [
+          `up to ${duration(longestNs)} after its acknowledge had been seen here`,
+          `acknowledges are lost or late behind this place`,
+        ]
+      : lost > 0
+        ? [
+            'as the acknowledges that came at last show',
+            `acknowledges are lost or late on the way from ${responder.address}`,
+          ]
+        : ['which acknowledged it once more for each repetition', 'its acknowledges come later than the ACK timeout'];
   const data =
     lostPackets === 0 ? 'no request was lost' : `${counted(lostPackets, 'packet')} of requests got lost as well`;
   context.report({
-    severity: runs >= ENOUGH_RUNS ? 'warning' : 'note',
-    text: `${requester.address} (${qpName(requester.qpn)}) repeated ${times(runs)} what ${responder.address} had received, ${how}: acknowledges are lost or late on the way from ${responder.address}; ${data}.`,
-    frames: mergedFrames([requests.frames.frames]),
-    frameCount: requests.frames.count,
+    severity: lost >= ENOUGH_RUNS ? 'warning' : 'note',
+    text: `${requester.address} (${qpName(requester.qpn)}) repeated ${times(runsOf(requests))} what ${responder.address} had received, ${how}: ${why}; ${data}.`,
+    frames: mergedFrames([frames.frames]),
+    frameCount: frames.count,
     conversations: sameAs === 0 ? [id] : [sameAs, id],
     evidence: {
       requester: requester.address,
       responder: responder.address,
-      runs,
-      repeatedAfterAck: requests.seenAcked,
-      shownByLateAck: requests.shownByAck,
-      duplicatePackets: requests.duplicates,
+      runs: runsOf(requests),
+      repeatedAfterAck: seenAcked,
+      shownByLateAck: shownByAck,
+      onlyLate: late,
+      duplicatePackets: duplicates,
       lostRequestPackets: lostPackets,
-      longestNs: requests.longestNs,
+      longestNs,
     },
   });
 }
