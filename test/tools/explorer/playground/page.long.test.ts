@@ -23,6 +23,14 @@ describeWhere(CHROMIUM_AVAILABLE, 'the playground in Chromium, at length', () =>
     await page.getByLabel('Congestion control').selectOption('paper');
     await page.getByTestId('qp-A-0').getByTestId('rate').getByText('10.00 Gb/s').waitFor();
     expect(await page.getByTestId('play-problem').count()).toBe(0);
+    await page.getByLabel('aiRateBps', { exact: true }).fill('1e9');
+    await page.getByLabel('aiRateBps', { exact: true }).press('Tab');
+    await page.getByRole('spinbutton', { name: 'Hosts' }).fill('4');
+    await page.getByRole('spinbutton', { name: 'Hosts' }).press('Tab');
+    await page.getByTestId('qp-C-2').waitFor();
+    await page.keyboard.press('r');
+    await page.getByTestId('where').getByText('nothing more happens').waitFor();
+    expect((await rungs(page)).some((text) => text.includes('C to D'))).toBe(true);
   });
 
   it('shows the states of both machines when a connection breaks', async () => {

@@ -1,5 +1,6 @@
 /** What happens, and under which conditions: operations to post now or to begin with, and all parameters. Changing a parameter begins anew. */
 import { useState } from 'preact/hooks';
+import { MLX_DEFAULTS, PAPER_DEFAULTS } from '../../../../transport/congestion/dcqcn-parameters.ts';
 import {
   DEFAULT_CONGESTION,
   DEFAULT_SCENARIO,
@@ -38,11 +39,21 @@ function OperationForm({ play, scenario }: FormProps) {
   const [kind, setKind] = useState<OperationKind>('write');
   const [bytes, setBytes] = useState(4096);
   const [count, setCount] = useState(1);
-  const [side, setSide] = useState<0 | 1>(0);
+  const [chosen, setChosen] = useState(0);
   const [receive, setReceive] = useState(true);
   const [mistake, setMistake] = useState<'' | 'rkey' | 'range' | 'right'>('');
-  const operation: Operation = { kind, bytes, count, side, receive, ...(mistake === '' ? {} : { mistake }) };
-  const [first, second] = [scenario.connections[0]?.from ?? 0, scenario.connections[0]?.to ?? 1].map(hostName);
+  const ways = waysOf(scenario);
+  const way = ways[chosen] ?? ways[0] ?? { name: '', connection: 0, side: 0 };
+  const { connection, side } = way;
+  const operation: Operation = {
+    kind,
+    bytes,
+    count,
+    connection,
+    side,
+    receive,
+    ...(mistake === '' ? {} : { mistake }),
+  };
   return (
     <fieldset class="grid-form">
       <legend>Operation</legend>
@@ -50,10 +61,10 @@ function OperationForm({ play, scenario }: FormProps) {
       <Figure name="Bytes" value={bytes} onChange={setBytes} />
       <Figure name="How many" value={count} onChange={setCount} />
       <Choice
-        name="Posted by"
-        value={side === 0 ? first : second}
-        choices={[first, second]}
-        onChange={(by) => setSide(by === first ? 0 : 1)}
+        name="From, to"
+        value={way.name}
+        choices={ways.map(({ name }) => name)}
+        onChange={(name) => setChosen(ways.findIndex((one) => one.name === name))}
       />
       <Choice name="Mistake" value={mistake} choices={['', 'rkey', 'range', 'right']} onChange={setMistake} />
       <label>
@@ -76,6 +87,20 @@ function OperationForm({ play, scenario }: FormProps) {
   );
 }
 
+interface Way {
+  readonly name: string;
+  readonly connection: number;
+  readonly side: 0 | 1;
+}
+
+/** Both ways of every connection. */
+function waysOf({ connections }: Scenario): Way[] {
+  return connections.flatMap(({ from, to }, connection): Way[] => [
+    { name: `${hostName(from)} to ${hostName(to)}`, connection, side: 0 },
+    { name: `${hostName(to)} to ${hostName(from)}`, connection, side: 1 },
+  ]);
+}
+
 function Parameters({ play, scenario }: FormProps) {
   const { qp, link, congestion } = scenario;
   const change = (part: Partial<Scenario>): void => beginWith(play, { ...scenario, interventions: [], ...part });
@@ -84,6 +109,7 @@ function Parameters({ play, scenario }: FormProps) {
   return (
     <fieldset class="grid-form">
       <legend class="spoken">Parameters</legend>
+      <Figure name="Hosts" value={scenario.hosts} onChange={(hosts) => change(withHosts(scenario, hosts))} />
       <Choice
         name="Service"
         value={qp.service}
@@ -138,8 +164,30 @@ function CongestionFigures({ scenario: { link, congestion = DEFAULT_CONGESTION }
       <Figure name="kmin, bytes" value={ecn.kminBytes} onChange={(kminBytes) => setEcn({ kminBytes })} />
       <Figure name="kmax, bytes" value={ecn.kmaxBytes} onChange={(kmaxBytes) => setEcn({ kmaxBytes })} />
       <Figure name="pmax" value={ecn.pmax} onChange={(pmax) => setEcn({ pmax })} />
+      {Object.entries(DCQCN_DEFAULTS[congestion.profile])
+        .filter(([, usual]) => typeof usual === 'number')
+        .map(([name, usual]) => (
+          <Figure
+            key={name}
+            name={name}
+            value={Number(congestion.parameters[name] ?? usual)}
+            onChange={(figure) =>
+              change({ congestion: { ...congestion, parameters: { ...congestion.parameters, [name]: figure } } })
+            }
+          />
+        ))}
     </>
   );
+}
+
+/** All of them speak to the last one. */
+function withHosts({ operations }: Scenario, hosts: number): Partial<Scenario> {
+  const connections = Array.from({ length: Math.max(1, Math.min(8, hosts) - 1) }, (_, from) => ({
+    from,
+    to: hosts - 1,
+  }));
+  const [first = { kind: 'write', bytes: 4096 }] = operations;
+  return { hosts, connections, operations: connections.map((_, connection) => ({ ...first, connection })) };
 }
 
 function withCongestion(scenario: Scenario, profile: 'none' | 'paper' | 'mlx'): Scenario {
@@ -215,3 +263,4 @@ function Figure({ name, value, onChange }: FigureProps) {
 
 const MTUS = ['256', '512', '1024', '2048', '4096'] as const;
 const DEFAULT_ECN = { kminBytes: 5_000, kmaxBytes: 40_000, pmax: 0.2 };
+const DCQCN_DEFAULTS = { paper: PAPER_DEFAULTS, mlx: MLX_DEFAULTS } as const;
