@@ -21,27 +21,34 @@ export function subjectFields(subject: FilterSubject): Record<string, FieldValue
 export function fieldsWithoutIcrc(subject: FilterSubject): Record<string, FieldValue> {
   const { packet, dissection, facts, interfaceName } = subject;
   const { frame, status, linkKnown } = dissection;
-  const fields = linkKnown ? frameFields(frame, status, true) : {};
-  if (ICRC_FIELD in fields) fields[ICRC_FIELD] = ICRC_NAMES[IcrcState.Unknown];
-  return { ...captureFields(packet, interfaceName), ...fields, ...factFields(facts) };
+  // One object that grows, for each is large: copies of it would be most of the work.
+  const fields = captureFields(packet, interfaceName);
+  if (linkKnown) {
+    Object.assign(fields, frameFields(frame, status, true));
+    if (ICRC_FIELD in fields) fields[ICRC_FIELD] = ICRC_NAMES[IcrcState.Unknown];
+  }
+  if (facts !== undefined) addFacts(fields, facts);
+  return fields;
 }
 
 /** What the capture says about a packet beside its bytes. */
 export function captureFields(packet: CapturedPacket, interfaceName = ''): Record<string, FieldValue> {
-  return {
+  const { dropCount, packetId, direction, comments } = packet;
+  const fields: Record<string, FieldValue> = {
     'frame.number': packet.number,
     // Text, as tshark prints it: a double would lose the last digits.
     'frame.time_epoch': `${packet.seconds}.${String(packet.nanoseconds).padStart(9, '0')}`,
     'frame.len': packet.originalLength,
     'frame.cap_len': packet.bytes.length,
     'frame.interface_id': packet.interfaceIndex,
-    ...(interfaceName === '' ? {} : { 'frame.interface_name': interfaceName }),
-    ...(packet.direction === Direction.Unknown ? {} : { 'frame.packet_flags_direction': packet.direction }),
-    ...(packet.dropCount === undefined ? {} : { 'frame.drop_count': packet.dropCount }),
-    // Text where it is beyond what a double holds, as `FieldList.toRecord` has it.
-    ...(packet.packetId === undefined ? {} : { 'frame.packet_id': exactNumber(packet.packetId) }),
-    ...(packet.comments.length === 0 ? {} : { 'frame.comment': packet.comments.join('\n') }),
   };
+  if (interfaceName !== '') fields['frame.interface_name'] = interfaceName;
+  if (direction !== Direction.Unknown) fields['frame.packet_flags_direction'] = direction;
+  if (dropCount !== undefined) fields['frame.drop_count'] = dropCount;
+  // Text where it is beyond what a double holds, as `FieldList.toRecord` has it.
+  if (packetId !== undefined) fields['frame.packet_id'] = exactNumber(packetId);
+  if (comments.length > 0) fields['frame.comment'] = comments.join('\n');
+  return fields;
 }
 
 /** Names of marks, in the order of their bits. */
@@ -53,13 +60,10 @@ function exactNumber(value: bigint): FieldValue {
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value.toString();
 }
 
-function factFields(facts: FilterFacts | undefined): Record<string, FieldValue> {
-  if (facts === undefined) return {};
-  return {
-    ...(facts.conversation === undefined ? {} : { 'roce.stream': facts.conversation.id }),
-    ...(Number.isNaN(facts.relativePsn) ? {} : { 'roce.relative_psn': facts.relativePsn }),
-    ...(facts.marks === 0 ? {} : { 'roce.marks': markNames(facts.marks).join(' ') }),
-  };
+function addFacts(fields: Record<string, FieldValue>, { conversation, relativePsn, marks }: FilterFacts): void {
+  if (conversation !== undefined) fields['roce.stream'] = conversation.id;
+  if (!Number.isNaN(relativePsn)) fields['roce.relative_psn'] = relativePsn;
+  if (marks !== 0) fields['roce.marks'] = markNames(marks).join(' ');
 }
 
 /** "good", "bad", "unknown" where the capture cut the packet, or "rxe-flush" (see `IcrcState`). */
