@@ -16,6 +16,7 @@ import { readDeth } from './deth.ts';
 import {
   ETHERNET_BYTES,
   ETHERTYPE_ARP,
+  ETHERTYPE_IPV4,
   ETHERTYPE_SERVICE_VLAN,
   ETHERTYPE_VLAN,
   readEthernet,
@@ -28,9 +29,17 @@ import { IcmpType, Icmpv6Type } from './icmp.ts';
 import { NEIGHBOR_MESSAGE_BYTES } from './icmpv6-nd.ts';
 import { readIeth } from './ieth.ts';
 import { readImmDt } from './imm-dt.ts';
-import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6, IP_PROTOCOL_TCP, IP_PROTOCOL_UDP, readIpv4 } from './ipv4.ts';
+import {
+  IP_PROTOCOL_ICMP,
+  IP_PROTOCOL_ICMPV6,
+  IP_PROTOCOL_TCP,
+  IP_PROTOCOL_UDP,
+  IPV4_BYTES,
+  readIpv4,
+} from './ipv4.ts';
 import { readIpv6 } from './ipv6.ts';
 import { GSI_QPN } from './mad.ts';
+import { afterHopByHop, IP_PROTOCOL_HOP_BY_HOP } from './mld.ts';
 import {
   AETH_AT,
   ATOMIC_ACK_ETH_AT,
@@ -66,8 +75,9 @@ export function frameFields(frame: Frame, status: FrameStatus, icrcOk: boolean):
 export function listFrame(frame: Frame, status: FrameStatus, icrcOk: boolean): FieldList {
   const list = new FieldList();
   if (frame.medium === Medium.Ethernet) listEthernet(list, frame);
-  if (frame.ipVersion === 4) listIpv4(list, frame);
+  if (frame.ipVersion === 4) listIpv4(list, frame.view, frame.ipOffset);
   if (frame.ipVersion === 6) listIpv6(list, frame);
+  if (frame.ipVersion === 0) listOddIpv4(list, frame);
   if (frame.l4Offset >= 0 && status !== FrameStatus.Fragment) listUpperLayer(list, frame);
   if (frame.bthOffset >= 0) listBth(list, frame);
   if (status === FrameStatus.Ok) listExtendedHeaders(list, frame);
@@ -101,7 +111,8 @@ function listEthernet(list: FieldList, frame: Frame): void {
     list.decimal('vlan.priority', frame.vlanTci >>> 13);
     list.decimal('vlan.dei', (frame.vlanTci >>> 12) & 1);
     list.decimal('vlan.id', frame.vlanTci & 0x0f_ff);
-    list.hex('vlan.etype', frame.etherType, 4);
+    if (frame.etherType < MIN_ETHERTYPE) list.decimal('vlan.len', frame.etherType);
+    else list.hex('vlan.etype', frame.etherType, 4);
   }
   if (frame.etherType === ETHERTYPE_ARP) listArp(list, frame, innerStart(frame));
 }
@@ -125,8 +136,15 @@ function listArp(list: FieldList, frame: Frame, at: number): void {
   list.address('arp.dst.proto_ipv4', arp.targetIp);
 }
 
-function listIpv4(list: FieldList, frame: Frame): void {
-  const ip = readIpv4(frame.view, frame.ipOffset);
+/** A header that RoCEv2 does not have, with options, as IGMP has it (RFC 3376): the fields before them are where they always are. */
+function listOddIpv4(list: FieldList, frame: Frame): void {
+  if (frame.medium === Medium.Ethernet && frame.etherType !== ETHERTYPE_IPV4) return;
+  const at = frame.medium === Medium.Ethernet ? innerStart(frame) : frame.start;
+  if (frame.end - at >= IPV4_BYTES && frame.view.getUint8(at) >>> 4 === 4) listIpv4(list, frame.view, at);
+}
+
+function listIpv4(list: FieldList, view: DataView, at: number): void {
+  const ip = readIpv4(view, at);
   list.begin('ip');
   list.decimal('ip.version', ip.version);
   list.decimal('ip.hdr_len', ip.ihl * 4);
@@ -162,8 +180,8 @@ function listIpv6(list: FieldList, frame: Frame): void {
 }
 
 function listUpperLayer(list: FieldList, frame: Frame): void {
-  const { view, l4Offset, ipVersion, protocol } = frame;
-  const available = frame.ipEnd - l4Offset;
+  const { view, l4Offset, ipVersion, protocol, ipEnd } = frame;
+  const available = ipEnd - l4Offset;
   if (protocol === IP_PROTOCOL_UDP && available >= UDP_BYTES) {
     const udp = readUdp(view, l4Offset);
     list.begin('udp');
@@ -175,10 +193,14 @@ function listUpperLayer(list: FieldList, frame: Frame): void {
     list.begin('tcp');
     list.decimal('tcp.srcport', view.getUint16(l4Offset));
     list.decimal('tcp.dstport', view.getUint16(l4Offset + 2));
-  } else if (protocol === IP_PROTOCOL_ICMP && ipVersion === 4 && available >= 8) {
+  } else if (protocol === IP_PROTOCOL_ICMP && available >= 8) {
     listIcmp(list, view, l4Offset);
-  } else if (protocol === IP_PROTOCOL_ICMPV6 && ipVersion === 6 && available >= 8) {
+  } else if (protocol === IP_PROTOCOL_ICMPV6 && available >= 8) {
     listIcmpv6(list, view, l4Offset, available);
+  } else if (protocol === IP_PROTOCOL_HOP_BY_HOP && ipVersion === 6) {
+    // Listener discovery comes behind a router alert (RFC 3810).
+    const at = afterHopByHop(view, l4Offset, ipEnd);
+    if (at >= 0 && ipEnd - at >= 8) listIcmpv6(list, view, at, ipEnd - at);
   }
 }
 

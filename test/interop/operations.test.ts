@@ -237,7 +237,7 @@ function scapyName(opcode: number): string {
 }
 
 /** Rows of the table of expectations that the operations may need. */
-const BLIND_TO = /^(?:xrc|flush|atomic-write|cm-req)-/;
+const BLIND_TO = /^(?:xrc|flush|atomic-write|cm-req|payload-with-pad)/;
 const NAMELESS = new Set(['RC FLUSH', 'RC ATOMIC WRITE']);
 /** Messages that tshark names and does not read. */
 const UNREAD_MESSAGES = /CM (?:MRA|LAP|APR|SIDR_REQ|SIDR_REP)$/;

@@ -67,8 +67,8 @@ export function colonHex(bytes: Uint8Array): string {
 /** The name under which tshark would have our field; undefined for what it cannot know. */
 function nameAtTshark(name: string, theirs: TsharkFrame): string | undefined {
   if (!name.startsWith('roce.')) return name;
-  const later = LATER_NAMES[name];
-  return later !== undefined && theirs[later] !== undefined ? later : undefined;
+  const other = OTHER_NAMES[name];
+  return other !== undefined && theirs[other] !== undefined ? other : undefined;
 }
 
 function isSaid(field: string, ours: FieldValue, theirs: readonly string[]): boolean {
@@ -88,7 +88,7 @@ function numberOf(text: string): bigint | undefined {
 /** What tshark prints of these we have to print too: the InfiniBand tree whole, and of the layers around it what we list of them. */
 const MUST_BE_OURS = new RegExp(
   [
-    '^(?:infiniband.*|_ws\\.malformed|eth\\.(?:dst|src|type|len)|vlan\\.(?:priority|dei|id|etype)',
+    '^(?:infiniband.*|_ws\\.malformed|eth\\.(?:dst|src|type|len)|vlan\\.(?:priority|dei|id|etype|len)',
     'arp\\.(?:opcode|src\\.hw_mac|src\\.proto_ipv4|dst\\.hw_mac|dst\\.proto_ipv4)',
     'ip\\.(?:hdr_len|dsfield(?:\\.dscp|\\.ecn)?|len|id|flags(?:\\.df|\\.mf)?|frag_offset|ttl|proto|checksum|src|dst)',
     'ipv6\\.(?:version|tclass(?:\\.dscp|\\.ecn)?|flow|plen|nxt|hlim|src|dst)',
@@ -108,8 +108,12 @@ const NOT_FIELDS: ReadonlySet<string> = new Set(
 
 const RESERVED = /reserved\d*$/;
 
-/** Fields of ours that later versions have under names of their own. Source: the dissector's field table with FLUSH, read, never run. */
-const LATER_NAMES: Readonly<Record<string, string>> = {
+/**
+ * Fields of ours that tshark shows elsewhere, or will: what it takes for payload is its layer `data`; the FETH has fields in a later version
+ * (its field table was read, it was never run).
+ */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  'roce.payload.len': 'data.len',
   'roce.feth.placement': 'infiniband.feth.plt',
   'roce.feth.selectivity': 'infiniband.feth.sel',
 };

@@ -38,6 +38,8 @@ export interface Expectation {
   readonly when: (pair: FramePair) => boolean;
   /** What tshark prints of such a field in such a frame. */
   readonly says: (pair: FramePair, field: string) => Said;
+  /** tshark does so in some such frames only: that it does not is no news. */
+  readonly sometimes?: boolean;
   /** What tshark does, in words. */
   readonly tshark: string;
   /** What is on the wire. */
@@ -79,6 +81,7 @@ export function needless(
   const different = new Set(differences.map(({ field }) => field));
   return table.filter(
     (row) =>
+      row.sometimes !== true &&
       row.when(pair) &&
       compared.some((field) => {
         if (different.has(field) || !row.fields.some((pattern) => isNamed(field, pattern))) return false;

@@ -7,7 +7,7 @@
 import { ETHERTYPE_IPV4 } from '../../packets/ethernet.ts';
 import { FrameStatus } from '../../packets/frame.ts';
 import { opcodeInfo } from '../../packets/opcode.ts';
-import { Absent, type Expectation, type FramePair, Present } from './expectation.ts';
+import { Absent, type Expectation, type FramePair, Present, Whatever } from './expectation.ts';
 import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
 
 type Confirm = (theirs: TsharkFrame, ours: FramePair['ours']) => boolean;
@@ -33,33 +33,63 @@ const FAULTS: readonly (readonly [FrameStatus, string, Confirm, string])[] = [
   [FrameStatus.BadHeaderLength, 'header-length', isShortOfHeaders, 'shorter than the headers of its opcode'],
 ];
 
-/** A row for each. */
-export const READ_ON: readonly Expectation[] = FAULTS.flatMap(([status, id, confirm, truth]) => {
-  const common = {
+/** Rows for what is not whole, or not of RoCEv2, and that tshark makes something of. */
+const OTHERS: readonly Expectation[] = [
+  {
+    id: 'ip-length-0',
+    blind: 'us',
+    versions: { from: '3.4.5' },
+    fields: ['ip.len', 'udp.*', 'tcp.*', 'icmp*', 'infiniband*'],
+    when: ({ ours }) => ours.fields['ip.len'] === 0,
+    says: () => Whatever,
+    sometimes: true,
+    tshark: 'takes an IPv4 length of 0 for a packet that a network card was to cut up, and reads to its end',
+    truth: 'RoCEv2 is never sent so: the ICRC covers the length',
+    source: 'measured with 4.0.17',
+  },
+  {
+    id: 'arp-other',
+    blind: 'us',
     versions: { from: '0' },
-    when: ({ ours, theirs }: FramePair) => ours.status === status && confirm(theirs, ours),
-    truth,
-    source: 'packets/frame.ts: a receiver drops it',
-  };
-  return [
-    {
-      ...common,
-      id: `fault-${id}-read-on`,
-      blind: 'us',
-      fields: ['infiniband*', 'ip.*', 'ipv6.*', 'udp.*', 'tcp.*', 'icmp*', '_ws.malformed'],
-      says: () => Present,
-      tshark: 'reads on behind the fault',
-    },
-    {
-      ...common,
-      id: `fault-${id}-stop`,
-      blind: 'tshark',
-      fields: ['ip.*', 'udp.*', 'tcp.*', 'icmp*', 'infiniband.*'],
-      says: () => Absent,
-      tshark: 'stops at the fault, or at another one, before we do',
-    },
-  ];
-});
+    fields: ['arp.*'],
+    when: ({ ours: { fields } }) => fields['arp.opcode'] === undefined,
+    says: () => Present,
+    tshark: 'reads ARP for other hardware than Ethernet and other protocols than IPv4',
+    truth: 'we list what can be a neighbour of a RoCEv2 host',
+    source: 'packets/arp.ts',
+  },
+];
+
+/** A row for each. */
+export const READ_ON: readonly Expectation[] = OTHERS.concat(
+  FAULTS.flatMap(([status, id, confirm, truth]) => {
+    const common = {
+      versions: { from: '0' },
+      when: ({ ours, theirs }: FramePair) => ours.status === status && confirm(theirs, ours),
+      sometimes: true,
+      truth,
+      source: 'packets/frame.ts: a receiver drops it',
+    };
+    return [
+      {
+        ...common,
+        id: `fault-${id}-read-on`,
+        blind: 'us',
+        fields: ['infiniband*', 'ip.*', 'ipv6.*', 'udp.*', 'tcp.*', 'icmp*', '_ws.malformed'],
+        says: () => Present,
+        tshark: 'reads on behind the fault',
+      },
+      {
+        ...common,
+        id: `fault-${id}-stop`,
+        blind: 'tshark',
+        fields: ['ip.*', 'udp.*', 'tcp.*', 'icmp*', 'infiniband.*'],
+        says: () => Absent,
+        tshark: 'stops at the fault, or at another one, before we do',
+      },
+    ];
+  }),
+);
 
 function isShort(theirs: TsharkFrame, { frame }: FramePair['ours']): boolean {
   const available = frame.ipOffset < 0 ? 0 : frame.end - frame.ipOffset;

@@ -126,7 +126,8 @@ const LAYERS = [
   ['vlan'],
   ['arp', 'macc', 'ip', 'ipv6'],
   ['icmp', 'icmpv6', 'igmp', 'udp', 'tcp'],
-  ['infiniband', 'data'],
+  ['infiniband'],
+  ['data'],
 ] as const;
 const DEPTHS: ReadonlyMap<string, number> = new Map(
   LAYERS.flatMap((names, depth) => names.map((name) => [name, depth] as const)),
