@@ -18,6 +18,7 @@ import { PointKind, sequencePicture } from '../../../tools/explorer/engine/seque
 import { ExplorerServer } from '../../../tools/explorer/engine/server.ts';
 import { Session } from '../../../tools/explorer/engine/session.ts';
 import { lossyCapture } from './lossy-capture.ts';
+import { tracedRun } from './traced-run.ts';
 
 const REAL = readFileSync(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
 let lossy = new Uint8Array();
@@ -220,6 +221,47 @@ describe('ratePicture', () => {
     }
     expect([bytes(sides[0].goodputBps), bytes(sides[0].againBps)]).toEqual([first, again]);
     expect(again).toBeGreaterThan(10_000);
+  });
+});
+
+describe('a trace in the place of a capture', () => {
+  it('shows its packets, and what the device decided between them', async () => {
+    const session = opened(await tracedRun());
+    expect(session.problem).toBe('');
+    expect(session.table.length).toBeGreaterThan(100);
+    expect(session.interfaces[0]?.name).toBe('sender');
+    const { rows } = new LadderIndex(session, 1).window(0, 500);
+    const notes = rows.flatMap((row) => (row.kind === 'note' ? [row.note] : []));
+    const texts = notes.map(({ text }) => text);
+    expect(texts).toContain('RTR to RTS');
+    expect(texts).toContainEqual(expect.stringMatching(/^goes back to psn 2: nak$/));
+    expect(texts).toContainEqual(expect.stringMatching(/^RdmaWrite completed: /));
+    expect(new Set(notes.map(({ side }) => side))).toEqual(new Set([0]));
+    // Each stands where its time is.
+    const times = rows.flatMap((row) =>
+      row.kind === 'note' ? [row.note.timeNs] : row.kind === 'packet' ? [row.packet.timeNs] : [],
+    );
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    const index = new LadderIndex(session, 1);
+    rows.forEach((row, line) => {
+      if (row.kind === 'packet') expect(index.lineOf(row.packet.number)).toBe(line);
+    });
+  });
+
+  it('has the rates that the device used', async () => {
+    const session = opened(await tracedRun());
+    const { traced } = ratePicture(session, { conversation: 1, fromNs: 0, toNs: 0, bins: 10 });
+    expect(traced?.timeNs.length).toBeGreaterThan(3);
+    expect(Math.min(...(traced?.rateBps ?? []))).toBeLessThan(10e9);
+    expect(Math.max(...(traced?.alpha ?? []))).toBeLessThanOrEqual(1);
+    expect(ratePicture(opened(lossy), { conversation: 1, fromNs: 0, toNs: 0, bins: 10 }).traced).toBeNull();
+  });
+
+  it('says where a trace ends that was cut, and shows what is before', async () => {
+    const whole = await tracedRun();
+    const session = opened(whole.subarray(0, whole.length - 30));
+    expect(session.problem).toMatch(/record \d+ of the trace/);
+    expect(session.table.length).toBeGreaterThan(100);
   });
 });
 

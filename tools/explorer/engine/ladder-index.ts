@@ -5,7 +5,8 @@
  */
 import { describeCmMad } from '../../../packets/cm-fields.ts';
 import { Role } from '../../../pcap/analysis/facts.ts';
-import { type LadderPacket, type LadderRow, rowsBefore, silenceOfDistances } from '../ladder/rows.ts';
+import { type LadderNote, type LadderPacket, type LadderRow, rowsBefore, silenceOfDistances } from '../ladder/rows.ts';
+import { notesOf } from './notes.ts';
 import { NONE, NumberList } from './packet-table.ts';
 import type { LadderWindow } from './protocol.ts';
 import type { Session } from './session.ts';
@@ -14,58 +15,78 @@ import type { Session } from './session.ts';
 export class LadderIndex {
   readonly conversation: number;
   readonly #session: Session;
-  /** For every line the position of its packet in the conversation, and which of the lines before the packet it is; 0 is the packet itself. */
-  readonly #lines = new NumberList();
-  /** Packets that have lines. */
+  /** For every line the position of the packet that it is, or stands before; one more than the last for what comes after all. */
+  readonly #positions = new NumberList();
+  /** What the line is: `PACKET`, the number of a line before a packet, or from `FIRST_NOTE` on a note. */
+  readonly #kinds = new NumberList();
+  /** Packets and notes that have lines. */
   #covered = 0;
+  #noted = 0;
+  readonly #notes: readonly LadderNote[];
   readonly #silenceNs: number;
 
   constructor(session: Session, conversation: number) {
     this.#session = session;
     this.conversation = conversation;
     this.#silenceNs = this.#usualSilence();
+    this.#notes = notesOf(session, conversation);
   }
 
   /** Lines `from` to `from + count`. */
   window(from: number, count: number): LadderWindow {
     this.#cover();
     const rows: LadderRow[] = [];
-    const end = Math.min(this.#lines.length, from + Math.min(count, MOST_ROWS));
+    const end = Math.min(this.#kinds.length, from + Math.min(count, MOST_ROWS));
     for (let line = Math.max(0, from); line < end; line++) {
       const row = this.#row(line);
       if (row !== undefined) rows.push(row);
     }
     const first = this.#session.packetsOf(this.conversation).at(0);
     const originNs = this.#session.table.timeNs[first] ?? 0;
-    return { from: Math.max(0, from), total: this.#lines.length, rows, originNs };
+    return { from: Math.max(0, from), total: this.#kinds.length, rows, originNs };
   }
 
   /** The line of the packet of a number, or of the next one in this conversation. */
   lineOf(number: number): number {
     this.#cover();
     const position = this.#session.packetsOf(this.conversation).lowerBound(number - 1);
-    // The lines are in order of position, and the packet itself comes last among its own.
-    const line = this.#lines.lowerBound(position * KINDS);
-    let own = line;
-    while (own + 1 < this.#lines.length && this.#lines.at(own) % KINDS !== PACKET) own++;
-    return own;
+    // Lines are in order of position, and the packet itself comes last among its own.
+    let line = this.#positions.lowerBound(position);
+    while (line + 1 < this.#kinds.length && this.#kinds.at(line) !== PACKET) line++;
+    return Math.min(line, Math.max(0, this.#kinds.length - 1));
   }
 
   #cover(): void {
     const packets = this.#session.packetsOf(this.conversation);
     for (; this.#covered < packets.length; this.#covered++) {
       const position = this.#covered;
-      const before = this.#before(position);
-      for (let extra = 0; extra < before.length; extra++) this.#lines.push(position * KINDS + extra);
-      this.#lines.push(position * KINDS + PACKET);
+      this.#note(position, this.#session.table.timeNs[packets.at(position)] ?? 0);
+      const before = this.#before(position).length;
+      for (let extra = 0; extra < before; extra++) this.#line(position, extra);
+      this.#line(position, PACKET);
+    }
+    if (this.#session.done) this.#note(packets.length, Number.POSITIVE_INFINITY);
+  }
+
+  /** Lines for the notes before a time. */
+  #note(position: number, timeNs: number): void {
+    for (; (this.#notes[this.#noted]?.timeNs ?? Number.POSITIVE_INFINITY) < timeNs; this.#noted++) {
+      this.#line(position, FIRST_NOTE + this.#noted);
     }
   }
 
+  #line(position: number, kind: number): void {
+    this.#positions.push(position);
+    this.#kinds.push(kind);
+  }
+
   #row(line: number): LadderRow | undefined {
-    const code = this.#lines.at(line);
-    const position = Math.floor(code / KINDS);
-    if (code % KINDS !== PACKET) return this.#before(position)[code % KINDS];
-    return { kind: 'packet', packet: this.#packet(position) };
+    const kind = this.#kinds.at(line);
+    const position = this.#positions.at(line);
+    if (kind === PACKET) return { kind: 'packet', packet: this.#packet(position) };
+    if (kind < PACKET) return this.#before(position)[kind];
+    const note = this.#notes[kind - FIRST_NOTE];
+    return note === undefined ? undefined : { kind: 'note', note };
   }
 
   #before(position: number): LadderRow[] {
@@ -121,8 +142,8 @@ function managementName(session: Session, index: number): string {
   return words?.split(' ', 2).join(' ') ?? 'management datagram';
 }
 
-/** At most two lines stand before a packet. */
-const KINDS = 4;
+/** At most two lines stand before a packet, notes not counted. */
 const PACKET = 3;
+const FIRST_NOTE = 4;
 const MOST_ROWS = 500;
 const SAMPLES = 2000;

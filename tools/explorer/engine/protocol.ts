@@ -162,6 +162,16 @@ export interface RatePicture {
   readonly timeNs: Float64Array;
   /** By who sent it. */
   readonly sides: readonly [RateSide, RateSide];
+  /** Of the device whose trace this is. */
+  readonly traced: TracedRates | null;
+}
+
+/** What congestion control decided, whenever it did. */
+export interface TracedRates {
+  readonly timeNs: Float64Array;
+  readonly rateBps: Float64Array;
+  readonly targetBps: Float64Array;
+  readonly alpha: Float64Array;
 }
 
 /** What one end sent. */

@@ -5,6 +5,7 @@
  */
 import { isMarked } from '../../../packets/traffic-class.ts';
 import { Mark, Role } from '../../../pcap/analysis/facts.ts';
+import { tracedRates } from './notes.ts';
 import type { RatePicture, Requests } from './protocol.ts';
 import type { Session } from './session.ts';
 
@@ -29,7 +30,8 @@ export function ratePicture(session: Session, params: Requests['rates']['params'
     sides[table.sender[index] === 1 ? 1 : 0].count(session, index, bin);
   }
   const middles = Float64Array.from({ length: bins }, (_, bin) => fromNs + (bin + 0.5) * binNs);
-  return { fromNs, toNs, binNs, timeNs: middles, sides: [sides[0].rates(binNs), sides[1].rates(binNs)] };
+  const traced = tracedRates(session, params.conversation);
+  return { fromNs, toNs, binNs, timeNs: middles, sides: [sides[0].rates(binNs), sides[1].rates(binNs)], traced };
 }
 
 /** What one end sent. */

@@ -10,12 +10,13 @@ import { AETH_AT } from '../../../packets/opcode.ts';
 import type { PacketFacts } from '../../../pcap/analysis/facts.ts';
 import type { Analysis } from '../../../pcap/analysis/types.ts';
 import { Dissection, dissect } from '../../../pcap/dissection.ts';
-import { CaptureReader } from '../../../pcap/reader.ts';
 import type { CapturedPacket, CaptureInterface } from '../../../pcap/types.ts';
+import type { TraceEvent } from '../../../src/trace/reader.ts';
 import { makeFilter, type PacketTest } from './filter.ts';
 import { Follower, type Settled } from './follow.ts';
 import { NONE, NumberList, PacketTable } from './packet-table.ts';
 import type { FilterResult } from './protocol.ts';
+import { openSource, type PacketSource } from './source.ts';
 
 /** An open capture. */
 export class Session {
@@ -31,7 +32,7 @@ export class Session {
   /** Name of the file. */
   readonly name: string;
   readonly #bytes: Uint8Array;
-  readonly #reader = new CaptureReader();
+  #source: PacketSource | undefined;
   #follower: Follower | undefined = new Follower();
   readonly #dissection = new Dissection();
   readonly #comments = new Map<number, readonly string[]>();
@@ -47,7 +48,9 @@ export class Session {
   constructor(name: string, bytes: Uint8Array) {
     this.name = name;
     this.#bytes = bytes;
-    this.#guard(() => this.#reader.push(bytes));
+    this.#guard(() => {
+      this.#source = openSource(bytes);
+    });
   }
 
   /** Bytes of the file, and how many of them are read. */
@@ -57,17 +60,28 @@ export class Session {
 
   get bytesRead(): number {
     if (this.done) return this.size;
+    const known = this.#source?.bytesRead;
+    if (known !== undefined) return known;
     const last = this.table.length - 1;
     return last < 0 ? 0 : (this.table.offset[last] ?? 0) + (this.table.captured[last] ?? 0);
   }
 
   get interfaces(): readonly CaptureInterface[] {
-    return this.#reader.interfaces;
+    return this.#source?.interfaces ?? [];
   }
 
   /** Time of the first packet as `CaptureReport.startTime`. */
   get startTime(): string {
     return `${this.#firstSeconds}.${`${this.#firstNanoseconds}`.padStart(9, '0')}`;
+  }
+
+  /** What a trace tells beside its packets; times are those of the trace, of which the first packet has `firstNs`. */
+  get notes(): readonly TraceEvent[] {
+    return this.#source?.notes ?? [];
+  }
+
+  get firstNs(): number {
+    return this.#firstSeconds * 1e9 + this.#firstNanoseconds;
   }
 
   /** Packets that pass the filter, of those it has seen. */
@@ -141,7 +155,7 @@ export class Session {
 
   #read(count: number): void {
     for (let left = count; left > 0; left--) {
-      const packet = this.#reader.next();
+      const packet = this.#source?.next();
       if (packet === undefined) {
         this.#end();
         return;
@@ -154,7 +168,6 @@ export class Session {
   #end(): void {
     if (this.done) return;
     this.done = true;
-    this.#guard(() => this.#reader.end());
     this.#guard(() => {
       const follower = this.#follower;
       if (follower === undefined) return;

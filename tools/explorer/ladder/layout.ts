@@ -66,6 +66,8 @@ function layoutRow(row: LadderRow, top: number, rails: ReturnType<typeof railsOf
       return layoutPacket(row, top, rails, room);
     case 'lost':
       return layoutLost(row, top, rails);
+    case 'note':
+      return layoutNote(row, top, rails, room);
     case 'silence':
       return layoutSilence(row, top, rails);
   }
@@ -101,6 +103,27 @@ function layoutLost(
     top,
     shapes: [...arrow(sender, top, left, right, 'bad', true), label(sender, top, left, right, '✗', words, 'bad')],
     text: words,
+  };
+}
+
+function layoutNote(
+  { note }: Extract<LadderRow, { kind: 'note' }>,
+  top: number,
+  { left, right, narrow }: ReturnType<typeof railsOf>,
+  { originNs }: LadderRoom,
+): LaidRow {
+  const x = note.side === 0 ? left : right;
+  const y = top + ROW_HEIGHT / 2;
+  const time = ((note.timeNs - originNs) / 1000).toFixed(narrow ? 0 : 3);
+  return {
+    number: 0,
+    top,
+    shapes: [
+      { kind: 'text', x: left - 10, y: y + 4, text: time, anchor: 'end', class: 'time' },
+      { kind: 'path', d: `M${x} ${y - 4}L${x + 4} ${y}L${x} ${y + 4}L${x - 4} ${y}Z`, class: 'head notice' },
+      { ...label(note.side, top + 5, left, right, '', note.text, 'notice'), class: 'note' },
+    ],
+    text: `At ${time} us, ${note.side === 0 ? 'left' : 'right'}: ${note.text}`,
   };
 }
 
@@ -148,7 +171,7 @@ function label(
   letters: string,
   words: string,
   tone: Tone,
-): Shape {
+): Extract<Shape, { kind: 'text' }> {
   const room = Math.floor((right - left - 2 * INSET) / LETTER_WIDTH);
   const marked = letters === '' ? words : `${letters}  ${words}`;
   const text = marked.length <= room ? marked : `${marked.slice(0, Math.max(1, room - 1))}…`;

@@ -39,21 +39,40 @@ export type LadderRow =
   | { readonly kind: 'packet'; readonly packet: LadderPacket }
   /** Packets that never came past: sent by `sender`, from `psn` on. */
   | { readonly kind: 'lost'; readonly sender: 0 | 1; readonly psn: number; readonly count: number }
+  /** What an end decided. */
+  | { readonly kind: 'note'; readonly note: LadderNote }
   /** Nothing happened for a while. */
   | { readonly kind: 'silence'; readonly durationNs: number; readonly timeout: boolean };
+
+/** What an end did beside sending and receiving, in words. */
+export interface LadderNote {
+  readonly timeNs: number;
+  readonly side: 0 | 1;
+  readonly text: string;
+}
 
 /** Colour and meaning of an arrow. */
 export type Tone = 'request' | 'response' | 'ack' | 'nak' | 'again' | 'bad' | 'notice';
 
-/** The rows of packets that are in order of time. */
-export function ladderRows(packets: readonly LadderPacket[], silenceNs = silenceOf(packets)): LadderRow[] {
+/** The rows of packets that are in order of time, as notes are too. */
+export function ladderRows(
+  packets: readonly LadderPacket[],
+  silenceNs = silenceOf(packets),
+  notes: readonly LadderNote[] = [],
+): LadderRow[] {
   const rows: LadderRow[] = [];
+  const waiting = [...notes];
   let before: LadderPacket | undefined;
   for (const packet of packets) {
+    while ((waiting[0]?.timeNs ?? Number.POSITIVE_INFINITY) < packet.timeNs) rows.push(...noteRow(waiting.shift()));
     rows.push(...rowsBefore(before?.timeNs, packet, silenceNs), { kind: 'packet', packet });
     before = packet;
   }
-  return rows;
+  return [...rows, ...waiting.flatMap(noteRow)];
+}
+
+function noteRow(note: LadderNote | undefined): LadderRow[] {
+  return note === undefined ? [] : [{ kind: 'note', note }];
 }
 
 /** The lines that stand before a packet: a silence since the last one at `lastNs`, and what was lost. */

@@ -76,7 +76,7 @@ const HEADING = 36;
 const FOOT = 10;
 /** Colours that keep their distance from white and from black; the ground is that of the reader's system. */
 const STYLE = [
-  'text{font:12px system-ui,sans-serif;fill:#1a1c20;white-space:pre}.heading{font-weight:600}.time,.silence{fill:#5a616c}',
+  'text{font:12px system-ui,sans-serif;fill:#1a1c20;white-space:pre}.heading{font-weight:600}.time,.silence{fill:#5a616c}.note{font-style:italic}',
   '.ground{fill:#fff}.rail,.break{stroke:#9aa2ae}.arrow,.cross{fill:none;stroke-width:1.5}.cross{stroke-width:2}',
   '.request{stroke:#0b5cad}.response{stroke:#1b7a3d}.ack{stroke:#5a616c}.nak,.bad{stroke:#b3261e}.again{stroke:#b36b00;stroke-dasharray:6 3}.notice{stroke:#6a3fb5}',
   '.head{stroke:none}.head.request{fill:#0b5cad}.head.response{fill:#1b7a3d}.head.ack{fill:#5a616c}.head.nak,.head.bad{fill:#b3261e}.head.again{fill:#b36b00}.head.notice{fill:#6a3fb5}',

@@ -85,50 +85,86 @@ function Lanes({ picture, names, onRange }: LanesProps) {
 }
 
 /** Lanes in which nothing happens are left out, but for the first. */
-function lanesOf({ timeNs, sides }: RatePicture, names: readonly string[]): Lane[] {
+function lanesOf(picture: RatePicture, names: readonly string[]): Lane[] {
+  const { timeNs, sides } = picture;
+  const labels = names.map((name) => `from ${name}`);
   const lanes = LANES.map(({ title, unit, of }) => {
     const columns = sides.map(of);
     const data: uPlot.AlignedData = [timeNs, ...columns.map((column) => [...column])];
-    const options = (palette: Palette) => laneOptions(palette, names, unit);
+    const options = (palette: Palette) => laneOptions(palette, picture, labels, unit);
     return { title, data, options, total: columns.reduce((sum, column) => sum + column.reduce((a, b) => a + b, 0), 0) };
   });
-  return lanes.filter(({ total }, index) => index === 0 || total > 0);
+  return [...lanes.filter(({ total }, index) => index === 0 || total > 0), ...tracedLanes(picture)];
 }
+
+/** What the device that was traced decided. */
+function tracedLanes(picture: RatePicture): Lane[] {
+  const { traced } = picture;
+  if (traced === null) return [];
+  const column = (values: Float64Array) => Array.from(values, (value) => (Number.isNaN(value) ? null : value));
+  return [
+    {
+      title: 'Rate',
+      data: [traced.timeNs, column(traced.rateBps), column(traced.targetBps)],
+      options: (palette) => laneOptions(palette, picture, ['rate', 'target'], 'stepped rate'),
+    },
+    {
+      title: 'Alpha',
+      data: [traced.timeNs, column(traced.alpha)],
+      options: (palette) => laneOptions(palette, picture, ['alpha'], 'part'),
+    },
+  ];
+}
+
+type Unit = 'rate' | 'stepped rate' | 'number' | 'part';
 
 function laneOptions(
   palette: Palette,
-  names: readonly string[],
-  unit: 'rate' | 'number',
+  { fromNs, toNs }: RatePicture,
+  labels: readonly string[],
+  unit: Unit,
 ): Omit<uPlot.Options, 'width' | 'height'> {
-  const shown = unit === 'rate' ? rate : (value: number) => count(Math.round(value));
-  const line = (label: string, tone: 'accent' | 'odd', dash: number[]): uPlot.Series => ({
+  const shown = WRITTEN[unit];
+  const stepped = unit === 'rate' ? undefined : uPlot.paths.stepped?.({ align: unit === 'number' ? CENTRED : 1 });
+  const line = (label: string, index: number): uPlot.Series => ({
     label,
-    stroke: palette(tone),
+    stroke: palette(index === 0 ? 'accent' : 'odd'),
     width: 1.5,
-    dash,
+    dash: index === 0 ? [] : [6, 3],
     points: { show: false },
     value: (_plot: uPlot, value: number | null) => (value === null ? '' : shown(value)),
-    ...(unit === 'number' && uPlot.paths.stepped !== undefined
-      ? { paths: uPlot.paths.stepped({ align: 0 as -1 }) }
-      : {}),
+    ...(stepped === undefined ? {} : { paths: stepped }),
   });
   return {
     cursor: { sync: { key: 'rates' } },
     scales: {
-      x: { time: false, range: (_plot, min, max) => [min, max] },
-      y: { range: (_plot, _min, max) => [0, max * 1.05 || 1] },
+      x: { time: false, range: () => [fromNs, toNs] },
+      y: { range: (_plot, _min, max) => [0, unit === 'part' ? 1 : max * 1.05 || 1] },
     },
     axes: [
       timeAxis(palette, () => 0),
-      axis(palette, { size: 84, values: (_plot, values) => values.map((value) => shown(value)) }),
+      axis(palette, {
+        size: 84,
+        values: (_plot, values) => values.map((value) => shown(value)),
+        ...(unit === 'number' ? { incrs: WHOLE_STEPS } : {}),
+      }),
     ],
     series: [
       { label: 'time', value: (_plot: uPlot, value: number | null) => (value === null ? '' : span(Math.round(value))) },
-      line(`from ${names[0] ?? ''}`, 'accent', []),
-      line(`from ${names[1] ?? ''}`, 'odd', [6, 3]),
+      ...labels.map(line),
     ],
   };
 }
+
+const WRITTEN: Readonly<Record<Unit, (value: number) => string>> = {
+  rate,
+  'stepped rate': rate,
+  number: (value) => count(Math.round(value)),
+  part: (value) => value.toFixed(3),
+};
+const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000, 1_000_000];
+/** uPlot knows 0 for it, its types do not. */
+const CENTRED = 0 as -1;
 
 type SideOf = (side: RatePicture['sides'][0]) => Float64Array;
 const LANES: readonly { readonly title: string; readonly unit: 'rate' | 'number'; readonly of: SideOf }[] = [
