@@ -19,14 +19,13 @@
 import { RoceError } from '../packets/errors.ts';
 import { BlockWriter } from './block-writer.ts';
 import { ByteBuilder } from './byte-builder.ts';
-import type { RecordSink } from './capture-format.ts';
 import { Block } from './pcapng-block.ts';
 import { BlockType, OPTION_HEADER_BYTES, Option, padded, SECTION_FIXED_BYTES } from './pcapng-blocks.ts';
 import { type PcapngSectionOptions, PcapngWriter } from './pcapng-writer.ts';
 import type { CapturedPacket, CaptureInterface } from './types.ts';
 
-/** Given to one `CaptureReader`, keeps what that reads. */
-export class CaptureCopy implements RecordSink {
+/** Given to one `CaptureReader`, whose `RecordSink` it is, keeps what that reads. */
+export class CaptureCopy {
   private readonly out = new ByteBuilder();
   private readonly blocks = new BlockWriter(this.out);
   private readonly section: PcapngSectionOptions;
