@@ -278,6 +278,29 @@ describe('many hosts', () => {
     for (const host of [0, 1, 2]) expect(statuses(session, host)).toEqual([[expect.any(Number), 'success']]);
   });
 
+  it('take turns in one instant', () => {
+    const session = begin({
+      hosts: 4,
+      connections: [
+        { from: 0, to: 1 },
+        { from: 2, to: 3 },
+      ],
+      operations: [0, 1].map((connection) => ({ kind: 'write', connection })),
+    });
+    session.run();
+    const steps = session.steps.map(({ kind, host, timeNs }) => `${timeNs} ${kind} ${'ABCD'[host]}`);
+    expect(steps.slice(0, 8)).toEqual([
+      '0 posted A',
+      '0 sent A',
+      '0 posted C',
+      '0 sent C',
+      '2222 delivered B',
+      '2222 sent B',
+      '2222 delivered D',
+      '2222 sent D',
+    ]);
+  });
+
   it('do one thing at a time, however much falls into one instant', () => {
     const session = begin({
       hosts: 5,
