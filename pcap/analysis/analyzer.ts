@@ -109,7 +109,7 @@ export class Analyzer {
     this.#facts.begin(this.#facts.packet, this.#totals.durationNs, IcrcState.Unknown);
     tracker.finish(this.#facts);
     this.#events.drain(this.#tell);
-    this.#events.renumber((id) => tracker.byId(id)?.id ?? id);
+    this.#events.replace((event) => tracker.ofWhole(event));
     const capture = this.#totals.report();
     const conversations = tracker.conversations.map(conversationReport);
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));

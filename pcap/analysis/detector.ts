@@ -40,7 +40,10 @@ export interface FindingDraft extends Pick<Finding, 'severity' | 'text'> {
 export interface Detector {
   /** Every packet of the capture, RoCE or not. */
   packet?(facts: PacketFacts): void;
-  /** Every transport event, also those that the report omits. */
+  /**
+   * Every transport event, also those that the report omits. What is told of a half of a conversation keeps its number and its ends, which the whole
+   * may have the other way round: ends have addresses.
+   */
   event?(event: TransportEvent): void;
   /** The capture has ended. */
   finish(context: DetectorContext): void;

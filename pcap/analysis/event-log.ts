@@ -33,11 +33,10 @@ export class EventLog implements EventSink {
     this.#fresh.length = 0;
   }
 
-  /** What was told of a half of a conversation is told of the whole. */
-  renumber(idOf: (id: number) => number): void {
+  /** Puts another event in the place of each: what was told of a half of a conversation is told of the whole. */
+  replace(by: (event: TransportEvent) => TransportEvent): void {
     this.kept.forEach((event, i) => {
-      const conversation = event.conversation === 0 ? 0 : idOf(event.conversation);
-      if (conversation !== event.conversation) this.kept[i] = { ...event, conversation };
+      this.kept[i] = by(event);
     });
   }
 }

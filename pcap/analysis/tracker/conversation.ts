@@ -114,6 +114,8 @@ export class Conversation implements ConversationReport {
   ended = false;
   /** The conversation this half turned out to be a part of. */
   mergedInto: Conversation | undefined;
+  /** And end 0 of this half is end 1 of that. */
+  mergedCrosswise = false;
 
   constructor(id: number, learnt: 'cm' | 'traffic', vantage: number, ends: readonly [End, End], facts: Facts) {
     this.id = id;

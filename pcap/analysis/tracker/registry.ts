@@ -45,6 +45,15 @@ export class Registry {
     return found;
   }
 
+  /** Whether end 0 of the conversation of this number is end 1 of the one that it turned out to be a part of. */
+  isCrosswise(id: number): boolean {
+    let crosswise = false;
+    for (let part = this.#byId[id - 1]; part?.mergedInto !== undefined; part = part.mergedInto) {
+      if (part.mergedCrosswise) crosswise = !crosswise;
+    }
+    return crosswise;
+  }
+
   /**
    * A new conversation, whose end 0 is the sender of the frame at hand, or its receiver when connection management has told of it: the frame is the
    * REP of the passive end then. Undefined when there are as many as may be.
@@ -78,8 +87,9 @@ export class Registry {
   }
 
   /** `half` was found to be a part of `whole`. */
-  merge(half: Conversation, whole: Conversation): void {
+  merge(half: Conversation, whole: Conversation, crosswise: boolean): void {
     half.mergedInto = whole;
+    half.mergedCrosswise = crosswise;
     this.#live--;
   }
 

@@ -248,11 +248,13 @@ export class RequestSide extends Side {
     if ((flags & ANSWERED) === 0) return undefined;
     const hole = responseHoles.at(psn);
     const entry = reads.find(psn);
-    const inTheMiddle = entry !== undefined && psn > entry.start;
-    if (hole === undefined && !inTheMiddle) return undefined;
+    if (hole === undefined && entry === undefined) return undefined;
     // Nothing has come since it was asked for again: nobody could have missed anything more.
-    if (this.state.lastResponseNs <= this.memory.timeOf(psn)) return undefined;
+    if (this.state.lastResponseFrame <= this.memory.frameOf(psn)) return undefined;
     const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs);
+    // From its beginning, for its first response was missed; much later, because nobody has answered at all.
+    const fromStart = hole === undefined && psn === entry?.start;
+    if (fromStart && (late || entry.next === psn)) return undefined;
     const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
     const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
     return { cause: 'implied-nak', refersTo, durationNs: sinceNs, detail: late ? AFTER_TIMEOUT : AT_ONCE };

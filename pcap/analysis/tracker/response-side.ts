@@ -201,7 +201,7 @@ export class ResponseSide extends Side {
     while (entry !== undefined && entry.end <= to) {
       if (!entry.openEnded && entry.next < entry.end) {
         this.open(facts, entry.next, entry.end);
-        this.state.lastResponseNs = facts.timeNs;
+        this.state.lastResponseFrame = facts.packet.number;
       }
       entry.openEnded = false;
       entry.next = entry.end;
@@ -243,7 +243,7 @@ export class ResponseSide extends Side {
   #data(facts: Facts, psn: number): void {
     const { state } = this;
     this.counts.packets++;
-    state.lastResponseNs = facts.timeNs;
+    state.lastResponseFrame = facts.packet.number;
     const entry = state.reads.find(psn);
     if (entry === undefined) this.#anonymous(facts, psn);
     else if (psn >= entry.next) this.#inOrder(facts, psn, entry);

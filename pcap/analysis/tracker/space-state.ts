@@ -68,8 +68,8 @@ export class SpaceState {
   lastRequestNs = -Infinity;
   /** When an acknowledge or a response last brought something new. */
   lastProgressNs = -Infinity;
-  /** When a response of a READ or atomic last came, or was last seen to be missing. */
-  lastResponseNs = -Infinity;
+  /** The packet with which a response of a READ or atomic last came, or was last seen to be missing. */
+  lastResponseFrame = -1;
   nak: Refusal | undefined;
   rnr: Refusal | undefined;
   /** Repeated requests that the responder may acknowledge once more each. */

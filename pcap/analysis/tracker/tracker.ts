@@ -19,7 +19,7 @@ import { DETH_AT, OpFlag, SERVICE_MASK, Service } from '../../../packets/opcode.
 import { isMarked } from '../../../packets/traffic-class.ts';
 import { IcrcState } from '../../dissection.ts';
 import { Mark, Role } from '../facts.ts';
-import type { ConversationReport } from '../types.ts';
+import type { ConversationReport, TransportEvent } from '../types.ts';
 import { type Agreement, CmLearner } from './cm-learner.ts';
 import type { Conversation, End } from './conversation.ts';
 import { Datagrams } from './datagrams.ts';
@@ -67,6 +67,15 @@ export class Tracker {
   /** The conversation of this number, or the one that it turned out to be a part of. */
   byId(id: number): Conversation | undefined {
     return this.#registry.byId(id);
+  }
+
+  /** The same event of the whole, when it was told of a half. */
+  ofWhole(event: TransportEvent): TransportEvent {
+    const { conversation, requester, sender } = event;
+    const whole = conversation === 0 ? conversation : (this.byId(conversation)?.id ?? conversation);
+    if (whole === conversation) return event;
+    if (!this.#registry.isCrosswise(conversation)) return { ...event, conversation: whole };
+    return { ...event, conversation: whole, requester: other(requester), sender: other(sender) };
   }
 
   /** Places a packet that was dissected well. */
@@ -275,7 +284,7 @@ export class Tracker {
     const [older, younger] = one.id < two.id ? [one, two] : [two, one];
     const crosswise = !older.ends[0].ip.equals(younger.ends[0].ip);
     older.absorb(younger, crosswise);
-    this.#registry.merge(younger, older);
+    this.#registry.merge(younger, older, crosswise);
     this.#unpaired.remove(frame, younger);
     for (const side of [0, 1] as const) {
       const qpn = older.end(side).qpn;
