@@ -9,6 +9,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Analyzer } from '../../../pcap/analysis/analyzer.ts';
 import { Mark } from '../../../pcap/analysis/facts.ts';
 import { readCapture } from '../../../pcap/reader.ts';
+import { WcStatus } from '../../../src/index.ts';
+import { Follower } from '../../../tools/explorer/engine/follow.ts';
 import { LadderIndex } from '../../../tools/explorer/engine/ladder-index.ts';
 import { NumberList } from '../../../tools/explorer/engine/packet-table.ts';
 import type { News, Reply, Request } from '../../../tools/explorer/engine/protocol.ts';
@@ -17,6 +19,8 @@ import { packetDetail, rowWindow } from '../../../tools/explorer/engine/rows.ts'
 import { PointKind, sequencePicture } from '../../../tools/explorer/engine/sequence.ts';
 import { ExplorerServer } from '../../../tools/explorer/engine/server.ts';
 import { Session } from '../../../tools/explorer/engine/session.ts';
+import { play } from '../../../tools/symptoms/scene.ts';
+import { demandStatus } from '../../../tools/symptoms/stage.ts';
 import { lossyCapture } from './lossy-capture.ts';
 import { tracedRun } from './traced-run.ts';
 
@@ -70,27 +74,40 @@ describe('Session', () => {
     expect(session.analysis?.findings).toEqual(analyzer.finish().findings);
   });
 
-  it('gives every packet to a conversation that the report has, also where two halves became one', () => {
-    // Without its beginning, the two directions of a conversation are found apart.
-    const session = opened(new Uint8Array(REAL));
-    const ids = new Set(session.analysis?.conversations.map(({ id }) => id));
-    let listed = 0;
-    for (const [id, list] of session.byConversation) {
-      expect(ids).toContain(id);
-      listed += list.length;
-      expect([...list.values]).toEqual([...list.values].sort((a, b) => a - b));
-      for (const index of list.values) expect(session.table.conversation[index]).toBe(id);
+  it('gives every packet to a conversation that the report has, also where two halves became one', async () => {
+    // Both ends begin at once, and no connection management tells who speaks to whom.
+    const bytes = await play({ vantages: ['mirror'] }, async (stage) => {
+      const { a, b } = await stage.connect(stage.host('A'), stage.host('B'));
+      a.receive(4);
+      b.receive(4);
+      const all = [a.send(3000), b.send(3000), a.write(b, 5000), b.write(a, 5000)];
+      for (const one of all) demandStatus(await one, WcStatus.Success);
+    });
+    const follower = new Follower();
+    for (const packet of readCapture(bytes.slice())) follower.push(packet);
+    follower.finish();
+    expect(follower.settled()).toEqual([{ from: 2, to: 1, crosswise: true }]);
+    const session = opened(bytes);
+    expect([...session.byConversation.keys()]).toEqual([1]);
+    const list = session.packetsOf(1);
+    expect(list.length).toBe(
+      session.table.conversation.subarray(0, session.table.length).filter((id) => id === 1).length,
+    );
+    expect([...list.values]).toEqual([...list.values].sort((one, two) => one - two));
+    const ends = session.analysis?.conversations[0]?.ends;
+    const sent = [0, 0];
+    for (const index of list.values) {
+      const sender = session.table.sender[index] === 1 ? 1 : 0;
+      // Who sent a packet is the end whose address it has.
+      expect(rowWindow(session, index, 1).rows[0]?.ends).toMatch(new RegExp(`^${ends?.[sender].address} `));
+      sent[sender] = (sent[sender] ?? 0) + 1;
     }
-    expect(listed).toBe(session.table.conversation.subarray(0, session.table.length).filter((id) => id > 0).length);
-    for (const { id, ends } of session.analysis?.conversations ?? []) {
-      const senders = [0, 0];
-      for (const index of session.packetsOf(id).values) {
-        const from = session.table.sender[index] === 1 ? 1 : 0;
-        const row = rowWindow(session, index, 1).rows[0];
-        if (row?.ends.startsWith(ends[from].address) === true) senders[from] = (senders[from] ?? 0) + 1;
-      }
-      // Who sent a packet is the end whose address it has, for every packet of the conversation.
-      expect(senders[0] === undefined ? 0 : senders[0] + (senders[1] ?? 0)).toBe(session.packetsOf(id).length);
+    expect(sent).toEqual([ends?.[0].packets, ends?.[1].packets]);
+    // Requests of both ends are in their own spaces.
+    for (const requester of [0, 1] as const) {
+      const size = { width: 500, height: 500 };
+      const picture = sequencePicture(session, { conversation: 1, requester, fromNs: 0, toNs: 0, ...size });
+      expect([...picture.kind].filter((kind) => kind === PointKind.Request)).toHaveLength(8);
     }
   });
 
