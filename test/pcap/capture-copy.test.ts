@@ -103,6 +103,15 @@ describe('CaptureCopy', () => {
     );
   });
 
+  it.each([true, false])('makes an enhanced block of a simple one for a comment (little-endian: %s)', (e) => {
+    const before = join(section(e), interfaceBlock(e, 1, 0), simple(e));
+    const after = join(
+      ...[section(e), interfaceBlock(e, 1, 0)],
+      packetBlock(e, 0, 0n, new Uint8Array([1, 2, 3]), option(e, 1, 'new'), end),
+    );
+    expect(toHex(copied(before, () => ['new']))).toBe(toHex(after));
+  });
+
   it('adds comments to the first section', () => {
     const copy = new CaptureCopy({ comments: ['analyzed', 'twice'], application: 'not told' });
     const reader = new CaptureReader();

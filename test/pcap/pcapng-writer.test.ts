@@ -78,6 +78,18 @@ describe('PcapngWriter', () => {
     expect(writer.pendingBytes).toBe(0);
   });
 
+  it('writes no end of options where there are none', () => {
+    const writer = new PcapngWriter();
+    writer.addInterface({ name: '', linkType: LinkType.Raw });
+    writer.take();
+    writer.packet(0, new Uint8Array([1]), 0, 1, 0, 3);
+    expect(hex(writer.take())).toBe(
+      ['06000000', '24000000', '00000000', '00000000', '03000000', '01000000', '01000000', '01000000', '24000000'].join(
+        '',
+      ),
+    );
+  });
+
   it('is read back the same, whatever packets, times, directions and comments', () => {
     fc.assert(
       fc.property(fc.array(packetArbitrary, { maxLength: 20 }), (packets) => {
