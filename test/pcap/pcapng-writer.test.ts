@@ -195,4 +195,10 @@ describe('PcapWriter', () => {
       ),
     );
   });
+
+  it('keeps the original length when the caller holds a part of the packet', () => {
+    const writer = new PcapWriter(LinkType.Raw);
+    writer.packet(new Uint8Array(4), 0, 4, 0, 0, 1500);
+    expect([...readCapture(writer.take())][0]).toMatchObject({ bytes: new Uint8Array(4), originalLength: 1500 });
+  });
 });
