@@ -117,6 +117,23 @@ describe('a session', () => {
     expect([...(counters?.bytes.subarray(0, 8) ?? [])]).toEqual([1, 0, 0, 0, 0, 0, 0, 0]);
   });
 
+  it('lets both copies of a damaged packet be damaged', () => {
+    const session = begin({});
+    session.run(2);
+    session.corrupt();
+    session.duplicate();
+    session.run();
+    expect(notes(session, 'icrc')).toHaveLength(2);
+    expect(statuses(session, 1)).toHaveLength(1);
+  });
+
+  it('posts what was meant for a later step when nothing else happens any more', () => {
+    const session = begin({ operations: [{ kind: 'send' }, { kind: 'send', atStep: 900 }] });
+    session.run();
+    expect(session.position).toBe(10);
+    expect(statuses(session, 0)).toHaveLength(2);
+  });
+
   it('holds a packet back so that later ones overtake it', () => {
     const session = begin(WRITE);
     session.run(2);
