@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { computeIcrc } from '../../packets/icrc.ts';
 import { compileFilter } from '../../pcap/filter/index.ts';
@@ -171,6 +172,61 @@ describe('times', () => {
   });
 });
 
+describe('any packets', () => {
+  const frames = fc.array(
+    fc.record({
+      bytes: fc.oneof(
+        fc.uint8Array({ maxLength: 90 }),
+        fc.constantFrom(...[...readCapture(SAMPLE)].map(({ bytes }) => bytes)),
+      ),
+      at: fc.nat(80),
+      value: fc.nat(255),
+      linkType: fc.constantFrom(0, 1, 12, 101, 108, 113, 147, 228, 229, 276),
+      seconds: fc.constantFrom(-1, 0, 1_795_230_354, 253_402_300_800, 2 ** 60),
+      more: fc.nat(100),
+    }),
+    { minLength: 1, maxLength: 8 },
+  );
+
+  it.each<[string, DumpOptions]>([
+    ['lines', { time: 'absolute', analyze: true }],
+    ['details', { verbose: true, time: 'delta' }],
+    ['objects', { json: true }],
+    ['fields', { fields: { names: ['frame.time_epoch', 'ip.addr', 'infiniband.bth.psn', 'roce.marks'] } }],
+    ['a ladder', { ladder: {} }],
+  ])('are printed as %s, each of them', async (what, options) => {
+    await fc.assert(
+      fc.asyncProperty(frames, async (all) => {
+        const packets = all.map(({ bytes, at, value, linkType, seconds, more }, index): CapturedPacket => {
+          const changed = bytes.slice();
+          changed[at] = value;
+          const [number, originalLength] = [index + 1, changed.length + (more > 50 ? more : 0)];
+          return {
+            number,
+            seconds,
+            nanoseconds: 5,
+            bytes: changed,
+            originalLength,
+            linkType,
+            interfaceIndex: 0,
+            direction: 0,
+            comments: [],
+          };
+        });
+        const source: CaptureSource = {
+          async *[Symbol.asyncIterator](): AsyncGenerator<CapturedPacket> {
+            yield* packets;
+          },
+        };
+        const lines = await dump(options, source);
+        if (what === 'lines' || what === 'objects' || what === 'fields') expect(lines).toHaveLength(packets.length);
+        else expect(lines.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
 describe('a ladder', () => {
   it('has an arrow for each frame, and says what comes again', async () => {
     const lines = await dump({ ladder: { width: 80 }, analyze: true }, fileOf(writeWithRepetition()));
@@ -236,6 +292,21 @@ describe('what comes live', () => {
     }
     tap.arrive(undefined);
     expect(await done).toBe(4);
+  });
+
+  it('is drawn in the turn in which it came, also in the middle of a run', async () => {
+    const [tap, sink] = [new Tap(), new Sink()];
+    const done = dumpFrames(tap, { ladder: {} }, sink);
+    const [, middle] = packets;
+    const counts: number[] = [];
+    for (let times = 0; times < 5; times++) {
+      tap.arrive(middle);
+      await turn();
+      counts.push(sink.lines.length);
+    }
+    tap.arrive(undefined);
+    await done;
+    expect(counts).toEqual([2, 3, 4, 5, 6]);
   });
 
   it('is in the file in the turn in which it came', async () => {

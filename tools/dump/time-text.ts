@@ -44,7 +44,7 @@ export class TimeColumn {
       case 'epoch':
         return column(`${seconds}.${decimals(nanoseconds)}`);
       case 'absolute':
-        return `${new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ')}.${decimals(nanoseconds)} `;
+        return `${dateText(seconds) ?? seconds}.${decimals(nanoseconds)} `;
       default:
         return '';
     }
@@ -58,6 +58,12 @@ export function secondsText(nanoseconds: number): string {
   return `${sign}${Math.floor(magnitude / 1e9)}.${decimals(magnitude % 1e9)}`;
 }
 
+/** "2026-11-21 17:45:50", UTC; undefined for what a damaged file may take for a time. */
+function dateText(seconds: number): string | undefined {
+  if (seconds < 0 || seconds >= YEAR_10000) return undefined;
+  return new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ');
+}
+
 function column(text: string): string {
   return `${text.padStart(COLUMNS)} `;
 }
@@ -67,3 +73,4 @@ function decimals(nanoseconds: number): string {
 }
 
 const COLUMNS = 14;
+const YEAR_10000 = 253_402_300_800;
