@@ -1,4 +1,4 @@
-/** Puts what is data and no source beside the compiled tools: built-in experiments and scenarios, the page of a report. */
+/** Puts what is data and no source beside the compiled tools: built-in experiments and scenarios, the page of a report, the Lua for Wireshark. */
 import { cpSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -6,3 +6,4 @@ const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 cpSync(at('tools/experiments'), at('dist/tools/experiments'), { recursive: true });
 cpSync(at('tools/sim/scenarios'), at('dist/tools/sim/scenarios'), { recursive: true });
 cpSync(at('tools/sim/report/page'), at('dist/tools/sim/report/page'), { recursive: true });
+cpSync(at('tools/wireshark'), at('dist/tools/wireshark'), { recursive: true });
