@@ -4,8 +4,10 @@
  * what the wire did.
  */
 import { describe, expect, it } from 'vitest';
-import { OpFlag } from '../../../../packets/opcode.ts';
+import { Op, OpFlag } from '../../../../packets/opcode.ts';
 import type { Finding } from '../../../../pcap/analysis/types.ts';
+import { roceFrame, roceV1Frame, station } from '../../../../tools/symptoms/forge.ts';
+import { aeth } from '../../../../tools/symptoms/headers.ts';
 import { play } from '../../../../tools/symptoms/scene.ts';
 import { alarmIds, analyze, findingOf, sceneNamed } from './support.ts';
 
@@ -116,6 +118,71 @@ describe('gid-mismatch', () => {
     expect(severity).toBe('error');
     expect(evidence).toMatchObject({ kinds, sourceGids, stations: ['02:00:00:00:00:01', '02:00:00:00:00:02'] });
     expect([frames.length, frameCount]).toEqual([8, 8]);
+  });
+
+  /** Tries and answers of single SENDs, one line every millisecond, and something else 20 ms later. */
+  async function alarmsAmong(...rounds: readonly (readonly Uint8Array[])[]): Promise<string[]> {
+    const capture = await play({}, async (stage) => {
+      for (const frames of rounds) {
+        for (const frame of frames) stage.forge(frame);
+        await stage.sleep(1e6);
+      }
+      await stage.goOn(20e6);
+    });
+    return alarmIds(analyze(capture));
+  }
+
+  function ask(from: number, to: number, version: 1 | 4 | 6, attempt: number, psn = 5): Uint8Array {
+    const ends = version === 6 ? [station(from, 6), station(to, 6)] : [station(from), station(to)];
+    const [sender, receiver] = ends;
+    if (sender === undefined || receiver === undefined) throw new Error('two stations were made');
+    const spec = {
+      from: sender,
+      to: receiver,
+      opcode: Op.SendOnly,
+      destQpn: 0x20 + to,
+      psn,
+      ackReq: 1,
+      ipId: 50 + attempt,
+    } as const;
+    return version === 1 ? roceV1Frame(spec) : roceFrame(spec);
+  }
+
+  const fourTimes = (make: (attempt: number) => readonly Uint8Array[]) => [0, 1, 2, 3].map(make);
+
+  it('needs two kinds: silence of one kind in both directions is plain silence', async () => {
+    const sameKind = fourTimes((n) => [ask(1, 2, 4, n), ask(2, 1, 4, n)]);
+    expect(await alarmsAmong(...sameKind)).toEqual(['no-reply']);
+    expect(await alarmsAmong(...fourTimes((n) => [ask(1, 2, 4, n), ask(2, 1, 6, n)]))).toEqual(['gid-mismatch']);
+  });
+
+  it('needs the same two stations', async () => {
+    expect(await alarmsAmong(...fourTimes((n) => [ask(1, 2, 4, n), ask(2, 3, 6, n)]))).toEqual(['no-reply']);
+    expect(await alarmsAmong(...fourTimes((n) => [ask(1, 2, 4, n), ask(3, 1, 6, n)]))).toEqual(['no-reply']);
+    expect(await alarmsAmong(...fourTimes((n) => [ask(1, 2, 1, n), ask(2, 3, 4, n)]))).toEqual(['no-reply']);
+  });
+
+  it('needs version 1 in one direction only, and repetitions in the other', async () => {
+    expect(await alarmsAmong(...fourTimes((n) => [ask(1, 2, 1, n), ask(2, 1, 4, n)]))).toEqual(['gid-mismatch']);
+    expect(await alarmsAmong(...fourTimes((n) => [ask(1, 2, 1, n), ask(2, 1, 1, n), ask(2, 1, 4, n)]))).toEqual([
+      'no-reply',
+    ]);
+    // New requests each time: nobody has repeated anything, the capture has one direction of that connection.
+    expect(await alarmsAmong(...fourTimes((n) => [ask(1, 2, 1, n), ask(2, 1, 4, n, 5 + n)]))).toEqual([]);
+  });
+
+  it('needs silence from the beginning', async () => {
+    const ack = {
+      from: station(2),
+      to: station(1),
+      opcode: Op.Acknowledge,
+      destQpn: 9,
+      psn: 4,
+      headers: aeth(0x1f, 1),
+    };
+    const answered = [ask(1, 2, 4, 0, 4), roceFrame(ack)];
+    const rounds = fourTimes((n) => [ask(1, 2, 4, 1 + n), ask(2, 1, 6, n)]);
+    expect(await alarmsAmong(answered, ...rounds)).toEqual(['no-reply', 'retry-exceeded']);
   });
 });
 

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
 import type { Analysis } from '../../../../pcap/analysis/types.ts';
-import { roceFrame, type Station, station, tcpFrame } from '../../../../tools/symptoms/forge.ts';
+import { roceFrame, type Station, station, tcpFrame, withBadIcrc } from '../../../../tools/symptoms/forge.ts';
 import { aeth } from '../../../../tools/symptoms/headers.ts';
 import { play } from '../../../../tools/symptoms/scene.ts';
 import type { Stage } from '../../../../tools/symptoms/stage.ts';
@@ -106,6 +106,12 @@ describe('a silence', () => {
     expect(findingOf(analysis, 'no-reply')).toMatchObject({ severity: 'error', frameCount: 8, evidence: { tries: 8 } });
   });
 
+  it('of packets with a wrong ICRC is no silence: they were never taken', async () => {
+    const pair = new Pair();
+    const damaged = pair.tries(8, 2).map((line) => (typeof line === 'number' ? line : withBadIcrc(line)));
+    expect(alarmIds(await tell([...damaged, ...goesOn(20e6)]))).toEqual(['icrc-invalid']);
+  });
+
   it('of nine tries and more is one that goes on: no retry count allows so many', async () => {
     const pair = new Pair();
     const nine = findingOf(await tell(pair.tries(9, 2)), 'no-reply');
@@ -148,7 +154,7 @@ describe('a refusal', () => {
 
   it('ends with a NAK of a later request, for the first was taken', async () => {
     const pair = new Pair();
-    const taken = [...rnr(pair, 5, 3), pair.ask(3), pair.ask(4), pair.answer(5, 0x60), pair.ask(5), pair.answer(5)];
+    const taken = [...rnr(pair, 5, 3), pair.ask(3), pair.ask(4), pair.answer(5, 0x60)];
     expect(alarmIds(await tell([...taken, ...goesOn(5e6)]))).not.toContain('rnr-exceeded');
     const echo = [...rnr(pair, 5, 3), pair.ask(3), pair.answer(3, RNR_80_US), pair.ask(4), pair.answer(3, 0x60)];
     expect(alarmIds(await tell([...echo, ...goesOn(5e6)]))).toEqual(['rnr-exceeded']);
