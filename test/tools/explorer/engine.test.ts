@@ -8,7 +8,9 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Analyzer } from '../../../pcap/analysis/analyzer.ts';
 import { Mark } from '../../../pcap/analysis/facts.ts';
+import { PcapWriter } from '../../../pcap/pcap-writer.ts';
 import { readCapture } from '../../../pcap/reader.ts';
+import { LinkType } from '../../../pcap/types.ts';
 import { WcStatus } from '../../../src/index.ts';
 import { Follower } from '../../../tools/explorer/engine/follow.ts';
 import { LadderIndex } from '../../../tools/explorer/engine/ladder-index.ts';
@@ -89,6 +91,8 @@ describe('Session', () => {
     expect(follower.settled()).toEqual([{ from: 2, to: 1, crosswise: true }]);
     const session = opened(bytes);
     expect([...session.byConversation.keys()]).toEqual([1]);
+    expect(opened(bytes, 'stream 1').shown).toBe(session.packetsOf(1).length);
+    expect(opened(bytes, 'stream 2').shown).toBe(0);
     const list = session.packetsOf(1);
     expect(list.length).toBe(
       session.table.conversation.subarray(0, session.table.length).filter((id) => id === 1).length,
@@ -109,6 +113,17 @@ describe('Session', () => {
       const picture = sequencePicture(session, { conversation: 1, requester, fromNs: 0, toNs: 0, ...size });
       expect([...picture.kind].filter((kind) => kind === PointKind.Request)).toHaveLength(8);
     }
+  });
+
+  it('tells the ends of a packet from what is said of it, with IPv6 addresses too', () => {
+    // From ::, which ends in colons, as hosts do before they have an address.
+    const bytes = new Uint8Array(48);
+    bytes.set([0x60, 0, 0, 0, 0, 8, 58, 255]);
+    bytes.set([0xff, 0x02], 24);
+    bytes[39] = 0x16;
+    const writer = new PcapWriter(LinkType.Raw);
+    writer.packet(bytes, 0, bytes.length, 0, 0);
+    expect(rowWindow(opened(writer.take()), 0, 1).rows[0]).toMatchObject({ ends: ':: > ff02::16', broken: false });
   });
 
   it('shows what passes the filter, and finds packets in it', () => {

@@ -152,12 +152,14 @@ function bounded(analysis: Analysis): Analysis {
   return {
     ...analysis,
     events: [],
+    paths: analysis.paths.map((path) => ({ ...path, events: path.events.slice(0, MOST_PATH_EVENTS) })),
     conversations: told,
     conversationsOmitted: conversationsOmitted + conversations.length - told.length,
   };
 }
 
 const MOST_CONVERSATIONS = 300;
+const MOST_PATH_EVENTS = 50;
 /** Packets in one go: a few milliseconds, so that no question waits. */
 const SLICE = 2000;
 const NEWS_EVERY = 10;

@@ -105,8 +105,7 @@ export class Session {
   setFilter(text: string): FilterResult['fault'] {
     const { test, fault } = makeFilter(text, (index) => this.interfaces[index]?.name);
     this.#test = test;
-    this.#shown = test === undefined ? undefined : new NumberList();
-    this.#filtered = 0;
+    this.#filterAnew();
     return fault;
   }
 
@@ -172,7 +171,10 @@ export class Session {
       const follower = this.#follower;
       if (follower === undefined) return;
       this.analysis = follower.finish();
-      for (const settled of follower.settled()) this.#settle(settled);
+      const settled = follower.settled();
+      for (const one of settled) this.#settle(one);
+      // What a filter said of conversations may have changed.
+      if (settled.length > 0) this.#filterAnew();
     });
   }
 
@@ -261,6 +263,11 @@ export class Session {
       this.byConversation.set(conversation, list);
     }
     return list;
+  }
+
+  #filterAnew(): void {
+    this.#shown = this.#test === undefined ? undefined : new NumberList();
+    this.#filtered = 0;
   }
 
   #filter(count: number): void {

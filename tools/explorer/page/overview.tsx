@@ -32,6 +32,7 @@ export function Overview({ news, go }: ViewProps) {
       {analysis.conversationsOmitted > 0 ? (
         <p class="quiet">{plural(analysis.conversationsOmitted, 'conversation')} more are not listed.</p>
       ) : null}
+      {analysis.paths.length === 0 ? null : <Paths news={news} go={go} />}
       <h2>Capture</h2>
       <CaptureTable news={news} />
     </div>
@@ -156,7 +157,11 @@ function ConversationRow({
         <br />
         {ends[1].address} {qpn(ends[1].qpn)}
       </td>
-      <td class="n">{count(sum(({ packets }) => packets))}</td>
+      <td class="n">
+        <button type="button" class="link" onClick={() => go({ tab: 'packets', filter: `stream ${id}`, packet: 0 })}>
+          {count(sum(({ packets }) => packets))}
+        </button>
+      </td>
       <td class="n">{bytes(sum((end) => end.bytes))}</td>
       <td class="n">{busier.requester.goodputBps > 0 ? rate(busier.requester.goodputBps) : ''}</td>
       <td class="n">{lost > 0 ? count(lost) : ''}</td>
@@ -164,6 +169,55 @@ function ConversationRow({
       <td class="n">{naks + rnr > 0 ? `${naks}, ${rnr}` : ''}</td>
       <td class="n">{latency.count > 0 ? span(latency.p50Ns) : ''}</td>
     </tr>
+  );
+}
+
+/** What happened to frames between two interfaces of the capture. */
+function Paths({ news, go }: Pick<ViewProps, 'news' | 'go'>) {
+  const nameOf = (index: number): string => news.interfaces[index]?.name || `interface ${index}`;
+  return (
+    <>
+      <h2>Between interfaces</h2>
+      <div class="scroll">
+        <table data-testid="paths">
+          <thead>
+            <tr>
+              <th>From</th>
+              <th>To</th>
+              <th class="n">Frames</th>
+              <th>What became of them</th>
+              <th>First frames</th>
+            </tr>
+          </thead>
+          <tbody>
+            {news.analysis?.paths.map(({ from, to, frames, deeds, events }) => (
+              <tr key={`${from} ${to}`}>
+                <td>{nameOf(from)}</td>
+                <td>{nameOf(to)}</td>
+                <td class="n">{count(frames)}</td>
+                <td>{listOf(deeds, 1) || 'all passed as they came'}</td>
+                <td class="frames">
+                  {events.slice(0, MOST_LINKS).map((event) => {
+                    const frame = event.in > 0 ? event.in : (event.out[0] ?? 0);
+                    return (
+                      <button
+                        type="button"
+                        class="link"
+                        key={frame}
+                        title={event.deeds.join(', ')}
+                        onClick={() => go({ tab: 'packets', packet: frame, filter: '' })}
+                      >
+                        {frame}
+                      </button>
+                    );
+                  })}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
   );
 }
 
@@ -200,8 +254,10 @@ function CaptureTable({ news }: { readonly news: ViewProps['news'] }) {
   );
 }
 
-function listOf(counts: Readonly<Record<string, number>>): string {
+/** "SEND 3, WRITE 2", the most frequent first; without what occurs less than `least` times. */
+function listOf(counts: Readonly<Record<string, number>>, least = 0): string {
   return Object.entries(counts)
+    .filter(([, value]) => value >= least)
     .sort(([, a], [, b]) => b - a)
     .map(([name, value]) => `${name} ${count(value)}`)
     .join(', ');
