@@ -37,6 +37,17 @@ describe('the capture of a session', () => {
     ]);
   });
 
+  it('has a copy of a damaged packet as damaged as it was', () => {
+    const session = new Session(parseScenario({}), 2);
+    session.corrupt();
+    session.duplicate();
+    session.run(2);
+    const [original, copy] = session.captured();
+    expect(copy?.comments).toContain('a copy that the network made');
+    expect(copy?.bytes).toEqual(session.details(1, 'arrived')?.bytes);
+    expect(copy?.bytes).not.toEqual(original?.bytes);
+  });
+
   it('has for one host what that host has sent and received', () => {
     const session = played();
     const packets = session.packets();
@@ -45,7 +56,9 @@ describe('the capture of a session', () => {
     expect(b.filter(({ direction }) => direction === 1)).toHaveLength(
       packets.filter(({ to, state }) => to === 1 && state === 'delivered').length,
     );
-    expect(session.captured(0).length).toBeGreaterThan(0);
+    const times = session.captured(0).map(({ seconds, nanoseconds }) => seconds * 1e9 + nanoseconds);
+    expect(times.length).toBeGreaterThan(6);
+    expect(times).toEqual([...times].sort((x, y) => x - y));
   });
 
   it('is a pcapng file that leads back to the session', () => {

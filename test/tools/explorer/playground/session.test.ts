@@ -221,6 +221,16 @@ describe('a session', () => {
     expect(statuses(session, 0).map(([, status]) => status)).toEqual(kinds.map(() => 'success'));
   });
 
+  it('puts several messages one behind the other, on both sides', () => {
+    for (const kind of ['send', 'write'] as const) {
+      const session = begin({ operations: [{ kind, bytes: 64, count: 2, offset: 128 }] });
+      session.run();
+      const name = kind === 'send' ? 'incoming' : 'exposed';
+      const memory = session.snapshot().hosts[1]?.memory.find((region) => region.name === name);
+      expect(new TextDecoder().decode(memory?.bytes.subarray(188, 196))).toBe('A047A048');
+    }
+  });
+
   it('wraps PSNs', () => {
     const session = begin({ ...WRITE, qp: { firstPsn: 0xff_ff_fe } });
     session.run();
