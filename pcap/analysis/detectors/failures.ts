@@ -226,6 +226,14 @@ function sameHosts(one: Failure, other: Failure): boolean {
   return (a.address === c.address && b.address === d.address) || (a.address === d.address && b.address === c.address);
 }
 
+/** How often the end that asks may repeat after RNR NAKs, as far as is known: the REQ tells the passive end, and the REP is not kept. */
+export function rnrRetriesOf({
+  conversation: { cm },
+  requester,
+}: Pick<Failure, 'conversation' | 'requester'>): number | undefined {
+  return cm === undefined || cm.activeEnd === requester ? undefined : cm.rnrRetryCount;
+}
+
 /** A number that conversations share which are the same at several vantage points. */
 export function groupOf({ id, sameAs }: ConversationReport): number {
   return sameAs === 0 ? id : sameAs;
@@ -318,11 +326,11 @@ class Stall {
 
   #gaveUp(endNs: number): boolean {
     if (this.kind === 'fatal') return true;
-    const { cm } = this.conversation;
-    const told = this.kind === 'rnr' ? cm?.rnrRetryCount : cm?.retryCount;
+    const told = this.kind === 'rnr' ? rnrRetriesOf(this) : this.conversation.cm?.retryCount;
     // Seven RNR retries are endless ones. rdma_rxe takes seven others for endless too, and goes on then (ref:rxe#8).
     const most = told ?? (this.kind === 'rnr' ? Number.POSITIVE_INFINITY : MOST_RETRIES);
-    if (this.tries === most + 1 && !(this.kind === 'rnr' && most === MOST_RETRIES)) return true;
+    if (this.kind === 'rnr' && told === MOST_RETRIES) return false;
+    if (this.tries === most + 1) return true;
     const asked = this.kind === 'rnr' ? (RNR_TIMER_NS[this.syndrome & 0x1f] ?? 0) : 0;
     const longest = Math.max(asked, ...this.waits);
     return longest > 0 && !this.#asking && endNs - Math.max(this.lastNs, this.#lastRequestNs) > PATIENCE * longest;

@@ -13,7 +13,7 @@ import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { Mark, type PacketFacts } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
 import { andOthers, byHosts, pathOf, proofOf } from './failure-words.ts';
-import { type Failure, FailureWatch, groupOf } from './failures.ts';
+import { type Failure, FailureWatch, groupOf, rnrRetriesOf } from './failures.ts';
 import { FrameList } from './frame-list.ts';
 import { counted, duration, percent, times } from './words.ts';
 
@@ -83,10 +83,10 @@ class RnrExceeded implements Detector {
 function reportStuck(context: DetectorContext, group: readonly Failure[]): void {
   const [first] = group;
   if (first === undefined) return;
-  const { syndrome, psn, tries, lastNs, firstNs, conversation, gaveUp } = first;
+  const { syndrome, psn, tries, lastNs, firstNs, gaveUp } = first;
   const code = syndrome & 0x1f;
   const timerNs = RNR_TIMER_NS[code] ?? 0;
-  const { cm } = conversation;
+  const retries = rnrRetriesOf(first);
   const waitNs = lastNs - firstNs;
   context.report({
     severity: group.some((failure) => failure.gaveUp) ? 'error' : 'warning',
@@ -94,7 +94,7 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
       `No receive was ready for requests from ${pathOf(first)}: PSN ${psn} was refused ${times(tries)} in ${duration(waitNs)}; ` +
       `the RNR timer is code ${code}, ${duration(timerNs)}. ` +
       `${gaveUp ? 'Then the requester gave up' : 'It is still refused when the capture ends'}` +
-      `${cm === undefined ? '' : ` (RNR retry count ${cm.rnrRetryCount})`}.${andOthers(group)}`,
+      `${retries === undefined ? '' : ` (RNR retry count ${retries})`}.${andOthers(group)}`,
     ...proofOf(group),
     evidence: {
       psn,
@@ -103,7 +103,7 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
       rnrTimerCode: code,
       rnrTimerNs: timerNs,
       connections: group.length,
-      ...(cm === undefined ? {} : { rnrRetryCount: cm.rnrRetryCount }),
+      ...(retries === undefined ? {} : { rnrRetryCount: retries }),
     },
   });
 }

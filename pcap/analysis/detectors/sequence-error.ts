@@ -193,7 +193,8 @@ class Direction {
     context.report({
       severity: costly ? 'warning' : 'note',
       text:
-        `Of ${counted(this.#packets, 'packet')} from ${this.#from.address} to ${this.#to.address} ${this.#story(share)}; ` +
+        `${this.#packets === 0 ? 'Of requests that the capture does not have,' : `Of ${counted(this.#packets, 'packet')}`} ` +
+        `from ${this.#from.address} to ${this.#to.address}, ${this.#story(share)}; ` +
         `the receiver sent ${counted(naks, 'sequence NAK')}, and ${counted(this.#repeated, 'packet was', 'packets were')} sent again.`,
       frames: mergedFrames([this.#troubles.losses.frames, this.#troubles.late.frames, this.#troubles.naks.frames]),
       frameCount: this.#troubles.losses.count + this.#troubles.late.count + naks,

@@ -101,7 +101,7 @@ describe('a silence', () => {
 
   it('is counted once where the capture shows every frame twice', async () => {
     const pair = new Pair();
-    const tries = pair.tries(8, 2).flatMap((line) => (typeof line === 'number' ? [line] : [line, line]));
+    const tries = pair.tries(8, 2).flatMap((line): Line[] => (typeof line === 'number' ? [line] : [line, line]));
     const analysis = await tell([...tries, ...goesOn(20e6)]);
     expect(findingOf(analysis, 'no-reply')).toMatchObject({ severity: 'error', frameCount: 8, evidence: { tries: 8 } });
   });
@@ -136,7 +136,7 @@ describe('a silence', () => {
 
   it('is one for each connection, and told once for two hosts, with the other direction', async () => {
     const pair = new Pair();
-    const lines = [pair.ask(1), pair.answer(1), pair.askBack(7), pair.answerBack(7)];
+    const lines: Line[] = [pair.ask(1), pair.answer(1), pair.askBack(7), pair.answerBack(7)];
     for (let i = 0; i < 4; i++) lines.push(pair.ask(2), pair.askBack(8), ...goesOn(1e6).slice(1));
     const analysis = await tell([...lines.flatMap((line) => [line, 300_000]), ...goesOn(20e6)]);
     expect(alarmIds(analysis)).toEqual(['retry-exceeded']);
@@ -196,7 +196,7 @@ describe('a refusal', () => {
   it('of an endless retry count that connection management told is not the last at the eighth time', async () => {
     const capture = await play({ vantages: ['A'] }, async (stage) => {
       const pair = await stage.connect(stage.host('A'), stage.host('B'), { cm: true, rnrRetry: 7, minRnrTimer: 6 });
-      void pair.a.send(100);
+      void pair.b.send(100);
       // Eight refusals at intervals of 80 us and a round trip.
       await stage.sleep(8 * 87_000 - 100_000);
     });
