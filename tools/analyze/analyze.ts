@@ -38,6 +38,16 @@ export async function analyzeChunks(
   return { analysis: analyzer.finish(), interfaces: reader.interfaces.map(({ name }) => name), damage };
 }
 
+/** What an analysis says about these conversations only. */
+export function narrowed(analysis: Analysis, conversations: readonly number[]): Analysis {
+  return {
+    ...analysis,
+    findings: analysis.findings.filter((finding) => finding.conversations.some((id) => conversations.includes(id))),
+    conversations: analysis.conversations.filter(({ id }) => conversations.includes(id)),
+    events: analysis.events.filter(({ conversation }) => conversations.includes(conversation)),
+  };
+}
+
 /** A file that is malformed, missing or unreadable; anything else is our own fault. */
 export function isDamage(error: unknown): error is Error {
   return error instanceof RoceError || (error instanceof Error && 'syscall' in error && 'code' in error);

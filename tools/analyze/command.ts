@@ -10,7 +10,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import type { AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
 import type { Finding } from '../../pcap/analysis/types.ts';
 import { Output, TextGatherer } from '../dump/output.ts';
-import { analyzeChunks, isDamage } from './analyze.ts';
+import { analyzeChunks, isDamage, narrowed } from './analyze.ts';
 import { annotate } from './annotate.ts';
 import { reportLines } from './report.ts';
 
@@ -77,7 +77,8 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
   if (unknown !== undefined) return complain(streams, file, new Error(noConversation(unknown, known)));
   if (write !== '-') {
     const options = { name: file === '-' ? 'standard input' : file, interfaces, conversations, events, verbose };
-    const text = json ? JSON.stringify(analysis, undefined, 2) : reportLines(analysis, options).join('\n');
+    const object = conversations.length === 0 ? analysis : narrowed(analysis, conversations);
+    const text = json ? JSON.stringify(object, undefined, 2) : reportLines(analysis, options).join('\n');
     await print(`${text}\n`, streams.stdout);
   }
   if (write !== undefined) {

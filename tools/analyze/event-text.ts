@@ -3,13 +3,11 @@ import type { Analysis, TransportEvent } from '../../pcap/analysis/types.ts';
 import { grouped } from '../table.ts';
 import { durationText, wrap } from './words.ts';
 
-/** A heading and all events that the analysis kept, in the order in which they became certain; `conversation` leaves out those of others. */
-export function eventLines({ events, eventsOmitted }: Analysis, conversations: readonly number[]): string[] {
-  const wanted =
-    conversations.length === 0 ? events : events.filter(({ conversation }) => conversations.includes(conversation));
+/** A heading and all events that the analysis kept, in the order in which they became certain. */
+export function eventLines({ events, eventsOmitted }: Analysis): string[] {
   const omitted = eventsOmitted === 0 ? [] : [`  ${grouped(eventsOmitted)} more were not kept`];
-  if (wanted.length === 0) return ['no transport events', ...omitted];
-  return [HEADING, ...wanted.flatMap(eventLine), ...omitted];
+  if (events.length === 0) return ['no transport events', ...omitted];
+  return [HEADING, ...events.flatMap(eventLine), ...omitted];
 }
 
 function eventLine({ timeNs, frame, conversation, requester, ...event }: TransportEvent): string[] {

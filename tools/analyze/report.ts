@@ -5,6 +5,7 @@
  */
 import type { Analysis, CaptureReport, ConversationReport, PathReport } from '../../pcap/analysis/types.ts';
 import { formatTable, grouped } from '../table.ts';
+import { narrowed } from './analyze.ts';
 import { conversationLines, overviewLines } from './conversation-text.ts';
 import { eventLines } from './event-text.ts';
 import { findingLines, verdictText } from './findings-text.ts';
@@ -24,26 +25,27 @@ export interface ReportOptions {
 }
 
 /** The whole report in lines. */
-export function reportLines(analysis: Analysis, options: ReportOptions): string[] {
+export function reportLines(whole: Analysis, options: ReportOptions): string[] {
   const { conversations, verbose, name } = options;
-  const findings = analysis.findings.filter((finding) => {
-    return conversations.length === 0 || finding.conversations.some((id) => conversations.includes(id));
-  });
+  const analysis = conversations.length === 0 ? whole : narrowed(whole, conversations);
+  const { findings } = analysis;
   const sections = [
     [`${name}: ${verdictText(findings)}`],
     ...findings.map((finding) => findingLines(finding, name, verbose)),
   ];
   sections.push(conversations.length === 0 ? captureLines(analysis.capture, verbose) : []);
-  sections.push(analysis.paths.length === 0 ? [] : pathLines(analysis.paths, options.interfaces));
+  sections.push(
+    conversations.length > 0 || analysis.paths.length === 0 ? [] : pathLines(analysis.paths, options.interfaces),
+  );
   sections.push(...conversationSections(analysis, options));
-  if (options.events) sections.push(eventLines(analysis, conversations));
+  if (options.events) sections.push(eventLines(analysis));
   return sections.filter((lines) => lines.length > 0).flatMap((lines, at) => (at === 0 ? lines : ['', ...lines]));
 }
 
 function conversationSections(analysis: Analysis, { conversations: wanted, interfaces }: ReportOptions): string[][] {
   const { conversations, findings, conversationsOmitted } = analysis;
   const full = (all: readonly ConversationReport[]) => all.map((each) => conversationLines(each, interfaces));
-  if (wanted.length > 0) return full(conversations.filter(({ id }) => wanted.includes(id)));
+  if (wanted.length > 0) return full(conversations);
   const omitted = conversationsOmitted === 0 ? [] : [`  ${grouped(conversationsOmitted)} more were not followed`];
   if (conversations.length === 0) return [['no conversations', ...omitted]];
   const named = new Set(findings.flatMap((finding) => finding.conversations));

@@ -160,6 +160,16 @@ describe('roce analyze', () => {
     });
   });
 
+  it('gives one conversation and what is about it as an object', async () => {
+    const { text } = await analyze(SAMPLE, { conversation: [3, 2], json: true });
+    const { conversations, findings, events }: Analysis = JSON.parse(text);
+    expect(conversations.map(({ id }) => id)).toEqual([2, 3]);
+    expect([
+      ...findings.flatMap((finding) => finding.conversations),
+      ...events.map(({ conversation }) => conversation),
+    ]).toEqual([]);
+  });
+
   it('reads standard input', async () => {
     const bytes = readFileSync(error);
     const half = bytes.length >> 1;
