@@ -125,6 +125,7 @@ export class RequestSide extends Side {
       // Acknowledged first and seen then: the capture has two queues, the network is innocent.
       if (acknowledged) state.requests.put(psn, facts, 0, state.acked);
       this.#fillLater(facts, psn, count, limit);
+      if (psn + count > state.next) this.#extend(psn, count);
       return;
     }
     if (psn < 0 && !state.announced) {
@@ -165,9 +166,8 @@ export class RequestSide extends Side {
     const { reads, responses } = this.state;
     const later = (reads.newest?.start ?? -Infinity) > psn;
     this.#expect(facts, psn, count, later ? count : limit);
-    if (!later) return;
     const entry = reads.newest;
-    reads.sort();
+    if (later) reads.sort();
     // Its responses may have come past already.
     while (entry !== undefined && entry.next < entry.end && responses.has(entry.next)) entry.next++;
   }

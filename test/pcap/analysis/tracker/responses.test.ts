@@ -109,6 +109,16 @@ describe.each(EVERY_ID)('responses whose identifications are: %s', (ids) => {
     expect(analysis.conversations).toHaveLength(1);
   });
 
+  it('that the capture has written before their request belong to it', () => {
+    const script = new Script(options).read(0, 2).answers(0, 1).sends(2, 2).ack(2);
+    const request = script.fromA(Op.ReadRequest, 3, { length: 2 * MTU + 100 });
+    script.b(Op.ReadResponseFirst, 3).see(request).b(Op.ReadResponseMiddle, 4).b(Op.ReadResponseLast, 5);
+    script.wait(5e6).sends(6, 7).ack(7);
+    const { events, requester } = requesterOf(script);
+    expect(events).toEqual([]);
+    expect(requester).toMatchObject({ messages: { READ: 2, SEND: 3 }, unansweredPsn: -1 });
+  });
+
   it('of atomics are answers of one PSN each', () => {
     const script = new Script(options).a(Op.FetchAdd, 0).a(Op.CompareSwap, 1).b(Op.AtomicAcknowledge, 0);
     script.b(Op.AtomicAcknowledge, 1).a(Op.FetchAdd, 2).wait(67e6).a(Op.FetchAdd, 2).b(Op.AtomicAcknowledge, 2);
