@@ -32,8 +32,10 @@ it('prints a question and the answer it gives, and writes both to a file', async
     '--json',
     '-c',
     '2',
-    '--write',
+    '-w',
     file,
+    '--',
+    'arp and not udp',
   ];
   const dump = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';

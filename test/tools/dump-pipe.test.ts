@@ -26,23 +26,18 @@ function run(...args: string[]) {
 }
 
 describe('roce dump with a filter', () => {
-  it('takes the words behind the file, or all words where an option names the file', () => {
-    const trailing = run(SAMPLE, 'cm', 'rep', 'or', 'cm rtu', '-c', '2', '--fields', 'frame.number');
-    expect(trailing).toEqual({ status: 0, lines: ['7', '8'], stderr: '' });
-    expect(run('-r', SAMPLE, '-c', '2', '--fields', 'frame.number', '--', 'cm rep or cm rtu')).toEqual(trailing);
+  it('takes all words for it where an option names the file', () => {
+    const args = ['-r', SAMPLE, 'cm', 'rep', 'or', 'cm rtu', '-c', '2', '--fields', 'frame.number'];
+    expect(run(...args)).toEqual({ status: 0, lines: ['7', '8'], stderr: '' });
   });
 
-  it('says in one line what is wrong with a filter or a field, and exits with 2', () => {
+  it('behind the file is refused in one line where it makes no sense, with exit code 2', () => {
     expect(run(SAMPLE, 'arp or rnrr')).toEqual({
       status: 2,
       lines: [],
       stderr: "roce dump: filter, column 8: 'rnrr' is not known; did you mean 'rnr'?\n",
     });
-    expect(run(SAMPLE, '--fields', 'ip.scr')).toEqual({
-      status: 2,
-      lines: [],
-      stderr: "roce dump: 'ip.scr' is no field; did you mean 'ip.src'?\n",
-    });
+  });
   });
 
   it('prints its language', () => {
