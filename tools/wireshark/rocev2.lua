@@ -244,11 +244,14 @@ local TIMEOUT_SECONDS = 0.001
 local MAX_CANDIDATES, MAX_TRIES = 64, 32
 
 local streams, stream_count, between, requests_of_cm
+-- Frames are judged in their order. Where they come in another, what was known of sequences counts no more: a new epoch begins.
+local epoch, last_number
 -- By frame number: the stream's index, the marks (only where there are any), the calculated ICRC.
 local stream_at, marks_at, icrc_at, reverse_at
 
 local function reset()
     streams, stream_count, between, requests_of_cm = {}, 0, {}, {}
+    epoch, last_number = 0, 0
     stream_at, marks_at, icrc_at, reverse_at = {}, {}, {}, {}
 end
 reset()
@@ -262,13 +265,17 @@ local function stream_of(place, src, dst, qpn)
     local key = place .. src .. dst .. "/" .. qpn
     local stream = streams[key]
     if stream == nil then
-        stream = { index = stream_count, place = place, src = src, dst = dst, missing = {}, missing_count = 0, reads = {}, tries = 0 }
+        stream = { index = stream_count, place = place, src = src, dst = dst, missing = {}, missing_count = 0, reads = {}, tries = 0, epoch = epoch }
         stream_count = stream_count + 1
         streams[key] = stream
         local pair = place .. src .. dst
         local list = between[pair] or {}
         between[pair] = list
         list[#list + 1] = stream
+    elseif stream.epoch ~= epoch then
+        stream.epoch, stream.next, stream.slack, stream.goback, stream.gap = epoch, nil, nil, nil, nil
+        stream.missing, stream.missing_count, stream.reads = {}, 0, {}
+        stream.ack_psn, stream.highest_response = nil, nil
     end
     return stream
 end
@@ -626,13 +633,16 @@ local function show_analysis(tree, pinfo, number)
 end
 
 function rocev2.dissector(tvb, pinfo, tree)
+    local number = pinfo.number
+    local follows = number == last_number + 1 or not pinfo.visited
+    last_number = number
     local p, bth, at, src, dst, start = packet_of(tvb)
     if p == nil then return end
-    local number = pinfo.number
     local status, calculated
     if rocev2.prefs.icrc then status, calculated = icrc_status(p, bth, at, number) end
     -- A receiver drops what is damaged before it looks at it; an ICRC of 0 was left to hardware.
     if stream_at[number] == nil and (status ~= "bad" or u32(p, at) == 0) then
+        if not follows then epoch = epoch + 1 end
         local interface = interface_of()
         judge(number, pinfo.rel_ts, interface and interface.value or 0, p, bth, at, src, dst)
     end
@@ -650,3 +660,10 @@ function rocev2.init()
 end
 
 register_postdissector(rocev2)
+
+-- The graphical program shows frames in any order, after it has read all of them once; but it looks for fields in that first pass only when
+-- somebody says that he needs them.
+if gui_enabled() then
+    local listener = Listener.new("frame", nil, true)
+    function listener.packet() end
+end
