@@ -8,6 +8,7 @@ import type { LadderWindow } from '../engine/protocol.ts';
 import { type LaidRow, layoutLadder, ROW_HEIGHT, railsOf, type Shape } from '../ladder/layout.ts';
 import { LETTERS } from '../ladder/rows.ts';
 import { ConversationPicker, chosenConversation } from './conversation-picker.tsx';
+import { memo } from './memo.ts';
 import { isTyping, type ViewProps } from './view.ts';
 import { usePart, useScrolling } from './windowed.ts';
 import { qpn } from './words.ts';
@@ -60,13 +61,14 @@ function LadderBox({ client, news, place, go, conversation, left, right }: BoxPr
   const [total, setTotal] = useState(0);
   const origin = useRef(0);
   const { box, height, first, visible, shift, width, reveal } = useScrolling<HTMLElement>(total, ROW_HEIGHT);
-  const ask = async (from: number, count: number): Promise<LadderWindow> => {
-    const answer = await client.ask('ladder', { conversation, from, count });
+  const ask = async (from: number, wanted: number): Promise<LadderWindow> => {
+    const answer = await client.ask('ladder', { conversation, from, count: wanted });
     origin.current = answer.originNs;
     setTotal(answer.total);
     return answer;
   };
-  const part = usePart(ask, Math.max(0, first - SPARE), visible + 2 * SPARE, `${conversation} ${news.done}`);
+  const count = visible + 2 * SPARE;
+  const part = usePart(ask, Math.max(0, first - SPARE), count, `${conversation} ${news.done}`);
   const drawn = useMemo(() => layoutLadder(part.rows, { width, originNs: origin.current }, part.from), [part, width]);
   const move = useLadderPlace({ client, conversation, place, go, total, reveal });
   useLadderKeys(move, () => go({ tab: 'packets', filter: '', conversation }));
@@ -101,9 +103,10 @@ function LadderBox({ client, news, place, go, conversation, left, right }: BoxPr
                 y2={(part.from + part.rows.length) * ROW_HEIGHT}
               />
             ))}
-            {drawn.map((row) => (
+            {drawn.map((row, index) => (
               <DrawnRow
-                key={row.top}
+                // Rungs that leave on one side come back on the other.
+                key={(part.from + index) % Math.max(count, drawn.length)}
                 row={row}
                 width={width}
                 selected={row.number > 0 && row.number === place.packet}
@@ -180,7 +183,7 @@ interface DrawnRowProps {
   readonly onSelect: (number: number) => void;
 }
 
-function DrawnRow({ row, width, selected, onSelect }: DrawnRowProps) {
+const DrawnRow = memo(function DrawnRow({ row, width, selected, onSelect }: DrawnRowProps) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the ladder as a whole takes the keys
     <g
@@ -192,6 +195,16 @@ function DrawnRow({ row, width, selected, onSelect }: DrawnRowProps) {
       <rect class="rung-back" x={0} y={row.top} width={width} height={ROW_HEIGHT} />
       {row.shapes.map((shape, index) => drawn(shape, index))}
     </g>
+  );
+}, sameRung);
+
+/** Rows come anew with each answer: what they say counts. */
+function sameRung(one: DrawnRowProps, other: DrawnRowProps): boolean {
+  return (
+    one.row.top === other.row.top &&
+    one.row.text === other.row.text &&
+    one.width === other.width &&
+    one.selected === other.selected
   );
 }
 
@@ -214,8 +227,8 @@ function drawn(shape: Shape, key: number) {
 function SpokenRows({ rows }: { readonly rows: readonly LaidRow[] }) {
   return (
     <ul class="spoken">
-      {rows.map((row) => (
-        <li key={row.top}>{row.text}</li>
+      {rows.map((row, index) => (
+        <li key={index}>{row.text}</li>
       ))}
     </ul>
   );
