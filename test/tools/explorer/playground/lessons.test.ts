@@ -73,6 +73,7 @@ describe('a lesson', () => {
   it.each([
     [{ see: 'packet', kind: 'nak' }],
     [{ see: 'packet', times: 5 }],
+    [{ see: 'packet', times: 1 }],
     [{ see: 'note', kind: 'retry' }],
     [{ see: 'completion', host: 'A', status: 'success', times: 2 }],
     [{ see: 'value', of: 'A', path: 'requester.retriesLeft', is: 2 }],

@@ -231,6 +231,14 @@ describe('a session', () => {
     }
   });
 
+  it('has no more packets out than it may', () => {
+    const session = begin({ ...WRITE, qp: { maxUnacked: 2 } });
+    const most = () => session.snapshot().inFlight.filter(({ from }) => from === 0).length;
+    let seen = 0;
+    while (session.step() !== undefined) seen = Math.max(seen, most());
+    expect(seen).toBe(2);
+  });
+
   it('wraps PSNs', () => {
     const session = begin({ ...WRITE, qp: { firstPsn: 0xff_ff_fe } });
     session.run();
@@ -303,6 +311,11 @@ describe('many hosts', () => {
     expect(rates.every((rate) => rate > 0 && rate < 10e9)).toBe(true);
     session.run();
     for (const host of [0, 1, 2]) expect(statuses(session, host)).toEqual([[expect.any(Number), 'success']]);
+    const notices = session.packets().filter(({ kind, to }) => kind === 'cnp' && to === 0);
+    const distances = notices.slice(1).map(({ sentNs }, index) => sentNs - (notices[index]?.sentNs ?? 0));
+    expect(distances.length).toBeGreaterThan(0);
+    // Fifty microseconds from one CNP to the next; a busy cable may hold one up a little.
+    expect(Math.min(...distances)).toBeGreaterThan(48_000);
   });
 
   it('take turns in one instant', () => {

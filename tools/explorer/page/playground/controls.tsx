@@ -1,6 +1,13 @@
 /** The buttons of the playground: forwards, back, hands on the packet under way, and ways to take the session elsewhere. */
 import { useState } from 'preact/hooks';
-import { ACTIONS, type Action, hostName, microseconds, type PacketSummary } from '../../playground/index.ts';
+import {
+  ACTIONS,
+  type Action,
+  hostName,
+  microseconds,
+  type PacketSummary,
+  type Vantage,
+} from '../../playground/index.ts';
 import type { PlaygroundProps } from './index.tsx';
 import type { Play } from './use-session.ts';
 
@@ -44,6 +51,7 @@ export function Controls({ play, target, onAnalyze }: ControlsProps) {
 /** Link, file, and the other views. */
 function Elsewhere({ play: { session }, onAnalyze }: { readonly play: Play } & PlaygroundProps) {
   const [copied, setCopied] = useState('');
+  const [vantage, setVantage] = useState<Vantage>('wire');
   return (
     <span class="buttons">
       <button
@@ -54,14 +62,29 @@ function Elsewhere({ play: { session }, onAnalyze }: { readonly play: Play } & P
       >
         {copied === '' ? 'Copy link' : copied}
       </button>
-      <button type="button" data-testid="export" onClick={() => download(session.pcapng(), 'playground.pcapng')}>
+      <select
+        aria-label="Seen from"
+        title="Where the capture is made: every packet as it was sent, or what one host sends and receives"
+        value={`${vantage}`}
+        onChange={(event) =>
+          setVantage(event.currentTarget.value === 'wire' ? 'wire' : Number(event.currentTarget.value))
+        }
+      >
+        <option value="wire">as sent</option>
+        {Array.from({ length: session.scenario.hosts }, (_, host) => (
+          <option key={host} value={`${host}`}>
+            seen by {hostName(host)}
+          </option>
+        ))}
+      </select>
+      <button type="button" data-testid="export" onClick={() => download(session.pcapng(vantage), 'playground.pcapng')}>
         Save pcapng
       </button>
       {onAnalyze === undefined ? null : (
         <button
           type="button"
           data-testid="analyze"
-          onClick={() => onAnalyze({ name: 'playground.pcapng', bytes: bufferOf(session.pcapng()) })}
+          onClick={() => onAnalyze({ name: 'playground.pcapng', bytes: bufferOf(session.pcapng(vantage)) })}
         >
           Analyze
         </button>
