@@ -38,7 +38,6 @@ describe('roce dump with a filter', () => {
       stderr: "roce dump: filter, column 8: 'rnrr' is not known; did you mean 'rnr'?\n",
     });
   });
-  });
 
   it('prints its language', () => {
     const { status, lines } = run('--filter-help');
