@@ -300,7 +300,7 @@ class Stall {
     this.syndrome = syndromeOf(facts);
     if (!this.#asking) this.#wait(facts);
     else this.frames.add(facts.packet.number);
-    this.lastNs = facts.timeNs;
+    this.lastNs = Math.max(facts.timeNs, this.lastNs);
     this.#asking = false;
     this.#sentMore = false;
   }
@@ -311,7 +311,7 @@ class Stall {
     this.#lastRequestNs = timeNs;
     if (this.waitsForRetry && psnOf(facts) === this.psn) {
       this.#asking = true;
-      if (this.waits.length < MOST_WAITS) this.waits.push(timeNs - this.lastNs);
+      this.#noteWait(timeNs);
     }
     if ((marks & Mark.Retransmission) !== 0) return true;
     this.#sentMore = true;
@@ -336,9 +336,14 @@ class Stall {
     return longest > 0 && !this.#asking && endNs - Math.max(this.lastNs, this.#lastRequestNs) > PATIENCE * longest;
   }
 
+  /** Clocks of captures go back at times: that is no wait. */
+  #noteWait(timeNs: number): void {
+    if (this.waits.length < MOST_WAITS) this.waits.push(Math.max(0, timeNs - this.lastNs));
+  }
+
   #wait({ timeNs, packet }: PacketFacts): void {
-    if (this.waits.length < MOST_WAITS) this.waits.push(timeNs - this.lastNs);
-    this.lastNs = timeNs;
+    this.#noteWait(timeNs);
+    this.lastNs = Math.max(timeNs, this.lastNs);
     this.frames.add(packet.number);
   }
 }
