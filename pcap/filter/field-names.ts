@@ -57,7 +57,7 @@ const FIELDS: readonly (readonly [start: string, kind: FieldKind, ends: string])
   ['frame', 'text', 'interface_name comment'],
   ['eth', 'mac', 'dst src'],
   ['eth', 'number', 'type len'],
-  ['vlan', 'number', 'priority dei id etype'],
+  ['vlan', 'number', 'priority dei id etype len'],
   ['arp', 'number', 'opcode'],
   ['arp', 'mac', 'src.hw_mac dst.hw_mac'],
   ['arp', 'address', 'src.proto_ipv4 dst.proto_ipv4'],

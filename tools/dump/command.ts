@@ -60,6 +60,7 @@ export function dumpCommand(): Command {
   const write = command.options.find(({ long }) => long === '--write');
   if (write !== undefined) {
     write.short = '-w';
+    write.flags = `-w, ${write.flags}`;
     write.description = 'write the frames that pass to a pcapng file, - for standard output';
   }
   return command;
