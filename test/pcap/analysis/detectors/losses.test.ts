@@ -9,7 +9,7 @@ import type { Finding } from '../../../../pcap/analysis/types.ts';
 import { roceFrame, roceV1Frame, station } from '../../../../tools/symptoms/forge.ts';
 import { aeth } from '../../../../tools/symptoms/headers.ts';
 import { play } from '../../../../tools/symptoms/scene.ts';
-import { alarmIds, analyze, findingOf, sceneNamed } from './support.ts';
+import { alarmIds, analyze, findingOf, packetsOf, sceneNamed } from './support.ts';
 
 async function finding(scene: string, id: string): Promise<Finding> {
   return findingOf(analyze(await sceneNamed(scene).make()), id);
@@ -52,17 +52,17 @@ describe('sequence-error', () => {
   });
 
   it('is a note for one packet in more than ten thousand', async () => {
-    const run = (messages: number) =>
-      play({ vantages: ['B'], snapLength: 96 }, async (stage) => {
-        const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 256, timeout: 12 });
-        stage.rule({ port: 'A', match: ({ flags }) => (flags & OpFlag.Middle) !== 0, nth: 50, action: 'drop' });
-        for (let i = 0; i < messages; i++) await a.write(b, 200_000);
-      });
-    expect(findingOf(analyze(await run(12)), 'sequence-error').severity).toBe('warning');
-    expect(findingOf(analyze(await run(13)), 'sequence-error').severity).toBe('note');
+    const capture = await play({ vantages: ['B'], snapLength: 96 }, async (stage) => {
+      const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 256, timeout: 12 });
+      stage.rule({ port: 'A', match: ({ flags }) => (flags & OpFlag.Middle) !== 0, nth: 50, action: 'drop' });
+      for (let i = 0; i < 13; i++) await a.write(b, 200_000);
+    });
+    const packets = packetsOf(capture);
+    expect(findingOf(analyze(packets), 'sequence-error').severity).toBe('note');
+    expect(findingOf(analyze(packets.slice(0, 9_900)), 'sequence-error').severity).toBe('warning');
   });
 
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('counts what the wire did: seed %i', async (seed) => {
+  it.each([1, 2, 3])('counts what the wire did: seed %i', async (seed) => {
     let lost = 0;
     const capture = await play({ vantages: ['B'], seed }, async (stage) => {
       const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { timeout: 12 });

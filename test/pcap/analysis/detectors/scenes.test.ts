@@ -49,7 +49,7 @@ describe('scenes', () => {
   });
 
   it('are the same bytes each time', async () => {
-    for (const scene of SCENES.filter((_, index) => index % 7 === 0)) {
+    for (const scene of SCENES.filter((_, index) => index % 13 === 0)) {
       const [once, again] = [await scene.make(), await scene.make()];
       expect([scene.name, Buffer.compare(once, again)]).toEqual([scene.name, 0]);
     }
