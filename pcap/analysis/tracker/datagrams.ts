@@ -12,7 +12,7 @@ import type { EventSink } from './space-state.ts';
 
 export class Datagrams {
   readonly #sink: EventSink;
-  readonly #memory = new PacketMemory({ entries: 0 });
+  readonly #memory = new PacketMemory({ entries: REMEMBERED });
   readonly #origin: number;
   #next = 0;
 
@@ -66,3 +66,5 @@ export class Datagrams {
 
 /** The same bytes much later are the same content sent again with a PSN that has wrapped. */
 const COPY_NS = 1_000_000_000;
+/** Packets beyond the first few. */
+const REMEMBERED = 12;

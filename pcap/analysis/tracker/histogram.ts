@@ -10,14 +10,18 @@ export class Histogram {
   #min = Number.POSITIVE_INFINITY;
   #max = 0;
   #sum = 0;
-  #buckets = new Uint32Array(0);
+  /** The first few durations as they are; most connections of a large capture have no more. */
+  #few: number[] | undefined = [];
+  #buckets = NO_BUCKETS;
 
   /** Counts a duration in nanoseconds; what is negative (a capture whose clock went back) counts as 0. */
   add(durationNs: number): void {
     const value = Math.max(durationNs, 0);
-    const bucket = bucketOf(value);
-    if (bucket >= this.#buckets.length) this.#grow(bucket);
-    this.#buckets[bucket] = (this.#buckets[bucket] as number) + 1;
+    if (this.#few !== undefined && this.#few.length < FEW) this.#few.push(value);
+    else {
+      this.#spread();
+      this.#put(value);
+    }
     this.count++;
     this.#sum += value;
     if (value < this.#min) this.#min = value;
@@ -28,6 +32,7 @@ export class Histogram {
   percentile(share: number): number {
     if (this.count === 0) return 0;
     const wanted = Math.max(1, Math.ceil(share * this.count));
+    if (this.#few !== undefined) return [...this.#few].sort((a, b) => a - b)[wanted - 1] ?? 0;
     let seen = 0;
     for (let bucket = 0; bucket < this.#buckets.length; bucket++) {
       seen += this.#buckets[bucket] ?? 0;
@@ -38,6 +43,7 @@ export class Histogram {
 
   /** The shortest duration that comes again: `repeats` times or more within 6 %; -1 when none does. */
   shortestRepeated(repeats: number): number {
+    this.#spread();
     for (let bucket = 0; bucket < this.#buckets.length; bucket++) {
       const here = this.#buckets[bucket] ?? 0;
       if (here > 0 && here + (this.#buckets[bucket + 1] ?? 0) >= repeats) return Math.max(this.#min, middleOf(bucket));
@@ -55,6 +61,20 @@ export class Histogram {
       maxNs: this.#max,
       meanNs: Math.round(this.#sum / this.count),
     };
+  }
+
+  /** Puts the first few into buckets. */
+  #spread(): void {
+    const few = this.#few;
+    if (few === undefined) return;
+    this.#few = undefined;
+    for (const value of few) this.#put(value);
+  }
+
+  #put(value: number): void {
+    const bucket = bucketOf(value);
+    if (bucket >= this.#buckets.length) this.#grow(bucket);
+    this.#buckets[bucket] = (this.#buckets[bucket] as number) + 1;
   }
 
   #grow(bucket: number): void {
@@ -89,5 +109,7 @@ function middleOf(bucket: number): number {
   return Math.floor((PER_OCTAVE + (bucket % PER_OCTAVE) + 0.5) * 2 ** shift);
 }
 
+const NO_BUCKETS = new Uint32Array(0);
+const FEW = 16;
 const OCTAVE_BITS = 5;
 const PER_OCTAVE = 32;

@@ -105,7 +105,9 @@ export class PacketMemory {
 
   #shouldGrow(slot: number, isNeeded: boolean, timeNs: number): boolean {
     const entries = this.#mask + 1;
-    if (entries >= (isNeeded ? MAX_ENTRIES : MAX_RECENT_ENTRIES) || this.#budget.entries < entries) return false;
+    if (this.#budget.entries < entries) return false;
+    if (entries < USUAL_ENTRIES) return true;
+    if (entries >= (isNeeded ? MAX_ENTRIES : MAX_RECENT_ENTRIES)) return false;
     return isNeeded || timeNs - (this.#doubles[2 * slot + 1] as number) < RECENT_NS;
   }
 
@@ -134,7 +136,10 @@ function slotOf(psn: number, mask: number): number {
 
 const WORDS = 4;
 const NO_ID = 0x1_00_00;
-const FIRST_ENTRIES = 16;
+/** Most of the many connections of a large capture say little. */
+const FIRST_ENTRIES = 4;
+/** For all that say more. */
+const USUAL_ENTRIES = 16;
 const MAX_ENTRIES = 8192;
 /** What is acknowledged is kept as long as copies and latecomers are likely, if it is not too much. */
 const RECENT_NS = 1_000_000;

@@ -10,6 +10,7 @@
 import { OpFlag, RETH_AT } from '../../../packets/opcode.ts';
 import { rethDmaLength } from '../../../packets/reth.ts';
 import { Mark } from '../facts.ts';
+import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
 import type { Facts } from './packet-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
@@ -33,7 +34,7 @@ export class RequestSide extends Side {
     return this.state.requests;
   }
 
-  protected get damaged(): Set<number> {
+  protected get damaged(): DamagedPsns {
     return this.state.damagedRequests;
   }
 
@@ -285,7 +286,7 @@ export class RequestSide extends Side {
     state.emit('implied-nak', facts, this.sender, { ...reason, psn });
     // It came past here and has not arrived: lost behind this place.
     if (state.responseHoles.at(psn) !== undefined || !state.responses.has(psn)) return;
-    if ((state.responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.delete(psn)) return;
+    if ((state.responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.take(psn)) return;
     state.report.responses.lostPackets++;
     const refersTo = state.responses.frameOf(psn);
     state.responses.addFlag(psn, PacketFlag.BookedLost);

@@ -42,7 +42,7 @@ export class Requester implements RequesterReport {
   endNs = -1;
   /** Messages begun: their number in all is what an MSN is compared with. */
   messagesBegun = 0;
-  #messages: Uint32Array | undefined;
+  #messages: number[] | undefined;
   #naks: Map<string, number> | undefined;
   #ack: Histogram | undefined;
   #read: Histogram | undefined;
@@ -84,7 +84,7 @@ export class Requester implements RequesterReport {
   }
 
   countMessage(flags: number, opcode: number): void {
-    this.#messages ??= new Uint32Array(MESSAGE_NAMES.length);
+    this.#messages ??= MESSAGE_NAMES.map(() => 0);
     const kind = messageKind(flags, opcode);
     this.#messages[kind] = (this.#messages[kind] as number) + 1;
     this.messagesBegun++;

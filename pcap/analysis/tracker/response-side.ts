@@ -13,6 +13,7 @@ import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, Syndrom
 import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
 import { Mark } from '../facts.ts';
+import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
 import type { Facts } from './packet-facts.ts';
 import { PacketFlag, PacketMemory } from './packet-memory.ts';
@@ -43,7 +44,7 @@ export class ResponseSide extends Side {
     return this.state.responses;
   }
 
-  protected get damaged(): Set<number> {
+  protected get damaged(): DamagedPsns {
     return this.state.damagedResponses;
   }
 
@@ -63,7 +64,7 @@ export class ResponseSide extends Side {
   }
 
   #acknowledge(facts: Facts, psn: number, syndrome: number): void {
-    this.#acks ??= new PacketMemory(NO_BUDGET);
+    this.#acks ??= new PacketMemory({ entries: ACK_ENTRIES });
     const known = this.#acks.isSameFrame(psn, facts);
     if (known && this.#isCopiedAck(facts, psn, this.#acks)) {
       facts.marks |= Mark.Copy;
@@ -172,7 +173,7 @@ export class ResponseSide extends Side {
     if (this.#blamedPsn === psn && sentNs <= this.#blamedNs) return;
     this.#blamedPsn = psn;
     this.#blamedNs = facts.timeNs;
-    if (state.damagedRequests.delete(psn)) return;
+    if (state.damagedRequests.take(psn)) return;
     state.report.lostPackets++;
     state.emit('loss', facts, state.requester, {
       psn,
@@ -336,7 +337,7 @@ const NAK_NAMES = [
 ];
 const SEQUENCE_ERROR = 0;
 /** Acknowledges are many and cheap: a few of them are remembered. */
-const NO_BUDGET = { entries: 0 };
+const ACK_ENTRIES = 12;
 const COPY_NS = 500_000;
 /** Responses of one READ: 2^31 bytes in packets of 256. */
 const FARTHEST = 0x80_00_00;

@@ -11,6 +11,7 @@
  */
 import { Mark } from '../facts.ts';
 import type { TransportEvent } from '../types.ts';
+import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
 import type { IdOrder } from './id-order.ts';
 import type { Facts } from './packet-facts.ts';
@@ -71,7 +72,7 @@ export abstract class Side {
   protected abstract get counts(): Counts;
   protected abstract get holes(): Holes;
   protected abstract get memory(): PacketMemory;
-  protected abstract get damaged(): Set<number>;
+  protected abstract get damaged(): DamagedPsns;
   /** Why the sender would begin again with this PSN now; undefined when it has no reason. */
   protected abstract reasonFor(facts: Facts, psn: number): Reason | undefined;
   /** What to say of a repetition without a reason. */
@@ -202,7 +203,7 @@ export abstract class Side {
     const { from, to, openedFrame: frame } = hole;
     const asked = this.isAsked(hole);
     const lost = asked || !this.state.reliable;
-    const damaged = lost ? this.#takeDamaged(from, to) : 0;
+    const damaged = lost ? this.damaged.takeAll(from, to) : 0;
     const count = to - from - damaged;
     if (count <= 0) return;
     if (lost) this.counts.lostPackets += count;
@@ -296,7 +297,7 @@ export abstract class Side {
   }
 
   #lose(facts: Facts, psn: number, count: number, hole: Hole): void {
-    if (this.#takeDamaged(psn, psn + count) > 0) return;
+    if (this.damaged.takeAll(psn, psn + count) > 0) return;
     this.counts.lostPackets++;
     const loss = this.#loss;
     if (loss !== undefined && loss.to === psn) {
@@ -313,17 +314,6 @@ export abstract class Side {
     const loss = this.#loss;
     this.#loss = undefined;
     if (loss !== undefined) this.state.emit('loss', facts, this.sender, loss);
-  }
-
-  /** How many of [from, to) came damaged: they were not lost. */
-  #takeDamaged(from: number, to: number): number {
-    let damaged = 0;
-    for (const psn of this.damaged) {
-      if (psn < from || psn >= to) continue;
-      this.damaged.delete(psn);
-      damaged++;
-    }
-    return damaged;
   }
 }
 

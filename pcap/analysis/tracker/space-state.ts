@@ -7,6 +7,7 @@
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import type { TransportEvent, TransportEventKind } from '../types.ts';
 import type { Conversation } from './conversation.ts';
+import { DamagedPsns } from './damaged-psns.ts';
 import { Holes } from './holes.ts';
 import type { MessageEnds } from './message-ends.ts';
 import type { Facts } from './packet-facts.ts';
@@ -82,8 +83,8 @@ export class SpaceState {
   /** Where the first messages ended, as long as it is not known who answers them. */
   messages: MessageEnds | undefined;
   /** PSNs of requests, and of responses, that came damaged. */
-  readonly damagedRequests = new Set<number>();
-  readonly damagedResponses = new Set<number>();
+  readonly damagedRequests = new DamagedPsns();
+  readonly damagedResponses = new DamagedPsns();
 
   constructor(
     conversation: Conversation,
@@ -118,17 +119,6 @@ export class SpaceState {
     return (this.origin + relative) & PSN_MASK;
   }
 
-  /** Remembers a damaged packet: what takes its place later was no loss. */
-  noteDamaged(relative: number, isRequest: boolean): void {
-    const set = isRequest ? this.damagedRequests : this.damagedResponses;
-    set.add(relative);
-    if (set.size <= MOST_DAMAGED) return;
-    for (const oldest of set) {
-      set.delete(oldest);
-      return;
-    }
-  }
-
   emit(kind: TransportEventKind, facts: Facts, sender: 0 | 1, details: EventDetails): void {
     const { psn, cause } = details;
     this.surroundings.sink.emit({
@@ -147,5 +137,3 @@ export class SpaceState {
     });
   }
 }
-
-const MOST_DAMAGED = 64;

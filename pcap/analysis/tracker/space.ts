@@ -65,7 +65,8 @@ export class Space {
     const isRequest = (flags & OpFlag.Request) !== 0;
     // The PSN itself may be what is damaged.
     const likely = Math.abs(relative - state.next) < FARTHEST_DAMAGED ? relative : state.next;
-    state.noteDamaged(isRequest ? likely : relative, isRequest);
+    if (isRequest) state.damagedRequests.add(likely);
+    else state.damagedResponses.add(relative);
   }
 
   /** A payload of this size fills a packet: READs whose number of responses was not known have one now. */
