@@ -8,7 +8,6 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { RoceError } from '../../packets/errors.ts';
 
 /** One frame: tshark's field name to its value or values, as it prints them. */
@@ -33,7 +32,7 @@ export async function* tsharkFrames(file: string): AsyncGenerator<TsharkFrame, v
   // Looked at below; until then a failure to start must not count as unhandled.
   closed.catch(() => {});
   try {
-    for await (const packet of packetTexts(createInterface({ input: child.stdout, crlfDelay: Infinity }))) {
+    for await (const packet of packetTexts(child.stdout.setEncoding('utf8'))) {
       yield flattened(JSON.parse(packet));
     }
     const [status, signal]: unknown[] = await closed;
@@ -59,13 +58,20 @@ export function valuesOf(frame: TsharkFrame, field: string): readonly string[] {
   return typeof value === 'string' ? [value] : value;
 }
 
-/** The text of each frame's object out of the lines of the array around them. */
-async function* packetTexts(lines: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
-  let packet: string[] = [];
-  for await (const line of lines) {
-    if (line === PACKET_BEGINS) packet = ['{'];
-    else if (line.startsWith(PACKET_ENDS)) yield `${packet.join('')}}`;
-    else packet.push(line);
+/** The text of each frame's object out of the array around them: by its last line, for what is inside stands further to the right. */
+async function* packetTexts(chunks: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
+  let text = '';
+  for await (const chunk of chunks) {
+    // Looked at again is only what an end may reach back into.
+    let from = Math.max(0, text.length - PACKET_ENDS.length);
+    let begin = 0;
+    text += chunk;
+    for (let end = text.indexOf(PACKET_ENDS, from); end >= 0; end = text.indexOf(PACKET_ENDS, from)) {
+      yield text.slice(text.indexOf('{', begin), end + PACKET_ENDS.length);
+      begin = end + PACKET_ENDS.length;
+      from = begin;
+    }
+    text = text.slice(begin);
   }
 }
 
@@ -148,5 +154,4 @@ const OPTIONS = [
 ];
 
 const NO_DIRECTORY = '/nonexistent';
-const PACKET_BEGINS = '  {';
-const PACKET_ENDS = '  }';
+const PACKET_ENDS = '\n  }';

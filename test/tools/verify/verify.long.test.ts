@@ -17,7 +17,7 @@ import { startProgram } from '../../support/running.ts';
 import { everyFrame } from './every-frame.ts';
 import { captureOf, damaged, Scratch } from './made-capture.ts';
 
-const SEEDS = 12;
+const SEEDS = 6;
 const MANY = 100_000;
 const LOCAL = fileURLToPath(new URL('../../../interop-out/', import.meta.url));
 
