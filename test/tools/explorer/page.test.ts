@@ -182,6 +182,8 @@ describeWhere(CHROMIUM_AVAILABLE, 'the explorer in Chromium', () => {
       const over =
         'Math.max(0, ...[...document.querySelectorAll("html, .view")].map((e) => e.scrollWidth - e.clientWidth))';
       expect(await page.evaluate(over)).toBe(0);
+      if (view === 'packets')
+        expect(await tops(page, '.packet > header, .hex, .field-box, .fields')).toEqual(['in order']);
     },
   );
 
@@ -243,6 +245,16 @@ describeWhere(CHROMIUM_AVAILABLE, 'the explorer in Chromium', () => {
       .waitFor();
   });
 });
+
+/** Whether what is found stands one below the other, without overlap. */
+async function tops(page: Page, selector: string): Promise<string[]> {
+  const boxes = await Promise.all((await page.locator(selector).all()).map((one) => one.boundingBox()));
+  const order = boxes.map((box, at) => {
+    const before = at === 0 ? null : boxes[at - 1];
+    return box !== null && (before === null || before === undefined || before.y + before.height <= box.y + 1);
+  });
+  return [...new Set(order.map((good) => (good ? 'in order' : 'overlapping')))];
+}
 
 function brightness(color: string): number {
   const [red = 0, green = 0, blue = 0] = (color.match(/\d+/g) ?? []).map(Number);

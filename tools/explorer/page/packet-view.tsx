@@ -32,11 +32,11 @@ export function PacketView({ detail, findings, onPacket }: Props) {
   const pin = (index: FieldIndex): void => setPinned(index === pinned ? -1 : index);
   return (
     <section class="packet" aria-label={`Packet ${detail.row.number}`} data-testid="packet">
-      <div class="packet-head">
-        <PacketHead detail={detail} findings={findings} onPacket={onPacket} />
+      <PacketHead detail={detail} findings={findings} onPacket={onPacket} />
+      <div class="packet-bytes">
+        <HexView detail={detail} fields={fields} lit={lit} onHover={setHovered} onPin={pin} />
         <FieldBox field={lit} bytes={detail.bytes} />
       </div>
-      <HexView detail={detail} fields={fields} lit={lit} onHover={setHovered} onPin={pin} />
       <FieldTree detail={detail} lit={lit} onHover={setHovered} onPin={pin} fields={fields} />
     </section>
   );
@@ -45,7 +45,7 @@ export function PacketView({ detail, findings, onPacket }: Props) {
 function PacketHead({ detail, findings, onPacket }: Props) {
   const { row, original, bytes, interfaceName, comments, refersTo, remarks } = detail;
   const size = bytes.length < original ? `${bytes.length} of ${original} bytes captured` : sizeOf(bytes.length);
-  const name = interfaceName === '' ? '' : `, ${interfaceName}`;
+  const name = interfaceName === '' ? '' : `, interface ${interfaceName}`;
   return (
     <header>
       <h2>
