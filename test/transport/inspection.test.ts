@@ -76,6 +76,17 @@ describe('what a queue pair shows', () => {
     expect(shown(peer).responder).toMatchObject({ nakked: true, replies: [] });
   });
 
+  it('of what it remembers: the last few, in the order of their PSNs', () => {
+    const peer = new Peer({ maxDestRdAtomic: 2 });
+    const mr = peer.region({ length: 64 });
+    for (let psn = 0; psn < 3; psn++) {
+      peer.rx(fetchAdd({ psn, va: mr.iova, rkey: mr.rkey, add: 1n }));
+      peer.drain();
+    }
+    // Counted before the wrap is over: the order is that of time.
+    expect(shown(peer).responder?.replays.map(({ firstPsn }) => firstPsn)).toEqual([FIRST + 1, 0]);
+  });
+
   it('of a queue pair without acknowledges: its next PSN', () => {
     const peer = withSends(3, { type: QpType.Uc });
     expect(shown(peer)).toMatchObject({ nextPsn: FIRST });

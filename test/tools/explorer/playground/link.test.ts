@@ -105,6 +105,9 @@ describe('links', () => {
     expect(error(made({ s: { qp: { service: 'uc' }, operations: [{ kind: 'read' }] } }))).toBe(
       'operations[0].kind: uc has no read',
     );
+    expect(error(made({ s: { interventions: new Array(257).fill({ packet: 1, action: 'drop' }) } }))).toBe(
+      'interventions has 256 entries at most, not 257',
+    );
     expect(error(made({ s: { connections: [{ from: 1, to: 1 }] } }))).toContain('joins a host to itself');
     expect(error(made({ s: { congestion: { parameters: { g: 2 } } } }))).toContain('g of DCQCN');
     expect(error(made({ s: { congestion: { parameters: { __proto__x: 2 } } } }))).toContain('no field');
