@@ -1,9 +1,9 @@
 /**
  * Where Wireshark is wrong or blind, and where we are, by version: the table that `roce verify` holds differences against.
  *
- * Owns the rows. `versions.from` is the oldest version somebody has looked at, not the first that ever did it; a row without `below` holds
- * until a tshark is met that says otherwise, and then the report calls it no longer needed. What was measured was measured with 4.0.17; the
- * dissector's source was read of 3.4.5 and of a later version of unknown number, which knows FLUSH, ATOMIC WRITE and the FETH.
+ * Owns the rows. What was measured was measured with 4.0.17. The dissector's source was read of 3.4.5 and of a later version of unknown number,
+ * which knows FLUSH, ATOMIC WRITE and the FETH; that a row holds from 3.4.5 to 4.0.16 is assumed. A row without `below` holds until a tshark is
+ * met that says otherwise, and then the report calls it no longer needed.
  */
 
 import { BTH_BYTES, BTH_MASKED_BYTE } from '../../packets/bth.ts';
