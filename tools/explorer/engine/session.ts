@@ -97,7 +97,9 @@ export class Session {
   /** Reads up to `count` more packets, and lets the filter see as many; true while there is more to do. */
   work(count: number): boolean {
     if (!this.done) this.#guard(() => this.#read(count));
-    this.#guard(() => this.#filter(count));
+    const failed = this.#guard(() => this.#filter(count), false);
+    // Then everything is shown, and the fault is told.
+    if (failed) this.setFilter('');
     return !this.done || !this.filterIsDone;
   }
 
@@ -222,7 +224,7 @@ export class Session {
     if (follower === undefined) return undefined;
     const failed = this.#guard(() => {
       facts = follower.push(packet);
-    });
+    }, false);
     if (failed) this.#follower = undefined;
     return facts;
   }
@@ -283,15 +285,15 @@ export class Session {
     }
   }
 
-  /** Runs a part that meets bytes of others: what it throws ends the reading and is told. True when it threw. */
-  #guard(part: () => void): boolean {
+  /** Runs a part that meets bytes of others: what it throws is told, and ends the reading unless `ends` is false. True when it threw. */
+  #guard(part: () => void, ends = true): boolean {
     try {
       part();
       return false;
     } catch (error) {
       const sentence = error instanceof Error ? error.message : String(error);
       if (this.problem === '') this.problem = sentence;
-      this.#end();
+      if (ends) this.#end();
       return true;
     }
   }

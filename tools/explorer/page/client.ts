@@ -20,6 +20,8 @@ export class Client {
   readonly #worker = new EngineWorker();
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
+  /** Files opened so far. */
+  #files = 0;
 
   constructor() {
     this.#worker.onmessage = ({ data }: MessageEvent<Reply>) => this.#take(data);
@@ -34,9 +36,22 @@ export class Client {
     transfer: Transferable[] = [],
   ): Promise<Requests[Name]['result']> {
     const id = ++this.#lastId;
+    if (name === 'open') this.#files++;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve: (result) => resolve(result as Requests[Name]['result']), reject });
       this.#worker.postMessage({ id, name, params }, transfer);
+    });
+  }
+
+  /** Asks the worker and uses what it answers; a refusal is a failure that is told, unless another file has been opened by then. */
+  look<Name extends RequestName>(
+    name: Name,
+    params: Requests[Name]['params'],
+    use: (result: Requests[Name]['result']) => void,
+  ): void {
+    const file = this.#files;
+    this.ask(name, params).then(use, (error: Error) => {
+      if (file === this.#files) this.onFailure(error.message);
     });
   }
 

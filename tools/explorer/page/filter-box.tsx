@@ -30,7 +30,7 @@ export function FilterBox({ client, text, result, packets, onFilter }: Props) {
     const cursor = input.current?.selectionStart ?? value.length;
     const own = ++asked.current;
     // An answer that comes when one has gone on is of no use.
-    void client.ask('complete', { text: value, cursor }).then((found) => asked.current === own && setWords(found));
+    client.look('complete', { text: value, cursor }, (found) => asked.current === own && setWords(found));
   };
   const close = (): void => {
     asked.current++;

@@ -134,7 +134,7 @@ function useLadderPlace({ client, conversation, place, go, total, reveal }: Ladd
   useEffect(() => {
     if (place.packet === 0 || total === 0) return undefined;
     let stale = false;
-    void client.ask('ladderLine', { conversation, number: place.packet }).then((answer) => {
+    client.look('ladderLine', { conversation, number: place.packet }, (answer) => {
       if (stale) return;
       line.current = answer;
       show.current(answer);

@@ -19,7 +19,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
   const row = useRef(-1);
   useEffect(() => {
     let stale = false;
-    void client.ask('filter', { text: place.filter }).then((answer) => {
+    client.look('filter', { text: place.filter }, (answer) => {
       if (stale) return;
       filtered.current++;
       setResult(answer);
@@ -34,7 +34,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
   useEffect(() => {
     if (place.packet === 0 || !known) return undefined;
     let stale = false;
-    void client.ask('position', { number: place.packet }).then((answer) => {
+    client.look('position', { number: place.packet }, (answer) => {
       if (stale) return;
       row.current = answer;
       setReveal({ row: answer });
@@ -49,7 +49,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
       return undefined;
     }
     let stale = false;
-    void client.ask('packet', { number: place.packet }).then((answer) => {
+    client.look('packet', { number: place.packet }, (answer) => {
       if (!stale) setDetail(answer);
     });
     return () => {

@@ -22,7 +22,7 @@ export function Rates({ client, news, place, go }: ViewProps) {
   useEffect(() => {
     let stale = false;
     const bins = Math.max(60, Math.min(600, Math.floor(innerWidth / 3)));
-    void client.ask('rates', { conversation: id, ...range, bins }).then((answer) => {
+    client.look('rates', { conversation: id, ...range, bins }, (answer) => {
       if (!stale) setPicture(answer);
     });
     return () => {

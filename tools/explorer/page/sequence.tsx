@@ -26,7 +26,7 @@ export function Sequence({ client, news, place, go }: ViewProps) {
     if (id === 0) return undefined;
     let stale = false;
     const size = { width: Math.max(300, innerWidth), height: CHART_HEIGHT };
-    void client.ask('sequence', { conversation: id, requester, ...range, ...size }).then((answer) => {
+    client.look('sequence', { conversation: id, requester, ...range, ...size }, (answer) => {
       if (!stale) setPicture(answer);
     });
     return () => {
