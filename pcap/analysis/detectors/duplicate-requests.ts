@@ -8,7 +8,7 @@
  *   run had not come yet, or the responder acknowledges that end more than once: it had all of them from before, for what it receives for
  *   the first time it acknowledges once. An acknowledge that names less tells of a loss, which is another symptom.
  * Where more acknowledges come back than packets were repeated, none was lost: they were late, which is a note however often it happens.
- * A run that follows a NAK is an answer to it and no sign. Frames that the network or a mirror doubled (copies) are none either. Three runs
+ * A run that follows a NAK, before anything new was acknowledged, is an answer to it and no sign. Frames that the network or a mirror doubled (copies) are none either. Three runs
  * are a warning, fewer are a note: a single acknowledge may get lost anywhere.
  * Rules: ref:analyzer#1 row 18, ref:rxe#7 (a duplicate is acknowledged again, with the newest PSN).
  */
@@ -55,8 +55,8 @@ class Requests {
   runPsn = Number.NEGATIVE_INFINITY;
   runFrame = 0;
   runCounts = false;
-  /** A NAK that nothing has been sent after. */
-  nakPending = false;
+  /** After a NAK: the newest packet by then. Until more than that is acknowledged, repetitions are answers to the NAK. */
+  nakUntil = Number.NEGATIVE_INFINITY;
   inRun = false;
   /** The run has been counted. */
   counted = false;
@@ -83,10 +83,8 @@ class Requests {
   }
 
   sent(psn: number, asks: boolean, repeated: boolean, timeNs: number, frame: number): void {
-    if (!repeated) {
-      this.inRun = false;
-      this.nakPending = false;
-    } else {
+    if (!repeated) this.inRun = false;
+    else {
       if (!this.inRun || psn <= this.lastPsn) this.#runBegins(frame);
       this.runPsn = psn;
       this.runPackets++;
@@ -102,10 +100,12 @@ class Requests {
     if (psn > this.claimPsn) this.settle();
     else if (psn === this.claimPsn) {
       this.claimAcks++;
-      this.claimFrame = frame;
-      this.early ||= psn > this.runPsn;
+      if (this.claimAcks === 1) this.early = psn > this.runPsn;
+      // The first one that shows it.
+      if (this.claimAcks === 1 || (this.claimAcks === 2 && !this.early)) this.claimFrame = frame;
     }
     if (psn <= this.ackedPsn) return;
+    if (psn > this.nakUntil) this.nakUntil = Number.NEGATIVE_INFINITY;
     this.ackedPsn = psn;
     this.ackedNs = timeNs;
     this.ackedFrame = frame;
@@ -128,8 +128,7 @@ class Requests {
     this.settle();
     this.inRun = true;
     this.runFrame = frame;
-    this.runCounts = !this.nakPending;
-    this.nakPending = false;
+    this.runCounts = this.nakUntil === Number.NEGATIVE_INFINITY;
     this.counted = false;
     this.claimPsn =
       this.runCounts && this.highestAsks && this.ackedPsn < this.highestPsn ? this.highestPsn : Number.NaN;
@@ -174,7 +173,7 @@ class DuplicateRequests implements Detector {
       const syndrome = frame.view.getUint8(frame.bthOffset + (AETH_AT[frame.opcode] ?? 0));
       if ((syndrome & SYNDROME_KIND_MASK) === SyndromeKind.Ack)
         requests.acknowledged(relativePsn, timeNs, packet.number);
-      else requests.nakPending = true;
+      else requests.nakUntil = requests.highestPsn;
     }
   }
 

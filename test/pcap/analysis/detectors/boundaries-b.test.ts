@@ -185,17 +185,19 @@ describe('a wrong ICRC', () => {
 
 describe('notifications without effect', () => {
   /** Data at one packet a microsecond, then CNPs every 50 us and data at `slower` times the distance. */
-  const run = (cnps: number, slower: number) => async (stage: Stage) => {
-    let psn = 0;
-    const data = () => request(psn++, 64, { trafficClass: 106, ackReq: 0 });
-    for (let i = 0; i < 80; i++) await stage.forgeAll([data()], 1_000);
-    for (let i = 0; i < cnps; i++) {
-      stage.forge(cnp(i));
-      const until = stage.world.now + 50_000;
-      while (stage.world.now < until) await stage.forgeAll([data()], 1_000 * slower);
-    }
-    stage.forge(ack(psn - 1));
-  };
+  const run =
+    (cnps: number, slower: number, patience = 0) =>
+    async (stage: Stage) => {
+      let psn = 0;
+      const data = () => request(psn++, 64, { trafficClass: 106, ackReq: 0 });
+      for (let i = 0; i < 80; i++) await stage.forgeAll([data()], 1_000);
+      for (let i = 0; i < cnps; i++) {
+        stage.forge(cnp(i));
+        const until = stage.world.now + 50_000;
+        while (stage.world.now < until) await stage.forgeAll([data()], 1_000 * (i < patience ? 1 : slower));
+      }
+      stage.forge(ack(psn - 1));
+    };
 
   it('are told of from 64 on, and not where the sender became slower', async () => {
     expect(await findings('ecn-misconfigured', run(66, 1))).toMatchObject([
@@ -203,6 +205,8 @@ describe('notifications without effect', () => {
     ]);
     expect(await findings('ecn-misconfigured', run(60, 1))).toEqual([]);
     expect(await findings('ecn-misconfigured', run(66, 1.25))).toEqual([]);
+    // As fast as before at first: 32 CNPs are given to take effect.
+    expect(await findings('ecn-misconfigured', run(66, 2, 20))).toEqual([]);
   });
 });
 
@@ -299,6 +303,20 @@ describe('repetitions', () => {
     const found = await findings('duplicate-requests', reordered, { vantages: ['B'] });
     expect(found.filter(({ severity }) => severity !== 'note')).toEqual([]);
   });
+
+  it('that answer a NAK are none even where a late packet made them needless', async () => {
+    const overtaken = async (stage: Stage) => {
+      for (let psn = 0; psn < 20; psn += 4) {
+        const [first, late, last] = [0, 1, 2].map((i) => request(psn + i, 64, { ipId: psn + i }));
+        const nak = ack(psn + 1, { headers: aeth(0x60, psn + 1) });
+        await stage.forgeAll([first, ack(psn), last, nak, late, ack(psn + 2)].filter((frame) => frame !== undefined));
+        await stage.sleep(300_000);
+        await stage.forgeAll([1, 2].map((i) => request(psn + i, 64, { ipId: 100 + psn + i })));
+        await stage.forgeAll([ack(psn + 2, { ipId: 200 + psn }), request(psn + 3, 64), ack(psn + 3)]);
+      }
+    };
+    expect(await findings('duplicate-requests', overtaken)).toEqual([]);
+  });
 });
 
 describe('a request for a connection', () => {
@@ -332,6 +350,25 @@ describe('READs', () => {
       }
     };
     expect(await findings('read-stall', thoughtful, { latencyNs: 100_000 })).toEqual([]);
+  });
+
+  it('whose next request follows the answer soon wait for it, and those whose request takes longer do not', async () => {
+    const reads = (thinkNs: number) => async (stage: Stage) => {
+      const asking = (psn: number) =>
+        request(psn, 0, { opcode: Op.ReadRequest, headers: reth(0x1000n, 7, 64), payload: new Uint8Array(0) });
+      const answer = (psn: number) => ack(psn, { opcode: Op.ReadResponseOnly, payload: new Uint8Array(64).fill(psn) });
+      stage.forge(ack(0, { from: A, to: B, destQpn: QPN.b }));
+      await stage.forgeAll([asking(0), asking(1)]);
+      for (let psn = 0; psn < 20; psn++) {
+        await stage.sleep(200_000);
+        await stage.forgeAll([answer(psn)], thinkNs);
+        stage.forge(asking(psn + 2));
+      }
+    };
+    expect(await findings('read-stall', reads(40_000))).toMatchObject([
+      { severity: 'note', evidence: { outstanding: 2 } },
+    ]);
+    expect(await findings('read-stall', reads(60_000))).toEqual([]);
   });
 
   it('one after the other, without an agreement on more, are not spoken of', async () => {
