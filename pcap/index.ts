@@ -1,9 +1,10 @@
 /**
- * `rocev2/pcap`: reading and writing capture files. Runs in a browser.
+ * `rocev2/pcap`: reading, writing, filtering and analyzing capture files. Runs in a browser.
  *
  * @module rocev2/pcap
  */
 
+export * from './analysis/index.ts';
 export { CaptureCopy } from './capture-copy.ts';
 export { Dissection, dissect, IcrcState, icrcState } from './dissection.ts';
 export { PcapWriter } from './pcap-writer.ts';

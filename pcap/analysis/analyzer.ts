@@ -54,6 +54,7 @@ export class Analyzer {
   readonly #listeners: readonly Detector[];
   #analysis: Analysis | undefined;
 
+  /** For one capture. */
   constructor(options: AnalyzerOptions = {}) {
     this.#verifyIcrc = options.verifyIcrc ?? true;
     this.#events = new EventLog(options.maxEvents ?? DEFAULT_EVENTS);

@@ -8,6 +8,7 @@ import type { CaptureReport, ConversationReport, Finding, TransportEvent } from 
 
 /** What a detector is asked at the end of a capture. */
 export interface DetectorContext {
+  /** What the capture is made of. */
   readonly capture: CaptureReport;
   /** All that were followed, with their final figures. */
   readonly conversations: readonly ConversationReport[];
@@ -26,13 +27,17 @@ export interface DetectorContext {
 export interface FindingDraft extends Pick<Finding, 'severity' | 'text'> {
   /** In the place of the symptom's own. */
   readonly id?: string;
+  /** Packets that prove it; those beyond `MOST_FRAMES` are counted only. */
   readonly frames?: readonly number[];
   /** Default: the number of `frames`. */
   readonly frameCount?: number;
+  /** Default: none. */
   readonly conversations?: readonly number[];
+  /** Default: none. */
   readonly evidence?: Finding['evidence'];
   /** In the place of the symptom's own. */
   readonly advice?: readonly string[];
+  /** In the place of the symptom's own. */
   readonly commands?: readonly string[];
 }
 
@@ -61,7 +66,10 @@ export interface Symptom {
   readonly complaint: string;
   /** Why that is so, two to five sentences. */
   readonly about: string;
+  /** What to do, most promising first. */
   readonly advice: readonly string[];
+  /** Commands that show more. */
   readonly commands: readonly string[];
+  /** A detector for one capture. */
   make(): Detector;
 }

@@ -71,8 +71,11 @@ export const MARK_NAMES = [
 
 /** One packet. The same object for all packets: read it before the next one. */
 export interface PacketFacts {
+  /** The packet itself. */
   readonly packet: CapturedPacket;
+  /** What it was dissected into. */
   readonly dissection: Dissection;
+  /** Whether its ICRC is right. */
   readonly icrc: IcrcState;
   /** Since the first packet of the capture. */
   readonly timeNs: number;
@@ -82,6 +85,7 @@ export interface PacketFacts {
   readonly sender: 0 | 1;
   /** The end whose PSN space it is in: the sender of a request, the receiver of a response. */
   readonly requester: 0 | 1;
+  /** What it is to its conversation. */
   readonly role: Role;
   /** PSN counted from the first of its space, without wrapping; NaN where it has none. Negative before the first seen. */
   readonly relativePsn: number;

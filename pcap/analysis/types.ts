@@ -14,6 +14,7 @@ export type Severity = (typeof SEVERITIES)[number];
 export interface Finding {
   /** Kebab case: the name of a symptom, `no-reply`, or of a rule, `rule/read-length`. */
   readonly id: string;
+  /** How bad it is. */
   readonly severity: Severity;
   /** What is wrong, in one plain sentence with the figures of this case. */
   readonly text: string;
@@ -67,6 +68,7 @@ export type TransportEventKind = (typeof TRANSPORT_EVENT_KINDS)[number];
 
 /** One event. */
 export interface TransportEvent {
+  /** What happened. */
   readonly kind: TransportEventKind;
   /** When it was seen, or when it became certain. */
   readonly timeNs: number;
@@ -94,12 +96,17 @@ export interface TransportEvent {
 
 /** How long something took. Percentiles are those of a histogram whose buckets are 3 % wide. */
 export interface LatencyReport {
+  /** How many there were. */
   readonly count: number;
   /** All of these are 0 when `count` is 0. */
   readonly minNs: number;
+  /** Half of them took no longer. */
   readonly p50Ns: number;
+  /** 99 of 100 took no longer. */
   readonly p99Ns: number;
+  /** The longest. */
   readonly maxNs: number;
+  /** Their mean. */
   readonly meanNs: number;
 }
 
@@ -115,31 +122,44 @@ export interface RequesterReport {
   readonly messages: Readonly<Record<string, number>>;
   /** Packets of requests, each sighting counts. */
   readonly packets: number;
+  /** Of these, sent before. */
   readonly retransmittedPackets: number;
+  /** Sent and never arrived, as far as the capture can tell. */
   readonly lostPackets: number;
   /** Acknowledged though never seen: losses of the capture. */
   readonly unseenPackets: number;
+  /** Came after packets sent later. */
   readonly reorderedPackets: number;
   /** READ responses and atomic answers to this end. */
   readonly responses: {
+    /** Each sighting counts. */
     readonly packets: number;
+    /** Of these, sent before. */
     readonly retransmittedPackets: number;
+    /** Sent and never arrived, as far as the capture can tell. */
     readonly lostPackets: number;
+    /** Followed by what implies them, though never seen: losses of the capture. */
     readonly unseenPackets: number;
+    /** Came after packets sent later. */
     readonly reorderedPackets: number;
   };
   /** Frames that came past twice unchanged, both directions of this space. */
   readonly copies: number;
   /** NAKs received, by the name of the syndrome: "PSN sequence error"... */
   readonly naks: Readonly<Record<string, number>>;
+  /** RNR NAKs received. */
   readonly rnrNaks: number;
+  /** READs and atomics asked for again because of a gap in their answers. */
   readonly impliedNaks: number;
+  /** Times that it began again because nobody answered. */
   readonly timeouts: number;
+  /** Acknowledges of what was acknowledged before. */
   readonly ghostAcks: number;
   /** Acknowledges received, positive ones. */
   readonly acks: number;
   /** Largest number of READs and atomics under way, and of packets sent and not acknowledged. */
   readonly mostOutstandingReads: number;
+  /** The same of packets sent and not acknowledged. */
   readonly mostUnackedPackets: number;
   /** Credits in the last ACK: -1 not seen, 31 not in use, else the code of the AETH. */
   readonly creditCode: number;
@@ -149,6 +169,7 @@ export interface RequesterReport {
   readonly goodputBps: number;
   /** From the last packet that an ACK acknowledges to the ACK, and of READs to the first response. */
   readonly ackLatency: LatencyReport;
+  /** Of READs, to their first response. */
   readonly readLatency: LatencyReport;
   /** From the first packet behind a gap to the NAK. */
   readonly nakGeneration: LatencyReport;
@@ -162,8 +183,11 @@ export interface RequesterReport {
 export interface CongestionReport {
   /** RoCE packets by ECN code point. */
   readonly notEct: number;
+  /** ECT(0), packets. */
   readonly ect0: number;
+  /** ECT(1), packets. */
   readonly ect1: number;
+  /** Marked Congestion Experienced, packets. */
   readonly ce: number;
   /** CNPs that this end sent. */
   readonly cnpsSent: number;
@@ -173,11 +197,13 @@ export interface CongestionReport {
   readonly cnpPacingNs: number;
   /** DSCP values of data and of CNPs that this end sent, with the number of packets. */
   readonly dscp: Readonly<Record<string, number>>;
+  /** The same of CNPs. */
   readonly cnpDscp: Readonly<Record<string, number>>;
 }
 
 /** One end of a conversation. */
 export interface EndReport {
+  /** IP address, as text. */
   readonly address: string;
   /** Empty where the capture has no Ethernet header. */
   readonly mac: string;
@@ -187,14 +213,19 @@ export interface EndReport {
   readonly sourcePorts: readonly number[];
   /** VLAN id, -1 without one; and the priority. */
   readonly vlan: number;
+  /** Priority of the VLAN tag, -1 without one. */
   readonly vlanPriority: number;
   /** Everything it sent: frames, and their bytes on the wire. */
   readonly packets: number;
+  /** Their bytes on the wire. */
   readonly bytes: number;
+  /** Of these, with a wrong ICRC. */
   readonly badIcrc: number;
   /** Largest payload of a FIRST or MIDDLE packet that it sent, which is the path MTU that it uses; 0: none seen. */
   readonly pathMtu: number;
+  /** What its requests went through. */
   readonly requester: RequesterReport;
+  /** Its congestion signs. */
   readonly congestion: CongestionReport;
 }
 
@@ -202,8 +233,11 @@ export interface EndReport {
 export interface CmReport {
   /** Frames of the exchange, 0 where not seen. */
   readonly reqFrame: number;
+  /** Of the REP, 0 where not seen. */
   readonly repFrame: number;
+  /** Of the RTU, 0 where not seen. */
   readonly rtuFrame: number;
+  /** Of the DREQ, 0 where not seen. */
   readonly dreqFrame: number;
   /** The active end, 0 or 1. */
   readonly activeEnd: 0 | 1;
@@ -211,11 +245,15 @@ export interface CmReport {
   readonly pathMtu: number;
   /** Exponent n of 4.096 us * 2^n: the local ACK timeout in the REQ. */
   readonly ackTimeoutExponent: number;
+  /** Retries after timeouts and sequence NAKs. */
   readonly retryCount: number;
+  /** Retries after RNR NAKs; 7 means for ever. */
   readonly rnrRetryCount: number;
   /** What each end can answer at a time and means to ask for. */
   readonly responderResources: number;
+  /** READs and atomics that the active end means to have outstanding. */
   readonly initiatorDepth: number;
+  /** Service id, 64 bits as text. */
   readonly serviceId: string;
 }
 
@@ -223,6 +261,7 @@ export interface CmReport {
 export interface ConversationReport {
   /** From 1, in the order of appearance. */
   readonly id: number;
+  /** Transport service of its packets. */
   readonly service: 'RC' | 'UC' | 'RD' | 'UD' | 'XRC';
   /** Connection management told, or the traffic did. */
   readonly learnt: 'cm' | 'traffic';
@@ -230,25 +269,35 @@ export interface ConversationReport {
   readonly interfaceIndex: number;
   /** Id of the same conversation as another interface saw it first; 0: this is the first. */
   readonly sameAs: number;
+  /** Number of its first packet. */
   readonly firstFrame: number;
+  /** Number of its last packet. */
   readonly lastFrame: number;
+  /** Time of its first packet. */
   readonly startNs: number;
+  /** Time of its last packet. */
   readonly endNs: number;
   /** End 0 is the active one where connection management tells, otherwise the one that was seen sending first. */
   readonly ends: readonly [EndReport, EndReport];
+  /** What connection management said; absent where the capture has none of it. */
   readonly cm?: CmReport;
 }
 
 /** What the capture is made of. */
 export interface CaptureReport {
+  /** All of them. */
   readonly packets: number;
+  /** Their bytes on the wire. */
   readonly bytes: number;
   /** Seconds since 1970 of the first packet, as text with nine decimals. */
   readonly startTime: string;
+  /** From the first packet to the last. */
   readonly durationNs: number;
   /** RoCEv2 packets, whole or cut. */
   readonly rocePackets: number;
+  /** RoCEv2 packets whose ICRC is right. */
   readonly goodIcrc: number;
+  /** RoCEv2 packets whose ICRC is wrong. */
   readonly badIcrc: number;
   /** Packets that the capture cut short; their ICRC is not known. */
   readonly cutPackets: number;
@@ -256,6 +305,7 @@ export interface CaptureReport {
   readonly captureDrops: number;
   /** Packets of other kinds and broken ones, by name: "ARP", "TCP", "RoCEv1", "PFC", "Truncated", ... */
   readonly others: Readonly<Record<string, number>>;
+  /** RoCEv2 packets by name of their opcode. */
   readonly opcodes: Readonly<Record<string, number>>;
 }
 
@@ -270,6 +320,7 @@ export interface PathEvent {
   readonly in: number;
   /** Numbers of its copies as they left. */
   readonly out: readonly number[];
+  /** What was done to it. */
   readonly deeds: readonly PathDeed[];
   /** From coming to the first leaving. */
   readonly heldNs: number;
@@ -281,6 +332,7 @@ export interface PathEvent {
 export interface PathReport {
   /** Interfaces by index. */
   readonly from: number;
+  /** The interface where they leave. */
   readonly to: number;
   /** Frames that came. */
   readonly frames: number;
@@ -288,19 +340,23 @@ export interface PathReport {
   readonly deeds: Readonly<Record<PathDeed, number>>;
   /** In the order of coming, at most as many as the options allow. */
   readonly events: readonly PathEvent[];
+  /** Events that are missing above. */
   readonly eventsOmitted: number;
 }
 
 /** Everything that is said of a capture. */
 export interface Analysis {
+  /** What the capture is made of. */
   readonly capture: CaptureReport;
   /** Most severe first, then by first packet. */
   readonly findings: readonly Finding[];
+  /** In the order of their appearance. */
   readonly conversations: readonly ConversationReport[];
   /** Conversations beyond the bound, which were not followed. */
   readonly conversationsOmitted: number;
   /** In the order in which they became certain, at most as many as the options allow. */
   readonly events: readonly TransportEvent[];
+  /** Events that are missing above. */
   readonly eventsOmitted: number;
   /** What happened between interfaces; empty for a capture of one interface, or one that does not say which way frames went. */
   readonly paths: readonly PathReport[];

@@ -10,7 +10,9 @@ export const TRACE_EVENT_SCHEMA = 'urn:rocev2:qlog:roce-1';
 
 /** A field of an event. */
 export interface TraceField {
+  /** Key in `data`. */
   readonly name: string;
+  /** Type in JSON; integers are numbers. */
   readonly type: 'integer' | 'number' | 'string' | 'boolean' | 'object';
   /** Only where it means something. */
   readonly optional?: true;
@@ -20,9 +22,11 @@ export interface TraceField {
 
 /** One kind of event. */
 export interface TraceEventSchema {
+  /** `roce:` and a word. */
   readonly name: string;
   /** When it is written. */
   readonly when: string;
+  /** Of `data`. */
   readonly fields: readonly TraceField[];
 }
 

@@ -168,3 +168,6 @@ export const RULES = {
     'The UDP checksum is 0: the ICRC covers more than it could.',
   ),
 } as const satisfies Readonly<Record<string, Rule>>;
+
+/** All rules. */
+export const RULE_LIST: readonly Rule[] = Object.values(RULES);

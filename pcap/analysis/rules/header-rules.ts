@@ -6,13 +6,15 @@
  */
 import { aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../../../packets/aeth.ts';
 import { atomicVaLo } from '../../../packets/atomic-eth.ts';
+import { BTH_BYTES } from '../../../packets/bth.ts';
 import { CNP_BYTES } from '../../../packets/cnp.ts';
 import { dethQkey } from '../../../packets/deth.ts';
 import { type Frame, FrameStatus } from '../../../packets/frame.ts';
+import { ICRC_BYTES, icrcMatches } from '../../../packets/icrc.ts';
 import { GSI_QKEY, GSI_QPN, MAD_BYTES } from '../../../packets/mad.ts';
 import { AETH_AT, ATOMIC_ETH_AT, DETH_AT, OpFlag, opcodeInfo, RETH_AT } from '../../../packets/opcode.ts';
 import { rethDmaLength, rethVaLo } from '../../../packets/reth.ts';
-import { UDP_CHECKSUM_AT } from '../../../packets/udp.ts';
+import { ROCE_UDP_PORT, UDP_BYTES, UDP_CHECKSUM_AT } from '../../../packets/udp.ts';
 import type { PacketFacts } from '../facts.ts';
 import type { BrokenRules } from './broken.ts';
 import { RULES } from './catalogue.ts';
@@ -31,7 +33,8 @@ export function checkHeaders(facts: PacketFacts, broken: BrokenRules): void {
 
 /** A packet that is RoCEv2 by its port and cannot be read to its end. */
 function checkShape(facts: PacketFacts, frame: Frame, status: FrameStatus, broken: BrokenRules): void {
-  if (frame.destPort === 0) return;
+  // A packet that was damaged on its way says nothing of its sender.
+  if (facts.dissection.cut || !hasGoodIcrc(frame, status)) return;
   if (status === FrameStatus.BadTransportVersion)
     broken.add(RULES.transportVersion, facts, `its transport version is ${frame.transportVersion}`);
   else if (status === FrameStatus.UnknownOpcode) {
@@ -42,6 +45,15 @@ function checkShape(facts: PacketFacts, frame: Frame, status: FrameStatus, broke
     broken.add(RULES.headerLength, facts, `${opcodeInfo(frame.opcode).name} is too short for its headers and pad`);
   else if (status === FrameStatus.BadUdpLength)
     broken.add(RULES.udpLength, facts, 'its UDP length does not fit, or leaves no room for BTH and ICRC');
+}
+
+/** Whether the ICRC stands where the packet ends and is right: that of packets whose shape is not. */
+function hasGoodIcrc(frame: Frame, status: FrameStatus): boolean {
+  if (frame.bthOffset >= 0) return icrcMatches(frame);
+  if (status !== FrameStatus.BadUdpLength || frame.destPort !== ROCE_UDP_PORT) return false;
+  const bthOffset = frame.l4Offset + UDP_BYTES;
+  const icrcOffset = frame.ipEnd - ICRC_BYTES;
+  return icrcOffset >= bthOffset + BTH_BYTES && icrcMatches({ ...frame, bthOffset, icrcOffset });
 }
 
 function checkLengths(facts: PacketFacts, frame: Frame, broken: BrokenRules): void {

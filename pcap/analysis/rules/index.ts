@@ -15,7 +15,7 @@ import { checkHeaders } from './header-rules.ts';
 import { RequestRules } from './request-rules.ts';
 import { ResponseRules } from './response-rules.ts';
 
-export { RULES, type Rule } from './catalogue.ts';
+export { RULE_LIST, RULES, type Rule } from './catalogue.ts';
 
 /** Checks packets against the rules; the analyzer asks it before anybody else sees a packet. */
 export class RuleChecker implements Detector {

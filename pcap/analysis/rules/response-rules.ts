@@ -58,10 +58,13 @@ export class ResponseRules {
       broken.add(RULES.afterFatalNak, facts, 'a positive acknowledge follows a NAK that ends the connection');
   }
 
-  /** Answers overtake each other on the way: only one with a higher PSN must not have a lower MSN. */
+  /**
+   * Answers overtake each other on the way: only one with a higher PSN must not have a lower MSN. Answers that are repeated carry the MSN of the
+   * day, whatever their PSN.
+   */
   #checkMsn(facts: PacketFacts, msn: number, broken: BrokenRules): void {
-    const { relativePsn } = facts;
-    if (relativePsn <= this.#highestPsn) return;
+    const { relativePsn, marks } = facts;
+    if (relativePsn <= this.#highestPsn || (marks & NOT_IN_TURN) !== 0) return;
     if (this.#msn >= 0 && psnDiff(msn, this.#msn) < 0)
       broken.add(RULES.msnOrder, facts, `the MSN falls from ${this.#msn} to ${msn}`);
     this.#highestPsn = relativePsn;
@@ -114,5 +117,6 @@ export class ResponseRules {
   }
 }
 
+const NOT_IN_TURN = Mark.Retransmission | Mark.Copy | Mark.Late | Mark.GhostAck;
 /** More than any device answers at a time. */
 const MOST_READS = 512;

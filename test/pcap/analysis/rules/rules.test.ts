@@ -3,6 +3,7 @@
  * Method: exchanges of a connection by hand, a sound one and then the same with one thing wrong; real captures break none.
  */
 import { describe, expect, it } from 'vitest';
+import { computeIcrc } from '../../../../packets/icrc.ts';
 import { Op } from '../../../../packets/opcode.ts';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';
 import { Mark } from '../../../../pcap/analysis/facts.ts';
@@ -340,12 +341,25 @@ describe('the rules of the protocol', () => {
   });
 
   it.each([
-    ['transport-version', (frame: Uint8Array) => patch(frame, 43, 0x45)],
-    ['header-length', (frame: Uint8Array) => patch(frame, 42, Op.CompareSwap)],
-    ['udp-length', (frame: Uint8Array) => patch(frame, 39, 12)],
-    ['udp-checksum', (frame: Uint8Array) => patch(frame, 41, 1)],
-  ])('%s: a packet that is patched so is told', (id, damage) => {
-    expect(judge([damage(send(0))])).toMatchObject({ broken: [id], marked: [1] });
+    ['transport-version', 43, 0x45],
+    ['header-length', 42, Op.CompareSwap],
+    ['udp-length', 39, 12],
+    ['reserved-opcode', 42, 0x1a],
+  ] as const)('%s: told of a packet that was made so, and not of one that was damaged', (id, at, value) => {
+    const damaged = patch(send(0), at, value);
+    expect(judge([damaged])).toMatchObject({ broken: [], marked: [] });
+    expect(judge([signed(damaged)])).toMatchObject({ broken: [id], marked: [1] });
+  });
+
+  it('udp-checksum: no ICRC covers it', () => {
+    expect(judge([patch(send(0), 41, 1)])).toMatchObject({ broken: ['udp-checksum'], marked: [1] });
+  });
+
+  it('are kept by an old READ that is answered again with the MSN of the day, before an older acknowledge', () => {
+    const again = response(0, { opcode: Op.ReadResponseOnly, headers: aeth(0x1f, 9), payload: bytes(8) });
+    const read = request(0, { opcode: Op.ReadRequest, headers: write(8) });
+    const first = response(0, { opcode: Op.ReadResponseOnly, headers: aeth(0x1f, 1), payload: bytes(8) });
+    expect(judge([read, first, send(1), read.slice(), again, ack(1, 2)]).broken).toEqual([]);
   });
 
   it('have ids of their own and a source each', () => {
@@ -357,6 +371,14 @@ describe('the rules of the protocol', () => {
     }
   });
 });
+
+/** With the ICRC of what it is now. */
+function signed(frame: Uint8Array): Uint8Array {
+  const bytes = frame.slice();
+  const view = new DataView(bytes.buffer);
+  view.setUint32(bytes.length - 4, computeIcrc(bytes, view, 14, 4, 42, bytes.length - 4), true);
+  return bytes;
+}
 
 function patch(frame: Uint8Array, at: number, value: number): Uint8Array {
   const patched = frame.slice();

@@ -1,0 +1,7 @@
+/** The analysis of captures, for who uses the library. Owns the choice of what is public. */
+export { Analyzer, type AnalyzerOptions } from './analyzer.ts';
+export type { Detector, DetectorContext, FindingDraft, Symptom } from './detector.ts';
+export { SYMPTOMS } from './detectors/index.ts';
+export { MARK_NAMES, Mark, type PacketFacts, Role } from './facts.ts';
+export { RULE_LIST, type Rule } from './rules/index.ts';
+export * from './types.ts';
