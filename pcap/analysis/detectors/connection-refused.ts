@@ -129,7 +129,7 @@ class ConnectionRefused implements Detector {
       what: messageRejected === CmMessageRef.Rep ? 'REP' : 'REQ',
       reason,
       reasonName: cmRejReasonName(reason),
-      meaning: known?.meaning ?? 'see the reason',
+      meaning: known?.meaning ?? 'for a reason that is not known here',
       advice: known === undefined ? [] : [known.advice],
       note: NOTES.includes(reason),
       privateData: printable(privateData),
@@ -149,11 +149,7 @@ class ConnectionRefused implements Detector {
       what: 'question',
       reason: status,
       reasonName: cmSidrStatusName(status),
-      meaning: unsupported
-        ? 'nobody listens there'
-        : status === CmSidrStatus.Reject
-          ? 'the application said no'
-          : 'see the status',
+      meaning: SIDR_MEANINGS.get(status) ?? 'for a reason that is not known here',
       advice: unsupported ? (rejectReason(CmRejReason.InvalidServiceId)?.advice ?? '').split('\n') : [],
       note: status === CmSidrStatus.Reject || status === CmSidrStatus.Redirect,
       privateData: '',
@@ -200,7 +196,7 @@ function report(context: DetectorContext, refusal: Refusal, later: boolean): voi
   const outcome = later ? '; a later attempt succeeded' : '';
   context.report({
     severity: note || later ? 'note' : 'error',
-    text: `${refuser} refused ${asked} ${times(count)}: ${meaning} (reason ${reason}, ${reasonName})${said}${outcome}.`,
+    text: `${refuser} refused ${asked} ${times(count)}: ${meaning} (reason ${reason}${reasonName.includes(' ') ? '' : `, ${reasonName}`})${said}${outcome}.`,
     frames: mergedFrames([frames.frames]),
     frameCount: frames.count,
     evidence: {
@@ -228,6 +224,14 @@ function printable(privateData: Uint8Array): string {
 
 /** Refusals that are answers of an application, or directions. */
 const NOTES: readonly number[] = [CmRejReason.ConsumerDefined, CmRejReason.PortRedirect, CmRejReason.PortCmRedirect];
+/** What answers to questions for a datagram service mean. */
+const SIDR_MEANINGS: ReadonlyMap<number, string> = new Map([
+  [CmSidrStatus.Unsupported, 'nobody listens there'],
+  [CmSidrStatus.Reject, 'the application said no'],
+  [CmSidrStatus.NoQp, 'it has no queue pair left'],
+  [CmSidrStatus.Redirect, 'another place is to be asked'],
+  [CmSidrStatus.UnsupportedVersion, 'it speaks another version of connection management'],
+]);
 const MOST_ATTEMPTS = 4096;
 const MOST_REFUSALS = 64;
 const MOST_TEXT = 40;
