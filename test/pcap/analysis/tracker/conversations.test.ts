@@ -54,6 +54,19 @@ describe('conversations without connection management', () => {
     expect(eventsOf(analysis)).toEqual([]);
   });
 
+  it('are told apart by the messages that an answer counts, and by who was asked first', () => {
+    const script = new Script();
+    const [b1, b2, a1, a2] = [B_QPN + 1, B_QPN + 2, A_QPN + 1, A_QPN + 2];
+    script.a(Op.SendFirst, 0, { qpn: b1 }).a(Op.SendLast, 1, { qpn: b1 });
+    script.a(Op.SendOnly, 0, { qpn: b2 }).a(Op.SendOnly, 1, { qpn: b2 });
+    script.ack(1, { qpn: a2, msn: 2 }).ack(1, { qpn: a1, msn: 1 });
+    expect(described(script.analyze())).toEqual(['a2-b2 2/1', 'a3-b3 2/1']);
+    const equal = new Script().a(Op.SendOnly, 0, { qpn: b1 }).a(Op.SendOnly, 0, { qpn: b2 });
+    equal.a(Op.SendOnly, 1, { qpn: b2 }).a(Op.SendOnly, 1, { qpn: b1 });
+    equal.ack(1, { qpn: a2, msn: 2 }).ack(1, { qpn: a1, msn: 2 });
+    expect(described(equal.analyze())).toEqual(['a2-b2 2/1', 'a3-b3 2/1']);
+  });
+
   it('are known from responses alone, and their requests join them', () => {
     const one = new Script().ack(4).ack(5);
     expect(described(one.analyze())).toEqual(['?-a1 2/0']);

@@ -76,6 +76,15 @@ describe.each(EVERY_ID)('requests whose identifications are: %s', (ids) => {
     expect(requesterOf(script).requester.lostPackets).toBe(1);
   });
 
+  it('are lost when they fill a gap after nobody has answered for long, also without a NAK', () => {
+    const script = new Script(options).sends(0, 4).ack(4);
+    script.fromA(Op.SendOnly, 5);
+    script.sends(6, 7).wait(67e6).sends(5, 7).ack(7);
+    const { events, requester } = requesterOf(script);
+    expect(events).toEqual(['timeout 5', 'retransmission 5+3 timeout', 'loss 5']);
+    expect(requester).toMatchObject({ lostPackets: 1, timeouts: 1, reorderedPackets: 0 });
+  });
+
   it('are late when they fill a gap soon and nobody has gone back', () => {
     const script = new Script(options).sends(0, 4);
     const late = script.fromA(Op.SendOnly, 5);
@@ -159,7 +168,7 @@ describe.each(EVERY_ID)('requests whose identifications are: %s', (ids) => {
   });
 
   it('from the middle of a connection begin where the capture begins', () => {
-    const script = new Script(options).ack(-1).a(Op.WriteMiddle, 0).a(Op.WriteLast, 1).ack(1).sends(2, 3).ack(3);
+    const script = new Script(options).ack(-4).a(Op.WriteMiddle, 0).a(Op.WriteLast, 1).ack(1).sends(2, 3).ack(3);
     const { events, requester } = requesterOf(script);
     expect(events).toEqual([]);
     expect(requester.fromStart).toBe(false);
