@@ -9,7 +9,7 @@
 import { BTH_BYTES, BTH_MASKED_BYTE } from '../../packets/bth.ts';
 import type { FieldValue } from '../../packets/field-list.ts';
 import { FrameStatus } from '../../packets/frame.ts';
-import { GSI_QPN, ManagementClass } from '../../packets/mad.ts';
+import { GSI_QPN, MAD_BYTES, ManagementClass } from '../../packets/mad.ts';
 import { Op, OpFlag, opcodeInfo, SERVICE_MASK, Service } from '../../packets/opcode.ts';
 import { colonHex } from './compare.ts';
 import { Absent, type Expectation, type FramePair, Present, type Said, Whatever } from './expectation.ts';
@@ -129,12 +129,15 @@ export const EXPECTATIONS: readonly Expectation[] = [
     blind: 'tshark',
     versions: SINCE,
     fields: [
-      ...BEHIND_BTH,
-      'infiniband.reserved',
-      'infiniband.invariant.crc',
-      'infiniband.vendor',
-      '_ws.malformed',
-      'data.len',
+      ...[...BEHIND_BTH, 'infiniband.reserved', 'infiniband.invariant.crc', 'infiniband.vendor', 'data.len'],
+      ...[
+        'infiniband.mad*',
+        'infiniband.cm*',
+        'infiniband.smp*',
+        'infiniband.rmpp*',
+        'infiniband.sa.*',
+        '_ws.malformed',
+      ],
     ],
     when: ({ ours: { frame } }) => frame.bthOffset >= 0 && (frame.opcode & SERVICE_MASK) === Service.Rd,
     says: readLate,
@@ -194,15 +197,57 @@ export const EXPECTATIONS: readonly Expectation[] = [
     source: 'packets/cm',
   },
   {
+    id: 'mad-other-class',
+    blind: 'us',
+    versions: { from: '0' },
+    fields: ['infiniband.*', '_ws.malformed'],
+    when: ({ ours: { fields } }) => (fields['infiniband.mad.mgmtclass'] ?? ManagementClass.Cm) !== ManagementClass.Cm,
+    says: () => Present,
+    tshark: 'reads the attributes of subnet management, administration, performance and other classes',
+    truth: 'RoCEv2 has connection management only: of other classes we list the common header',
+    source: 'packets/mad.ts',
+  },
+  {
     id: 'mad-class-unread',
     blind: 'tshark',
     versions: SINCE,
     fields: ['infiniband.invariant.crc'],
     when: ({ ours: { fields } }) => (fields['infiniband.mad.mgmtclass'] ?? ManagementClass.Cm) !== ManagementClass.Cm,
     says: () => Absent,
+    sometimes: true,
     tshark: 'shows no ICRC behind a MAD of a class that it does not read',
     truth: 'the last four bytes of what the UDP length covers',
     source: MEASURED,
+  },
+  {
+    id: 'mad-of-any-service',
+    blind: 'tshark',
+    versions: SINCE,
+    fields: ['infiniband.mad*', 'infiniband.cm*', 'infiniband.smp*', 'infiniband.rmpp*', 'infiniband.sa.*'].concat([
+      'infiniband.reserved',
+      'infiniband.invariant.crc',
+      'data.len',
+      '_ws.malformed',
+    ]),
+    when: ({ ours: { frame } }) =>
+      frame.bthOffset >= 0 && frame.destQpn <= GSI_QPN && (frame.opcode & SERVICE_MASK) !== Service.Ud,
+    says: () => Whatever,
+    sometimes: true,
+    tshark: 'reads whatever goes to queue pair 0 or 1 as a MAD, of whatever service',
+    truth: 'a MAD is an unreliable datagram',
+    source: `ref:wire#10; ${MEASURED}`,
+  },
+  {
+    id: 'mad-short',
+    blind: 'us',
+    versions: { from: '0' },
+    fields: ['infiniband.cm*', 'infiniband.reserved'],
+    when: ({ ours: { fields, frame } }) =>
+      fields['infiniband.mad.attributeid'] !== undefined && frame.payloadLength < MAD_BYTES,
+    says: () => Present,
+    tshark: 'reads a message of connection management in less than 256 bytes, or in pad',
+    truth: 'a MAD has 256 bytes: of a shorter one we list the common header',
+    source: 'packets/mad.ts',
   },
   {
     id: 'mad-from-gsi',
@@ -316,9 +361,10 @@ function isCmWithReserved({ ours: { fields, frame }, theirs }: FramePair): boole
   if (fields['infiniband.mad.attributeid'] === undefined) return false;
   const known = reservedBytes(fields, frame);
   const set = valuesOf(theirs, 'infiniband.reserved').filter((value) => !/^[0:]*$/.test(value));
-  return (
-    known.every((value) => set.includes(value)) && set.every((value) => known.includes(value) || value.length !== 5)
-  );
+  // The byte before the vendor id of a REQ is one of those bits.
+  const isKnown = (value: string) =>
+    known.some((ours) => ours === value || (ours.length === 11 && value.slice(2) === ours.slice(2)));
+  return set.filter(isKnown).length >= known.length && set.every((value) => isKnown(value) || value.length !== 5);
 }
 
 function bytesText(value: FieldValue | undefined, bytes: number): string {

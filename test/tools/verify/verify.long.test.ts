@@ -67,7 +67,7 @@ describeWithTshark('verify, at length', () => {
       await roce('sim', scenario, '--capture', file, '--capture-frames', '5000', '--quiet');
       const summary = await verify(file);
       expect(summary.surprises).toEqual([]);
-      expect(summary.frames).toBeGreaterThan(1_000);
+      expect(summary.frames).toBeGreaterThan(500);
     }
   });
 
