@@ -70,6 +70,8 @@ export interface Symptom {
   readonly advice: readonly string[];
   /** Commands that show more. */
   readonly commands: readonly string[];
+  /** Ids of findings that this one is the cause of: no worse ones about no other conversations are left out. */
+  readonly explains?: readonly string[];
   /** A detector for one capture. */
   make(): Detector;
 }

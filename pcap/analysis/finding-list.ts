@@ -8,6 +8,8 @@ import { type ConversationReport, type Finding, MOST_FRAMES, SEVERITIES } from '
 
 export class FindingList {
   readonly #findings: Finding[] = [];
+  /** What a finding is the cause of. */
+  readonly #explains = new Map<Finding, readonly string[]>();
   readonly #conversation: (id: number) => ConversationReport | undefined;
 
   /** @param conversation tells which conversation a number stands for now */
@@ -18,7 +20,7 @@ export class FindingList {
   add(draft: FindingDraft, symptom: Symptom | undefined): void {
     const { severity, text, frames = [], conversations = [], evidence = {} } = draft;
     const ids = conversations.map((id) => this.#conversation(id)?.id ?? id);
-    this.#findings.push({
+    const finding: Finding = {
       id: draft.id ?? symptom?.id ?? 'unnamed',
       severity,
       text,
@@ -28,13 +30,27 @@ export class FindingList {
       evidence,
       advice: draft.advice ?? symptom?.advice ?? [],
       commands: draft.commands ?? symptom?.commands ?? [],
-    });
+    };
+    this.#findings.push(finding);
+    if (symptom?.explains !== undefined) this.#explains.set(finding, symptom.explains);
   }
 
   /** Most severe first, then by first packet; those without one last. */
   sorted(): Finding[] {
     const rank = ({ severity }: Finding) => SEVERITIES.indexOf(severity);
     const first = ({ frames }: Finding) => frames[0] ?? Number.MAX_SAFE_INTEGER;
-    return this.#findings.sort((a, b) => rank(a) - rank(b) || first(a) - first(b));
+    return this.#findings
+      .filter((finding) => !this.#isExplained(finding))
+      .sort((a, b) => rank(a) - rank(b) || first(a) - first(b));
+  }
+
+  /** One cause speaks for all that follows from it. */
+  #isExplained({ id, severity, conversations }: Finding): boolean {
+    if (conversations.length === 0) return false;
+    for (const [cause, explained] of this.#explains) {
+      if (!explained.includes(id) || SEVERITIES.indexOf(cause.severity) > SEVERITIES.indexOf(severity)) continue;
+      if (conversations.every((conversation) => cause.conversations.includes(conversation))) return true;
+    }
+    return false;
   }
 }

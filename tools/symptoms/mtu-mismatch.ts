@@ -21,7 +21,6 @@ export const MTU_MISMATCH_SCENES: readonly Scene[] = [
     triggers: true,
     about:
       'A router lets packets of 1500 bytes pass and says so of longer ones; nobody listens, and A repeats in vain.',
-    alsoFinds: ['retry-exceeded'],
     make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, true)),
   },
   {
@@ -30,7 +29,6 @@ export const MTU_MISMATCH_SCENES: readonly Scene[] = [
     triggers: true,
     about:
       'A switch drops frames beyond 1500 bytes and says nothing: six short messages pass, the first long one never does.',
-    alsoFinds: ['retry-exceeded'],
     make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, false)),
   },
   {

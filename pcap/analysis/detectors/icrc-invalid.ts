@@ -41,6 +41,7 @@ export const ICRC_INVALID: Symptom = {
     'rdma statistic show link DEV/1',
     'iptables -t nat -L -n -v',
   ],
+  explains: ['retry-exceeded', 'no-reply'],
   make: () => new IcrcInvalid(),
 };
 

@@ -36,6 +36,7 @@ export const MTU_MISMATCH: Symptom = {
     'Use the smaller path MTU on both ends: -m of perftest and of the pingpong programs, path_mtu of the queue pair.',
   ],
   commands: ['ip link show DEV', 'ibv_devinfo -v | grep mtu', 'ping -M do -s 4172 PEER', 'rdma resource show qp'],
+  explains: ['retry-exceeded', 'no-reply', 'remote-invalid-request'],
   make: () => new MtuMismatch(),
 };
 

@@ -257,10 +257,12 @@ export class RequestSide extends Side {
     if (hole === undefined && entry === undefined) return undefined;
     // Nothing has come since it was asked for again: nobody could have missed anything more.
     if (this.state.lastResponseFrame <= this.memory.frameOf(psn)) return undefined;
+    // Nothing from there on has come past: silence, and no gap, is what the requester saw.
+    if (hole === undefined && entry?.next === psn) return undefined;
     const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs);
     // From its beginning, for its first response was missed; much later, because nobody has answered at all.
     const fromStart = hole === undefined && psn === entry?.start;
-    if (fromStart && (late || entry.next === psn)) return undefined;
+    if (fromStart && late) return undefined;
     const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
     const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
     return { cause: 'implied-nak', refersTo, durationNs: sinceNs, detail: late ? AFTER_TIMEOUT : AT_ONCE };
