@@ -5,6 +5,7 @@
  */
 import { Command, CommanderError } from 'commander';
 import { RoceError } from '../packets/errors.ts';
+import { installBulkCrc32 } from '../src/bulk-crc32.ts';
 import { packageVersion } from './package-version.ts';
 
 interface Subcommand {
@@ -120,6 +121,8 @@ export interface ProgramOutput {
 
 /** Runs a command line, without the program's name; resolves with the exit code, or undefined where a command has set its own. */
 export async function runProgram(args: readonly string[], output: ProgramOutput): Promise<number | undefined> {
+  // Drivers do it too; commands that read captures have none.
+  installBulkCrc32();
   const program = new Command('roce')
     .description('RoCEv2 in user space: run, watch and debug RDMA over Ethernet')
     .version(packageVersion(), '--version', 'print the version')

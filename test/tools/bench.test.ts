@@ -40,13 +40,15 @@ describe('npm run bench', () => {
       'fabric-calibration',
       'fabric-flows',
       'fabric-hosts',
+      'analyze',
+      'analyze-memory',
       'explorer-open',
       'explorer-scroll',
     ]);
     for (const row of rows) {
       if (typeof row === 'object' && row !== null && 'skipped' in row) {
         expect(row).toEqual({
-          name: expect.stringMatching(/^decode$|^explorer-/),
+          name: expect.stringMatching(/^decode$|^analyze|^explorer-/),
           skipped: expect.stringMatching(/tshark|chromium/),
         });
         continue;

@@ -9,11 +9,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { invariant } from '../../packets/errors.ts';
-import { Op } from '../../packets/opcode.ts';
 import { explorerPage } from '../explorer/page-file.ts';
 import { serveExplorer } from '../explorer/serve.ts';
-import { play } from '../symptoms/scene.ts';
 import { type Bench, type BenchRow, type BenchSettings, rowFrom, type Skipped, scaled } from './bench.ts';
+import { transfersCapture } from './transfers-capture.ts';
 
 /** Time until the first packets can be seen. */
 export const explorerOpenBench: Bench = {
@@ -71,7 +70,7 @@ async function measure(program: string, settings: BenchSettings): Promise<Figure
   let browser: Browser | undefined;
   try {
     const file = join(folder, 'bench.pcapng');
-    writeFileSync(file, await capture(scaled(ROUNDS, settings)));
+    writeFileSync(file, await transfersCapture(scaled(ROUNDS, settings)));
     const server = await serveExplorer(await explorerPage(), file);
     browser = await chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu'] });
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
@@ -103,20 +102,6 @@ async function look(page: Page, url: string, passes: number): Promise<Figures> {
     longestTasksMs.push(Math.max(SHORTEST_TOLD_MS, ...tasks.map(Number)));
   }
   return { firstViewMs, analyzedMs, longestTasksMs };
-}
-
-/** A pcapng file of about 100 kB for each round. */
-function capture(rounds: number): Promise<Uint8Array> {
-  return play({ vantages: ['B'] }, async (stage) => {
-    const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { timeout: 12, cm: true });
-    for (let nth = 50; nth < 40 * rounds; nth += 500) {
-      stage.rule({ port: 'A', match: ({ opcode }) => opcode === Op.WriteMiddle, nth, action: 'drop' });
-    }
-    for (let round = 0; round < rounds; round++) {
-      for (let i = 0; i < 3; i++) await a.write(b, 20_000);
-      for (let i = 0; i < 2; i++) await a.read(b, 16_000);
-    }
-  });
 }
 
 function chromiumProgram(): string | undefined {

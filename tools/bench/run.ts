@@ -15,6 +15,7 @@
 import * as zlib from 'node:zlib';
 import { Command, InvalidArgumentError } from 'commander';
 import { useBulkCrc32 } from '../../packets/index.ts';
+import { analyzeBench, analyzeMemoryBench } from './analyze.ts';
 import type { Bench, BenchRow, BenchSettings, Skipped } from './bench.ts';
 import { decodeBench } from './decode.ts';
 import { encodeBench } from './encode.ts';
@@ -43,6 +44,8 @@ const BENCHES: readonly Bench[] = [
   fabricCalibrationBench,
   fabricFlowsBench,
   fabricHostsBench,
+  analyzeBench,
+  analyzeMemoryBench,
   explorerOpenBench,
   explorerScrollBench,
 ];

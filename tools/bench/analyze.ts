@@ -1,0 +1,118 @@
+/**
+ * What `roce analyze` costs on a capture of a gigabyte: packets a second beside `tshark -q -z io,stat`, which only counts them, and its memory.
+ *
+ * Both are whole processes over the same file, in turns. The file is ten captures of the stack behind each other, a section each: READs and WRITEs
+ * of one connection, a packet lost now and then.
+ */
+import { spawn } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readCapture } from '../../pcap/index.ts';
+import { tsharkAvailable } from '../tshark.ts';
+import { type Bench, type BenchSettings, rowFrom, scaled } from './bench.ts';
+import { transfersCapture } from './transfers-capture.ts';
+
+/** Packets a second. */
+export const analyzeBench: Bench = {
+  name: 'analyze',
+  title: 'roce analyze: packets a second of a 1 GB capture, beside tshark -q -z io,stat',
+  run: async (settings) => {
+    const { available, reason } = tsharkAvailable();
+    if (!available) return { name: 'analyze', skipped: reason };
+    const { ours, theirs } = await figures(settings);
+    const goal = { sense: '>=', ratio: 5 } as const;
+    return rowFrom('analyze', { unit: 'packets/s', peer: 'tshark -z io,stat', goal }, ours, theirs);
+  },
+};
+
+/** Memory of the process, the most of all runs. */
+export const analyzeMemoryBench: Bench = {
+  name: 'analyze-memory',
+  title: 'roce analyze: memory for the same capture',
+  run: async (settings) => {
+    if (!tsharkAvailable().available) return { name: 'analyze-memory', skipped: tsharkAvailable().reason };
+    const { mebibytes } = await figures(settings);
+    const goal = { sense: '<=', ratio: 1 } as const;
+    return rowFrom('analyze-memory', { unit: 'MiB', peer: 'bound', goal }, [mebibytes], [MOST_MEBIBYTES]);
+  },
+};
+
+interface Figures {
+  /** Packets a second, a figure a round. */
+  readonly ours: number[];
+  readonly theirs: number[];
+  readonly mebibytes: number;
+}
+
+const measured = new Map<number, Promise<Figures>>();
+
+/** Both rows come from the same runs. */
+function figures(settings: BenchSettings): Promise<Figures> {
+  const known = measured.get(settings.scale) ?? measure(settings);
+  measured.set(settings.scale, known);
+  return known;
+}
+
+async function measure(settings: BenchSettings): Promise<Figures> {
+  const folder = mkdtempSync(join(tmpdir(), 'rocev2-bench-'));
+  try {
+    const file = join(folder, 'big.pcapng');
+    const packets = await writeCapture(file, scaled(ROUNDS, settings));
+    const ours: number[] = [];
+    const theirs: number[] = [];
+    let mebibytes = 0;
+    for (let round = 0; round < settings.rounds; round++) {
+      const run = await analyze(file);
+      ours.push(packets / run.seconds);
+      mebibytes = Math.max(mebibytes, run.mebibytes);
+      theirs.push(packets / (await tshark(file)));
+    }
+    return { ours, theirs, mebibytes };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Returns how many packets there are in it. */
+async function writeCapture(file: string, rounds: number): Promise<number> {
+  const out = openSync(file, 'w');
+  let packets = 0;
+  for (let section = 0; section < SECTIONS; section++) {
+    const bytes = await transfersCapture(rounds, section + 1);
+    writeSync(out, bytes);
+    for (const _ of readCapture(bytes)) packets += 1;
+  }
+  closeSync(out);
+  return packets;
+}
+
+async function analyze(file: string): Promise<{ readonly seconds: number; readonly mebibytes: number }> {
+  const { seconds, output } = await run(process.execPath, ['--import', 'tsx', CHILD, file]);
+  // In kilobytes on every system: getrusage's are translated by libuv.
+  return { seconds, mebibytes: Number(output.trim().split('\n').at(-1)) / 1024 };
+}
+
+async function tshark(file: string): Promise<number> {
+  return (await run('tshark', ['-n', '-r', file, '-q', '-z', 'io,stat,0'])).seconds;
+}
+
+async function run(program: string, args: readonly string[]): Promise<{ seconds: number; output: string }> {
+  const began = performance.now();
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'ignore'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject).once('close', resolve);
+  });
+  if (code === null) throw new Error(`${program} was killed`);
+  return { seconds: (performance.now() - began) / 1000, output };
+}
+
+const CHILD = fileURLToPath(new URL('./analyze-child.ts', import.meta.url));
+const SECTIONS = 10;
+const ROUNDS = 1_000;
+const MOST_MEBIBYTES = 512;
