@@ -26,6 +26,7 @@ import { Elsewhere } from './tracker/elsewhere.ts';
 import { Facts } from './tracker/packet-facts.ts';
 import { Tracker } from './tracker/tracker.ts';
 import type { Analysis, ConversationReport, TransportEvent } from './types.ts';
+import { Watchers } from './watchers.ts';
 
 /** How to look at a capture. */
 export interface AnalyzerOptions {
@@ -50,7 +51,7 @@ export class Analyzer {
   readonly #paths: PathComparer;
   readonly #detectors = SYMPTOMS.map((symptom) => ({ symptom, detector: symptom.make() }));
   /** Those that look at packets, and those that look at events. */
-  readonly #watchers: readonly Detector[];
+  readonly #watchers: Watchers;
   readonly #listeners: readonly Detector[];
   #analysis: Analysis | undefined;
 
@@ -64,7 +65,7 @@ export class Analyzer {
     });
     this.#paths = new PathComparer({ maxEvents: options.maxEvents ?? DEFAULT_EVENTS });
     const all = this.#detectors.map(({ detector }) => detector);
-    this.#watchers = all.filter((detector) => detector.packet !== undefined);
+    this.#watchers = new Watchers(all);
     this.#listeners = all.filter((detector) => detector.event !== undefined);
   }
 
@@ -89,9 +90,12 @@ export class Analyzer {
     this.#totals.count(packet, dissection, icrc, timeNs);
     if (status === FrameStatus.Ok) this.#tracker.observe(facts);
     if (this.#rules.check(facts)) facts.marks |= Mark.Violation;
-    for (const watcher of this.#watchers) watcher.packet?.(facts);
+    this.#watchers.packet(facts);
     this.#paths.packet(facts);
-    if (this.#events.hasFresh) this.#events.drain(this.#tell);
+    if (this.#events.hasFresh) {
+      this.#events.drain(this.#tell);
+      this.#watchers.ask();
+    }
     return facts;
   }
 

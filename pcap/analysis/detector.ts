@@ -43,7 +43,12 @@ export interface FindingDraft extends Pick<Finding, 'severity' | 'text'> {
 
 /** Looks for one symptom in one capture. */
 export interface Detector {
-  /** Every packet of the capture, RoCE or not. */
+  /**
+   * Kinds of packets that `packet` is to see, bits of `PacketKind`; default: all. It may change: more of them are seen from the packet on that
+   * follows the one of kind `Other`, or the event, that made it so; how soon fewer are seen is not said.
+   */
+  readonly interest?: number;
+  /** Every packet of the capture, RoCE or not, that is of a kind in `interest`. */
   packet?(facts: PacketFacts): void;
   /**
    * Every transport event, also those that the report omits. What is told of a half of a conversation keeps its number and its ends, which the whole

@@ -9,6 +9,7 @@
 import { CmRejReason } from '../../../packets/cm/index.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
+import { PacketKind } from '../packet-kind.ts';
 import { type CmSighting, cmSighting, remember, serviceName } from './cm-reading.ts';
 import { FrameList } from './frame-list.ts';
 import { counted, duration, times } from './words.ts';
@@ -51,6 +52,7 @@ interface Attempt {
 }
 
 class ConnectTimeout implements Detector {
+  readonly interest = PacketKind.Other | PacketKind.Management;
   readonly #attempts = new Map<string, Attempt>();
   /** Addresses that sent any message of connection management. */
   readonly #speakers = new Set<string>();

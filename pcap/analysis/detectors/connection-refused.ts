@@ -17,6 +17,7 @@ import {
 } from '../../../packets/cm/index.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
+import { PacketKind } from '../packet-kind.ts';
 import { type CmSighting, cmSighting, remember, serviceName } from './cm-reading.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
 import { rejectReason } from './reject-reasons.ts';
@@ -63,6 +64,7 @@ interface Refusal {
 }
 
 class ConnectionRefused implements Detector {
+  readonly interest = PacketKind.Other | PacketKind.Management;
   readonly #attempts = new Map<string, Attempt>();
   readonly #refusals = new Map<string, Refusal>();
   /** Client, server and service of connections that came up, by the number of the frame that shows it. */

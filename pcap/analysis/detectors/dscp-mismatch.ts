@@ -13,6 +13,7 @@
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { type PacketFacts, Role } from '../facts.ts';
+import { ALL_KINDS, PacketKind } from '../packet-kind.ts';
 import type { ConversationReport, EndReport } from '../types.ts';
 import { mergedFrames } from './frame-list.ts';
 import { counted, listed } from './words.ts';
@@ -40,6 +41,7 @@ export const DSCP_MISMATCH: Symptom = {
 };
 
 class DscpMismatch implements Detector {
+  readonly interest = ALL_KINDS & ~PacketKind.Cnp;
   /** First packet of each end of each conversation that is no CNP: index 2 * id + end. */
   readonly #firstFrames: number[] = [];
 

@@ -17,6 +17,7 @@ import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
+import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport } from '../types.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
 import { counted, duration, qpName, times } from './words.ts';
@@ -150,6 +151,7 @@ class Requests {
 }
 
 class DuplicateRequests implements Detector {
+  readonly interest = PacketKind.Other | REQUEST_KINDS | PacketKind.Ack;
   /** By 2 * conversation + requester. */
   readonly #requests: (Requests | undefined)[] = [];
 

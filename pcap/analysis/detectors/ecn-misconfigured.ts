@@ -16,6 +16,7 @@ import { FrameStatus, frameDestination, frameSource } from '../../../packets/fra
 import { IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { type PacketFacts, Role } from '../facts.ts';
+import { ALL_KINDS, PacketKind } from '../packet-kind.ts';
 import type { ConversationReport, EndReport } from '../types.ts';
 import { type EcnFlow, EcnFlows } from './ecn-flows.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
@@ -42,6 +43,7 @@ export const ECN_MISCONFIGURED: Symptom = {
 };
 
 class EcnMisconfigured implements Detector {
+  readonly interest = ALL_KINDS & ~PacketKind.Management;
   readonly #flows = new EcnFlows();
   /** CNPs that belong to no conversation. */
   readonly #strays = new Map<string, Stray>();

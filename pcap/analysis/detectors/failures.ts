@@ -16,6 +16,7 @@ import { psnDiff } from '../../../packets/psn.ts';
 import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
 import type { DetectorContext } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
+import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { FrameList } from './frame-list.ts';
 
@@ -53,6 +54,11 @@ export class FailureWatch {
   /** The timeout told last: its packet, and how long nobody had answered. */
   #timeoutFrame = 0;
   #timeoutWaitNs = -1;
+
+  /** Kinds of packets that it needs: what is out of the ordinary, and everything that may bring forward what is stuck. */
+  get interest(): number {
+    return this.#stalls.size === 0 ? PacketKind.Other : STUCK_KINDS;
+  }
 
   /** Before or after the packet that it is about. */
   event(event: TransportEvent): void {
@@ -357,6 +363,7 @@ function syndromeOf({ dissection: { frame } }: PacketFacts): number {
   return at < 0 ? -1 : frame.view.getUint8(frame.bthOffset + at);
 }
 
+const STUCK_KINDS = PacketKind.Other | REQUEST_KINDS | PacketKind.Answer | PacketKind.Ack;
 const REMARKABLE = Mark.AfterTimeout | Mark.RnrNak | Mark.Nak;
 const SEQUENCE_ERROR = 0x60;
 const MOST_RETRIES = 7;

@@ -6,6 +6,7 @@
  */
 import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
+import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport } from '../types.ts';
 import { askedEnd, askingEnd, type PastRequest, RequestMemory, syndromeOf } from './request-memory.ts';
 
@@ -29,12 +30,19 @@ export class FatalNakWatch<D> {
   readonly #diagnose: Diagnose<D>;
   #facts: PacketFacts | undefined;
   #memory: RequestMemory | undefined;
+  /** It fills the memory; the others that share it need not see requests. */
+  #keepsMemory = true;
   readonly #naks: FatalNak<D>[] = [];
   #count = 0;
 
   constructor(syndrome: number, diagnose: Diagnose<D>) {
     this.#syndrome = syndrome;
     this.#diagnose = diagnose;
+  }
+
+  /** Kinds of packets that it needs. */
+  get interest(): number {
+    return this.#keepsMemory ? PacketKind.Other | REQUEST_KINDS : PacketKind.Other;
   }
 
   packet(facts: PacketFacts): void {
@@ -64,6 +72,7 @@ export class FatalNakWatch<D> {
   #memoryFor(facts: PacketFacts): RequestMemory {
     if (this.#memory !== undefined && this.#facts === facts) return this.#memory;
     let memory = MEMORIES.get(facts);
+    this.#keepsMemory = memory === undefined;
     if (memory === undefined) {
       memory = new RequestMemory();
       MEMORIES.set(facts, memory);

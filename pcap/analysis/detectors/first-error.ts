@@ -34,6 +34,10 @@ export const FIRST_ERROR: Symptom = {
 class FirstError implements Detector {
   readonly #failures = new FailureWatch();
 
+  get interest(): number {
+    return this.#failures.interest;
+  }
+
   packet(facts: PacketFacts): void {
     this.#failures.packet(facts);
   }

@@ -5,6 +5,7 @@
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
+import { PacketKind } from '../packet-kind.ts';
 import { mergedFrames } from './frame-list.ts';
 import { type GidMismatch, GidWatch, type OneWay } from './gid-watch.ts';
 import { counted } from './words.ts';
@@ -28,6 +29,7 @@ export const GID_MISMATCH: Symptom = {
 };
 
 class GidMismatchDetector implements Detector {
+  readonly interest = PacketKind.Other;
   readonly #watch = new GidWatch();
 
   packet(facts: PacketFacts): void {

@@ -64,6 +64,11 @@ class IcrcInvalid implements Detector {
   readonly #senders = new Map<number, Sender>();
   readonly #rxeFlushes = new FrameList();
   #anyAsked = false;
+  /** Who sent the two packets before: most are of the same two. */
+  #lastKey = 0;
+  #last: Sender | undefined;
+  #beforeKey = 0;
+  #before: Sender | undefined;
 
   packet({ icrc, dissection, packet, conversation }: PacketFacts): void {
     if (icrc === IcrcState.Unknown) return;
@@ -106,6 +111,16 @@ class IcrcInvalid implements Detector {
 
   #senderOf(frame: Frame): Sender | undefined {
     const key = addressKey(frame, frame.ipOffset + (frame.ipVersion === 4 ? IPV4_SOURCE_AT : IPV6_SOURCE_AT));
+    if (key === this.#lastKey && this.#last !== undefined) return this.#last;
+    const found = key === this.#beforeKey ? (this.#before ?? this.#find(key, frame)) : this.#find(key, frame);
+    this.#beforeKey = this.#lastKey;
+    this.#before = this.#last;
+    this.#lastKey = key;
+    this.#last = found;
+    return found;
+  }
+
+  #find(key: number, frame: Frame): Sender | undefined {
     const known = this.#senders.get(key);
     if (known !== undefined || this.#senders.size >= MOST_SENDERS) return known;
     const made = new Sender(frameSource(frame));

@@ -17,6 +17,7 @@ import { OpFlag } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
+import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport } from '../types.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
 import { fragmentLength, fragmentPair, isRoceFragment, type TooBig, tooBigNotice } from './mtu-notices.ts';
@@ -89,6 +90,7 @@ class Sizes {
 }
 
 class MtuMismatch implements Detector {
+  readonly interest = PacketKind.Other | REQUEST_KINDS | PacketKind.Answer | PacketKind.Ack;
   readonly #notices = new Map<string, { readonly notice: TooBig; readonly frames: FrameList }>();
   readonly #fragments = new Map<string, { readonly frames: FrameList; longest: number }>();
   /** By 2 * conversation + end. */

@@ -9,6 +9,7 @@
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
+import { PacketKind } from '../packet-kind.ts';
 import type { TransportEvent } from '../types.ts';
 import {
   ackTimeoutOf,
@@ -54,6 +55,11 @@ class NoReply implements Detector {
   readonly #failures = new FailureWatch();
   readonly #gids = new GidWatch();
   readonly #reverse = new ReverseWatch();
+
+  /** Stations show in packets that belong to no conversation, GIDs in those out of the ordinary only. */
+  get interest(): number {
+    return this.#failures.interest | PacketKind.Management;
+  }
 
   packet(facts: PacketFacts): void {
     this.#failures.packet(facts);

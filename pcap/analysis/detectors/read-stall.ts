@@ -16,6 +16,7 @@ import { OpFlag } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
+import { ALL_KINDS, PacketKind } from '../packet-kind.ts';
 import type { ConversationReport } from '../types.ts';
 import { cmSighting, remember } from './cm-reading.ts';
 import { FrameList } from './frame-list.ts';
@@ -127,6 +128,7 @@ class Reads {
 }
 
 class ReadStall implements Detector {
+  readonly interest = ALL_KINDS & ~(PacketKind.Data | PacketKind.Cnp);
   /** By 2 * conversation + requester. */
   readonly #reads: (Reads | undefined)[] = [];
   /** READs and atomics that a queue pair answers at a time, as its REQ or REP says: by address and number. */

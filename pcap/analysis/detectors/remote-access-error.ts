@@ -46,6 +46,10 @@ class RemoteAccessError implements Detector {
     return { request, guess: guessAccess(request, memory, this.#failed) };
   });
 
+  get interest(): number {
+    return this.#watch.interest;
+  }
+
   packet(facts: PacketFacts): void {
     this.#watch.packet(facts);
   }

@@ -34,6 +34,10 @@ class RemoteInvalidRequest implements Detector {
     request === undefined ? undefined : guessInvalid(request, memory),
   );
 
+  get interest(): number {
+    return this.#watch.interest;
+  }
+
   packet(facts: PacketFacts): void {
     this.#watch.packet(facts);
   }

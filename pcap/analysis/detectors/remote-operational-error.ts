@@ -33,6 +33,10 @@ export const REMOTE_OPERATIONAL_ERROR: Symptom = {
 class RemoteOperationalError implements Detector {
   readonly #watch = new FatalNakWatch<undefined>(REMOTE_OPERATIONAL, () => undefined);
 
+  get interest(): number {
+    return this.#watch.interest;
+  }
+
   packet(facts: PacketFacts): void {
     this.#watch.packet(facts);
   }

@@ -4,7 +4,8 @@
  * Owns a table of fixed size: a newer request takes the place of an older one with the same slot, and what was overwritten is simply not known
  * any more. Nothing is allocated per packet. PSNs are those of the wire.
  */
-import { AETH_AT, ATOMIC_ETH_AT, IETH_AT, OpFlag, RETH_AT } from '../../../packets/opcode.ts';
+import type { Frame } from '../../../packets/frame.ts';
+import { AETH_AT, ATOMIC_ETH_AT, IETH_AT, OpFlag, opcodeInfo, RETH_AT } from '../../../packets/opcode.ts';
 import { rethDmaLength, rethRkey, rethVaHi, rethVaLo } from '../../../packets/reth.ts';
 import type { PacketFacts } from '../facts.ts';
 import type { ConversationReport, EndReport } from '../types.ts';
@@ -30,13 +31,11 @@ export interface PastRequest {
 
 export class RequestMemory {
   readonly #owners: (ConversationReport | undefined)[] = new Array(SLOTS).fill(undefined);
-  readonly #requesters = new Uint8Array(SLOTS);
   readonly #psns = new Uint32Array(SLOTS);
   readonly #frames = new Float64Array(SLOTS);
-  readonly #opcodes = new Uint8Array(SLOTS);
-  readonly #flags = new Uint32Array(SLOTS);
-  readonly #payloads = new Uint32Array(SLOTS);
-  readonly #pads = new Uint8Array(SLOTS);
+  /** Payload length, requester, pad and opcode, from the highest bits to the lowest. */
+  readonly #shapes = new Uint32Array(SLOTS);
+  /** Only of opcodes that have them; what lies there of others is older. */
   readonly #vaHi = new Uint32Array(SLOTS);
   readonly #vaLo = new Uint32Array(SLOTS);
   readonly #rkeys = new Uint32Array(SLOTS);
@@ -50,17 +49,17 @@ export class RequestMemory {
     if (number === this.#newest) return;
     this.#newest = number;
     const { frame } = facts.dissection;
-    const { opcode, view, bthOffset, psn } = frame;
+    const { opcode, psn, flags } = frame;
     const slot = slotOf(conversation.id, facts.requester, psn);
     this.#owners[slot] = conversation;
-    this.#requesters[slot] = facts.requester;
     this.#psns[slot] = psn;
     this.#frames[slot] = number;
-    this.#opcodes[slot] = opcode;
-    this.#flags[slot] = frame.flags;
-    this.#payloads[slot] = frame.payloadLength;
-    this.#pads[slot] = frame.padCount;
-    const isAtomic = (frame.flags & OpFlag.Atomic) !== 0;
+    this.#shapes[slot] = (frame.payloadLength << 11) | (facts.requester << 10) | (frame.padCount << 8) | opcode;
+    if ((flags & BARE) === 0) this.#putAddress(slot, frame);
+  }
+
+  #putAddress(slot: number, { opcode, flags, view, bthOffset }: Frame): void {
+    const isAtomic = (flags & OpFlag.Atomic) !== 0;
     const at = ((isAtomic ? ATOMIC_ETH_AT[opcode] : RETH_AT[opcode]) as number) + bthOffset;
     const addressed = at >= bthOffset;
     this.#vaHi[slot] = addressed ? rethVaHi(view, at) : 0;
@@ -69,12 +68,12 @@ export class RequestMemory {
     if (addressed) this.#rkeys[slot] = rethRkey(view, at);
     else
       this.#rkeys[slot] =
-        (frame.flags & OpFlag.Invalidate) === 0 ? 0 : view.getUint32(bthOffset + (IETH_AT[opcode] as number));
+        (flags & OpFlag.Invalidate) === 0 ? 0 : view.getUint32(bthOffset + (IETH_AT[opcode] as number));
   }
 
   find(conversation: ConversationReport, requester: 0 | 1, psn: number): PastRequest | undefined {
     const slot = slotOf(conversation.id, requester, psn);
-    const holds = this.#owners[slot]?.id === conversation.id && this.#requesters[slot] === requester;
+    const holds = this.#owners[slot]?.id === conversation.id && this.#requesterAt(slot) === requester;
     return holds && this.#psns[slot] === psn ? this.#at(slot) : undefined;
   }
 
@@ -83,7 +82,7 @@ export class RequestMemory {
     for (let slot = 0; slot < SLOTS; slot++) {
       const owner = this.#owners[slot];
       if (owner === undefined) continue;
-      if (owner.ends[this.#requesters[slot] === 0 ? 1 : 0].address === address) {
+      if (owner.ends[this.#requesterAt(slot) === 0 ? 1 : 0].address === address) {
         const request = this.#at(slot);
         if (request !== undefined) yield request;
       }
@@ -93,19 +92,27 @@ export class RequestMemory {
   #at(slot: number): PastRequest | undefined {
     const conversation = this.#owners[slot];
     if (conversation === undefined) return undefined;
+    const shape = this.#shapes[slot] ?? 0;
+    const opcode = shape & 0xff;
+    const { flags } = opcodeInfo(opcode);
+    const bare = (flags & BARE) !== 0;
     return {
       conversation,
-      requester: this.#requesters[slot] === 0 ? 0 : 1,
+      requester: this.#requesterAt(slot),
       psn: this.#psns[slot] ?? 0,
       frame: this.#frames[slot] ?? 0,
-      opcode: this.#opcodes[slot] ?? 0,
-      flags: this.#flags[slot] ?? 0,
-      payloadBytes: this.#payloads[slot] ?? 0,
-      padCount: this.#pads[slot] ?? 0,
-      va: (BigInt(this.#vaHi[slot] ?? 0) << 32n) | BigInt(this.#vaLo[slot] ?? 0),
-      rkey: this.#rkeys[slot] ?? 0,
-      dmaLength: this.#lengths[slot] ?? 0,
+      opcode,
+      flags,
+      payloadBytes: shape >>> 11,
+      padCount: (shape >>> 8) & 3,
+      va: bare ? 0n : (BigInt(this.#vaHi[slot] ?? 0) << 32n) | BigInt(this.#vaLo[slot] ?? 0),
+      rkey: bare ? 0 : (this.#rkeys[slot] ?? 0),
+      dmaLength: bare ? 0 : (this.#lengths[slot] ?? 0),
     };
+  }
+
+  #requesterAt(slot: number): 0 | 1 {
+    return (((this.#shapes[slot] ?? 0) >>> 10) & 1) === 0 ? 0 : 1;
   }
 }
 
@@ -130,6 +137,8 @@ function slotOf(id: number, requester: number, psn: number): number {
   return (Math.imul(id * 2 + requester, SPREAD) + psn) & (SLOTS - 1);
 }
 
+/** Of no MIDDLE is there an address or a key. */
+const BARE = OpFlag.Middle;
 const SLOTS = 1 << 14;
 /** 2^32 over the golden ratio. */
 const SPREAD = 0x9e37_79b1 | 0;

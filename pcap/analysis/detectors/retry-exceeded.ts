@@ -56,6 +56,10 @@ class RetryExceeded implements Detector {
   readonly #failures = new FailureWatch();
   readonly #waits = new Map<number, Waits>();
 
+  get interest(): number {
+    return this.#failures.interest;
+  }
+
   packet(facts: PacketFacts): void {
     this.#failures.packet(facts);
   }

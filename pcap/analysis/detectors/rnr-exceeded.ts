@@ -47,6 +47,10 @@ class RnrExceeded implements Detector {
   readonly #failures = new FailureWatch();
   readonly #totals = new Map<number, Totals>();
 
+  get interest(): number {
+    return this.#failures.interest;
+  }
+
   packet(facts: PacketFacts): void {
     this.#failures.packet(facts);
     if ((facts.marks & Mark.RnrNak) !== 0) this.#count(facts);

@@ -1,0 +1,58 @@
+/**
+ * Detectors that look at packets, by the kind of packet that they want to see.
+ *
+ * Owns the lists, and when they are made anew: a detector may change its mind. Judges nothing.
+ */
+import type { Detector } from './detector.ts';
+import type { PacketFacts } from './facts.ts';
+import { ALL_KINDS, PacketKind, packetKind } from './packet-kind.ts';
+
+type Watcher = Detector & Required<Pick<Detector, 'packet'>>;
+
+export class Watchers {
+  readonly #all: readonly Watcher[];
+  /** By kind; the order is always that of `#all`. */
+  readonly #byKind: Watcher[][];
+  /** What each of `#all` wanted when the lists were made. */
+  readonly #interests: number[];
+  /** Packets until everybody is asked again whether he needs less. */
+  #untilAsked = 1;
+
+  constructor(detectors: readonly Detector[]) {
+    this.#all = detectors.filter(looksAtPackets);
+    this.#interests = this.#all.map(() => 0);
+    this.#byKind = Array.from({ length: ALL_KINDS + 1 }, () => []);
+    this.ask();
+  }
+
+  /** Shows a packet to those who want to see it. */
+  packet(facts: PacketFacts): void {
+    const kind = packetKind(facts);
+    const watchers = this.#byKind[kind] as Watcher[];
+    // By index: an iterator for each packet is not free.
+    for (let i = 0; i < watchers.length; i++) (watchers[i] as Watcher).packet(facts);
+    if (kind === PacketKind.Other || --this.#untilAsked === 0) this.ask();
+  }
+
+  /** Asks everybody what he wants to see from now on; needed after events. */
+  ask(): void {
+    this.#untilAsked = PACKETS_BETWEEN;
+    let changed = false;
+    for (let i = 0; i < this.#all.length; i++) {
+      const interest = this.#all[i]?.interest ?? ALL_KINDS;
+      if (this.#interests[i] === interest) continue;
+      this.#interests[i] = interest;
+      changed = true;
+    }
+    if (!changed) return;
+    for (let kind = 1; kind <= ALL_KINDS; kind <<= 1) {
+      this.#byKind[kind] = this.#all.filter((_, i) => ((this.#interests[i] ?? 0) & kind) !== 0);
+    }
+  }
+}
+
+function looksAtPackets(detector: Detector): detector is Watcher {
+  return detector.packet !== undefined;
+}
+
+const PACKETS_BETWEEN = 64;
