@@ -2,6 +2,7 @@
  * A run of two devices with a bump between them in virtual time, every kind of fault by chance and by rule, all drawn from the seed; and what was done,
  * as the bump's account has it and as the analyzer finds it in the capture, from which the bump's comments are taken away.
  */
+import { describe, expect, it } from 'vitest';
 import { PathComparer } from '../../../../pcap/analysis/paths/path-compare.ts';
 import type { PathEvent } from '../../../../pcap/analysis/types.ts';
 import { Dissection, dissect, icrcState } from '../../../../pcap/dissection.ts';
@@ -129,9 +130,7 @@ function told(number: number, out: readonly number[], deeds: readonly string[]):
 }
 
 /** What was done to frames, a line each, by the account of the bump and by the analysis of its capture. */
-export async function accountAndFindings(
-  seed: number,
-): Promise<{ readonly account: string[]; readonly findings: string[] }> {
+async function accountAndFindings(seed: number): Promise<{ readonly account: string[]; readonly findings: string[] }> {
   const wire = await run(seed);
   const { faults } = faultsOf(new Prng(seed));
   return {
@@ -140,4 +139,22 @@ export async function accountAndFindings(
       .toSorted(),
     findings: found(wire.capture()).map(fromAnalysis).toSorted(),
   };
+}
+
+/** Tests of so many batches of 25 runs, seeds from 1 on. */
+export function describeRuns(batches: number): void {
+  describe('what a bump did, found in its capture', () => {
+    it.each(Array.from({ length: batches }, (_, i) => i))(
+      'equals its account in each of the 25 runs of batch %i',
+      async (batch) => {
+        let events = 0;
+        for (let seed = 25 * batch + 1; seed <= 25 * (batch + 1); seed++) {
+          const { account, findings } = await accountAndFindings(seed);
+          expect({ seed, findings }).toEqual({ seed, findings: account });
+          events += account.length;
+        }
+        expect(events).toBeGreaterThan(100);
+      },
+    );
+  });
 }
