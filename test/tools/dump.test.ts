@@ -2,7 +2,7 @@
 // Method: dumpFrames with sources and streams in memory; the command as a child process, on the committed sample of rdma_rxe traffic.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -203,6 +203,20 @@ describe('roce dump', () => {
       `roce dump: ${file}: capture file, byte 130: the file ends inside a record, 70 bytes into it\n`,
     );
     expect(status).toBe(2);
+  });
+
+  it('never writes over the capture that it reads', () => {
+    const file = join(scratch, 'dear.pcap');
+    writeFileSync(file, readFileSync(SAMPLE));
+    const named = run(file, '-w', file);
+    const redirected = spawnSync(process.execPath, ['--import', 'tsx', COMMAND, '-', '-w', file], {
+      cwd: ROOT,
+      stdio: [openSync(file, 'r'), 'pipe', 'pipe'],
+      encoding: 'utf8',
+    });
+    const complaint = `roce dump: ${file} is the capture that is read: write to another file\n`;
+    for (const { status, stderr } of [named, redirected]) expect([status, stderr]).toEqual([2, complaint]);
+    expect(readFileSync(file)).toEqual(readFileSync(SAMPLE));
   });
 
   it('reads standard input, and writes a capture to standard output', () => {

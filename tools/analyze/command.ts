@@ -7,9 +7,11 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
+import { RoceError } from '../../packets/errors.ts';
 import type { AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
 import type { Finding } from '../../pcap/analysis/types.ts';
 import { Output, TextGatherer } from '../dump/output.ts';
+import { refuseOverwriting } from '../dump/overwriting.ts';
 import { analyzeChunks, isDamage, narrowed } from './analyze.ts';
 import { annotate } from './annotate.ts';
 import { reportLines } from './report.ts';
@@ -69,6 +71,7 @@ export async function analyzeFile(file: string, flags: AnalyzeFlags, streams: St
 
 async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
   const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
+  if (write !== undefined) refuseOverwriting(file, write);
   const { analysis, interfaces, damage } = await analyzeChunks(open(file, streams), analyzerOptions(flags));
   // A file that is not there, or of which not even the beginning is a capture, has no analysis.
   if (damage !== undefined && analysis.capture.packets === 0) return complain(streams, file, damage);
@@ -108,8 +111,9 @@ async function print(text: string, stdout: Writable): Promise<void> {
 }
 
 function complain({ stderr }: Streams, file: string, error: Error): number {
-  // The system's own sentence names the file it is about, which may be the one written.
-  stderr.write(`roce analyze: ${'path' in error ? '' : `${file}: `}${error.message}\n`);
+  // The system's own sentence names the file it is about, which may be the one written; a mistake in the command line is about none.
+  const aboutInput = !('path' in error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
+  stderr.write(`roce analyze: ${aboutInput ? `${file}: ` : ''}${error.message}\n`);
   return EXIT_BAD_INPUT;
 }
 

@@ -12,6 +12,7 @@ import { addLinkOptions, type LinkFlags, withDevice } from '../options.ts';
 import { type DumpOptions, dumpFrames } from './dump.ts';
 import { FileSource } from './file-source.ts';
 import { LiveSource } from './live-source.ts';
+import { refuseOverwriting } from './overwriting.ts';
 import type { CaptureSource } from './source.ts';
 import { TIME_FORMATS, type TimeFormat } from './time-text.ts';
 
@@ -74,6 +75,7 @@ async function run(command: Command, words: readonly string[], flags: DumpFlags)
   const { file, filter } = inputOf(command, words, flags);
   try {
     const options = dumpOptions(filter, flags);
+    if (file !== undefined && flags.write !== undefined) refuseOverwriting(file, flags.write);
     if (file === undefined) await dumpLink(command, flags, options);
     else await dumpFrames(openFile(file), { ...options, ...captureOptions(flags) }, process.stdout);
   } catch (error) {

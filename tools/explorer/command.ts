@@ -4,9 +4,10 @@
  * Owns the command line. Exit codes: 0 done or interrupted by the user, 2 the file cannot be read or the command line makes no sense.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { refuseOverwriting } from '../dump/overwriting.ts';
 import { explorerPage, pageWithCapture } from './page-file.ts';
 import { serveExplorer } from './serve.ts';
 
@@ -27,7 +28,7 @@ export function viewCommand(): Command {
 }
 
 async function view(file: string | undefined, flags: ViewFlags, command: Command): Promise<void> {
-  if (file !== undefined && !statSync(file).isFile()) command.error(`error: ${file} is no file`);
+  if (file !== undefined) checkFile(file, flags, command);
   const html = await explorerPage();
   if (flags.html !== undefined) {
     writeFileSync(flags.html, file === undefined ? html : pageWithCapture(html, basename(file), readFileSync(file)));
@@ -39,6 +40,18 @@ async function view(file: string | undefined, flags: ViewFlags, command: Command
   if (flags.open) openBrowser(server.url);
   await new Promise<void>((resolve) => process.once('SIGINT', resolve).once('SIGTERM', resolve));
   await server.close();
+}
+
+/** Ends the command where `file` cannot be read, or would be overwritten. */
+function checkFile(file: string, { html }: ViewFlags, command: Command): void {
+  try {
+    if (!statSync(file).isFile()) command.error(`error: ${file} is no file`);
+    accessSync(file, constants.R_OK);
+    if (html !== undefined) refuseOverwriting(file, html);
+  } catch (error) {
+    if (error instanceof CommanderError || !(error instanceof Error)) throw error;
+    command.error(`error: ${error.message}`);
+  }
 }
 
 /** Whatever this system opens addresses with; where that is missing, the printed address has to do. */
