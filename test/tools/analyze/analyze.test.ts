@@ -3,13 +3,14 @@
  * Method: the command's action in this process, with streams in memory, on captures that are made here: a WRITE that is refused, one that
  * waits for a receive, one that is fine.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Analysis } from '../../../pcap/analysis/types.ts';
+import { PcapngWriter } from '../../../pcap/pcapng-writer.ts';
 import { readCapture } from '../../../pcap/reader.ts';
 import { type AnalyzeFlags, analyzeFile } from '../../../tools/analyze/command.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
@@ -170,6 +171,20 @@ describe('roce analyze', () => {
     ]).toEqual([]);
   });
 
+  it('counts what the capturing side dropped where only the statistics of interfaces say so', async () => {
+    const file = join(scratch, 'drops.pcapng');
+    const writer = new PcapngWriter({ application: 'test' });
+    const [eth0, eth1] = [writer.addInterface({ name: 'eth0' }), writer.addInterface({ name: 'eth1' })];
+    writer.packet(eth0, new Uint8Array(60), 0, 60, 1, 0, { dropCount: 2 });
+    writer.statistics(eth0, { seconds: 2, nanoseconds: 0, received: 20, dropped: 1000, droppedByOs: 30 });
+    writer.statistics(eth1, { seconds: 2, nanoseconds: 0, droppedByOs: 4 });
+    writeFileSync(file, writer.take());
+    const { text } = await analyze(file, { json: true });
+    expect(JSON.parse(text)).toMatchObject({ capture: { packets: 1, captureDrops: 1034 } });
+    const { lines } = await analyze(file);
+    expect(lines).toContain('dropped    1,034 packets that the capturing side dropped');
+  });
+
   it('reads standard input', async () => {
     const bytes = readFileSync(error);
     const half = bytes.length >> 1;
@@ -236,6 +251,18 @@ describe('the capture that is written', () => {
     expect(code).toBe(2);
     expect(complaint.split('\n')).toHaveLength(2);
     expect([...readCapture(readFileSync(to))].length).toBe([...readCapture(readFileSync(error))].length - 1);
+  });
+
+  it('is never the capture that is read, by whatever name', async () => {
+    const [file, other] = [join(scratch, 'dear.pcapng'), join(scratch, 'same.pcapng')];
+    writeFileSync(file, readFileSync(error));
+    linkSync(file, other);
+    for (const write of [file, other]) {
+      const { code, complaint, text } = await analyze(file, { write });
+      expect([code, text]).toEqual([2, '']);
+      expect(complaint).toBe(`roce analyze: ${write} is the capture that is read: write to another file\n`);
+    }
+    expect(readFileSync(file)).toEqual(readFileSync(error));
   });
 
   it('is complained about when it cannot be made', async () => {
