@@ -5,11 +5,16 @@
  * there, or the command line makes no sense.
  */
 
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../packets/errors.ts';
 import { tsharkAvailable } from '../tshark.ts';
 import { differenceLine, expectationLines, summaryJson, summaryLines } from './report.ts';
-import { type FrameDifference, verifyFile } from './verify.ts';
+import { type FrameDifference, type VerifySummary, verifyFile } from './verify.ts';
 
 interface VerifyFlags {
   readonly json?: boolean;
@@ -22,7 +27,7 @@ interface VerifyFlags {
 export function verifyCommand(): Command {
   const command = new Command('verify')
     .description("compare every field of every frame of a capture with tshark's dissection")
-    .argument('[file]', 'capture file (pcap or pcapng)')
+    .argument('[file]', 'capture file (pcap or pcapng), - for standard input')
     .option('--all', 'print expected differences too')
     .option('--limit <count>', 'print at most so many differences; all are counted', parseCount, DEFAULT_LIMIT)
     .option('--json', 'one JSON object: the account and the differences')
@@ -50,14 +55,33 @@ async function run(command: Command, file: string | undefined, flags: VerifyFlag
     kept.push(difference);
     if (flags.json !== true) process.stdout.write(`${differenceLine(difference)}\n`);
   };
-  try {
-    const summary = await verifyFile(file, { version, onDifference });
+  const print = (summary: VerifySummary): void => {
     if (flags.json) process.stdout.write(`${JSON.stringify(summaryJson(file, version, summary, kept), null, 2)}\n`);
     else process.stdout.write(`${summaryLines(summary, version).join('\n')}\n`);
+  };
+  const onUnreadable = (before: VerifySummary): void => {
+    if (before.frames > 0) print(before);
+  };
+  try {
+    const summary = await withFile(file, (path) => verifyFile(path, { version, onDifference, onUnreadable }));
+    print(summary);
     process.exitCode = summary.unexpected === 0 ? 0 : EXIT_DIFFERENT;
   } catch (error) {
     if (!isBadInput(error)) throw error;
     fail('path' in error ? error.message : `${file}: ${error.message}`);
+  }
+}
+
+/** Gives `use` the path of the file, or that of a copy of standard input: two readers cannot share a pipe. */
+async function withFile<T>(file: string, use: (path: string) => Promise<T>): Promise<T> {
+  if (file !== '-') return use(file);
+  const folder = await mkdtemp(join(tmpdir(), 'roce-verify-'));
+  try {
+    const copy = join(folder, 'stdin');
+    await pipeline(process.stdin, createWriteStream(copy));
+    return await use(copy);
+  } finally {
+    await rm(folder, { recursive: true });
   }
 }
 

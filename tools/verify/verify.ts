@@ -57,13 +57,15 @@ export interface VerifyOptions {
   readonly version: string;
   /** Told of every difference as it is found, expected ones too. */
   readonly onDifference?: (difference: FrameDifference) => void;
+  /** Told of what was compared before one of the readers failed, which is thrown afterwards. */
+  readonly onUnreadable?: (before: VerifySummary) => void;
   /** Instead of the project's own table. */
   readonly expectations?: readonly Expectation[];
 }
 
 /**
  * Compares all frames of the capture file `path`. @throws RoceError ERR_ROCE_CAPTURE when either reader cannot read on, a system error when
- * the file is not there; in both cases after `onDifference` was told of everything before
+ * the file is not there; in both cases after `onDifference` and `onUnreadable` were told of everything before
  */
 export function verifyFile(path: string, options: VerifyOptions): Promise<VerifySummary> {
   return verifyFrames(capturedPackets(path), tsharkFrames(path), options);
@@ -102,6 +104,9 @@ export async function verifyFrames(
       else if (frame.done !== true) account.missing(account.frames + 1, 'theirs');
       if (packet.done === true || frame.done === true) return account.summary();
     }
+  } catch (error) {
+    options.onUnreadable?.(account.summary());
+    throw error;
   } finally {
     await left.return?.();
     await right.return?.();

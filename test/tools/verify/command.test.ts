@@ -83,6 +83,20 @@ describeWithTshark('roce verify', () => {
     expect(short.stderr).toContain('short.pcapng');
   });
 
+  it('shows what was compared before the place where a file is cut short', async () => {
+    const cut = captureOf(everyFrame(7).slice(0, 3)).slice(0, -3);
+    const { code, stdout, stderr } = await run([scratch.file('short-end.pcapng', cut)]);
+    expect(code).toBe(2);
+    expect(stdout).toMatch(/^tshark \S+ *: 2 frames, /m);
+    expect(stderr).toMatch(/^roce verify: .*short-end\.pcapng: capture file, byte \d+: .+\n$/);
+  });
+
+  it('reads standard input', async () => {
+    const line = ['sh', '-c', `exec "$@" < '${SAMPLE}'`, 'sh'];
+    const [named, piped] = await Promise.all([run([SAMPLE]), run(['-'], line)]);
+    expect(piped).toEqual(named);
+  });
+
   it('ends with 2 on a command line that makes no sense', async () => {
     const { code, stderr } = await run([]);
     expect([code, stderr]).toEqual([2, expect.stringContaining('a capture file is missing')]);
