@@ -5,6 +5,7 @@
 import { basename } from 'node:path';
 import { tsharkAvailable, tsharkRows } from '../tshark.ts';
 import { viewCapture } from './capture-view.ts';
+import { analyzeCapture, judgeFindings } from './findings.ts';
 import { RATES_FILE } from './rate-files.ts';
 import { rateOf } from './rates.ts';
 import { type CaseRecord, type CommandRecord, exitFault } from './run-case.ts';
@@ -14,6 +15,7 @@ import type {
   EventExpectation,
   Expectation,
   FilterExpectation,
+  FindingsExpectation,
   IcrcExpectation,
   PrintsExpectation,
   RateExpectation,
@@ -81,6 +83,7 @@ async function judge(record: CaseRecord, expectation: Expectation): Promise<Judg
   if (wire === undefined) throw new RangeError(`there is no wire ${expectation.wire}`);
   if ('filter' in expectation) return judgeFilter(wire, expectation);
   if ('sound' in expectation) return judgeSound(wire, expectation);
+  if ('findings' in expectation) return judgeAlarms(wire, expectation);
   return 'icrc' in expectation ? judgeIcrc(wire, expectation) : judgeEvent(wire, expectation);
 }
 
@@ -135,6 +138,20 @@ function judgeIcrc(wire: WireRecord, expectation: IcrcExpectation): Judgement {
     count,
     frames,
   );
+}
+
+function judgeAlarms({ name, capture }: WireRecord, expectation: FindingsExpectation): Judgement {
+  const { findings, tolerated = [] } = expectation;
+  const { alarms, faults, frames } = judgeFindings(analyzeCapture(capture), expectation);
+  const perhaps = tolerated.length === 0 ? '' : `; perhaps ${tolerated.join(', ')}, with retransmissions`;
+  return {
+    what: `errors and warnings of the analyzer about ${name}`,
+    wanted: `${findings.join(', ') || 'none'}${perhaps}`,
+    found: faults.join('; ') || alarms.join(', ') || 'none',
+    verdict: faults.length === 0 ? 'pass' : 'fail',
+    file: basename(capture),
+    frames: frames.slice(0, FRAMES_SHOWN),
+  };
 }
 
 function judgeEvent({ name, account }: WireRecord, { event, count }: EventExpectation): Judgement {

@@ -4,7 +4,16 @@
 import { DeviceCounters } from '../../src/device-counters.ts';
 import { PortCounters } from '../../transport/counters.ts';
 import { FRAME_FATES } from '../bump/account.ts';
-import type { CaseSpec, CommandStep, Expectation, Experiment, WireConduct, WireSpec } from './types.ts';
+import { FINDING_IDS } from './findings.ts';
+import type {
+  CaseSpec,
+  CommandStep,
+  Expectation,
+  Experiment,
+  FindingsExpectation,
+  WireConduct,
+  WireSpec,
+} from './types.ts';
 
 export interface NameIssue {
   readonly path: readonly (string | number)[];
@@ -122,6 +131,7 @@ class CaseCheck {
       const at = 'at' in expectation ? expectation.at : undefined;
       if (at !== undefined && wire !== undefined && !wire.between.includes(at))
         this.#say([...path, 'at'], `${at} is at neither end of ${wire.name}`);
+      if ('findings' in expectation) this.#checkFindings(path, expectation);
       if ('event' in expectation && wire !== undefined) {
         const rules = conductOf(wire, this.#case).rules ?? [];
         const known = [...rules.map(({ name }, index) => name ?? `rule ${index + 1}`), ...FRAME_FATES];
@@ -139,6 +149,14 @@ class CaseCheck {
       if (this.#experiment.hosts[host]?.kind !== 'stack')
         this.#say([...path, 'host'], 'Counters are those of a host of kind "stack"');
       if (!COUNTER_NAMES.has(counter)) this.#say([...path, 'counter'], unknown('counter', counter, COUNTER_NAMES));
+    }
+  }
+
+  #checkFindings(path: readonly (string | number)[], { findings, tolerated = [] }: FindingsExpectation): void {
+    for (const [field, ids] of Object.entries({ findings, tolerated })) {
+      ids.forEach((id, index) => {
+        if (!FINDING_IDS.has(id)) this.#say([...path, field, index], unknown('finding', id, FINDING_IDS));
+      });
     }
   }
 

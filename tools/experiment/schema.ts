@@ -176,6 +176,12 @@ const expectationSchema: z.ZodType<Expectation> = byKey<Expectation>({
   filter: z.strictObject({ ...wireShape, filter: wordsSchema, count: countSchema }),
   sound: z.strictObject({ ...wireShape, sound: z.literal(true) }),
   icrc: z.strictObject({ ...wireShape, icrc: z.enum(['good', 'bad']), count: countSchema }),
+  findings: z.strictObject({
+    wire: nameSchema,
+    findings: z.array(wordsSchema),
+    tolerated: z.array(wordsSchema).exactOptional(),
+    ...statedShape,
+  }),
   event: z.strictObject({ wire: nameSchema, event: wordsSchema, count: countSchema, ...statedShape }),
   prints: z.strictObject({
     run: nameSchema,

@@ -125,6 +125,7 @@ export type Expectation =
   | FilterExpectation
   | SoundExpectation
   | IcrcExpectation
+  | FindingsExpectation
   | EventExpectation
   | PrintsExpectation
   | CounterExpectation
@@ -159,6 +160,15 @@ export interface IcrcExpectation extends Stated {
   readonly at?: string;
   readonly icrc: 'good' | 'bad';
   readonly count: Count;
+}
+
+/** What the analyzer finds in the capture of a wire, both ends of it: these errors and warnings, and no others. */
+export interface FindingsExpectation extends Stated {
+  readonly wire: string;
+  /** Ids, each to be found at least once; notes are not looked at. */
+  readonly findings: readonly string[];
+  /** Ids of warnings that may be found as well where packets were sent again: a slow host causes them. */
+  readonly tolerated?: readonly string[];
 }
 
 /** What the wire did by a rule, or by chance. */

@@ -3,6 +3,7 @@
  * objects are checked by the schema of experiments, as if they had been read from files.
  */
 import { invariant } from '../../packets/errors.ts';
+import { SLOW_HOST_WARNINGS } from '../experiment/findings.ts';
 import { parseExperiment } from '../experiment/schema.ts';
 import type { CaseSpec, CommandStep, Expectation, Experiment, HostSpec } from '../experiment/types.ts';
 import type { KernelLabel } from '../lab/recipe.ts';
@@ -97,6 +98,7 @@ function caseOf(
     ...looking.map(({ name: run = '' }) => ({ run, prints: arrived?.prints() ?? '' })),
     ...(cell.wire ?? []).map((check) => ({ wire: 'wire', at, ...check })),
     { wire: 'wire', at, sound: true },
+    { wire: 'wire', findings: [], tolerated: SLOW_HOST_WARNINGS },
   ];
   return { name, run: [served, ...waiting, stepOf('client', hosts.client, client), ...looking], expect };
 }

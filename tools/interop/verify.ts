@@ -1,8 +1,9 @@
 /**
  * Reads a case's capture back, with this project and with tshark: nothing malformed, every ICRC right, every field of every frame the same
- * but for what tshark is known to be wrong about.
+ * but for what tshark is known to be wrong about, and no alarm of the analyzer that is not wanted.
  */
 import { viewCapture } from '../experiment/capture-view.ts';
+import { analyzeCapture, type FindingsWanted, judgeFindings } from '../experiment/findings.ts';
 import { tsharkAvailable } from '../tshark.ts';
 import { verifyFile } from '../verify/index.ts';
 import { differenceLine } from '../verify/report.ts';
@@ -14,8 +15,8 @@ export interface CaptureVerdict {
   readonly faults: readonly string[];
 }
 
-/** Every RoCE packet must have a good ICRC, and tshark must say the same of every frame. */
-export async function verifyCapture(path: string): Promise<CaptureVerdict> {
+/** Every RoCE packet must have a good ICRC, tshark must say the same of every frame, and the analyzer find what is wanted and no more. */
+export async function verifyCapture(path: string, wanted: FindingsWanted = { findings: [] }): Promise<CaptureVerdict> {
   const views = viewCapture(path);
   const faults = views.flatMap(({ number, kind, goodIcrc }) => {
     if (kind === 'broken') return [`frame ${number} cannot be parsed`];
@@ -24,6 +25,7 @@ export async function verifyCapture(path: string): Promise<CaptureVerdict> {
   const frames = views.length;
   const roceFrames = views.filter(({ kind }) => kind === 'roce').length;
   if (roceFrames === 0) faults.push('no RoCE packet in the capture');
+  faults.push(...judgeFindings(analyzeCapture(path), wanted).faults);
   const { available, version } = tsharkAvailable();
   if (available) faults.push(...(await tsharkFaults(path, version)));
   return { frames, roceFrames, faults };

@@ -26,6 +26,14 @@ describe('what is built in', () => {
   });
 });
 
+it.each(builtInNames())('%s says of every wire in every case what the analyzer finds in its capture', (name) => {
+  const { cases, wires } = loadExperiment(name);
+  for (const { expect: expectations } of cases) {
+    const held = expectations.flatMap((one) => ('findings' in one && one.mustFail === undefined ? [one.wire] : []));
+    expect(held).toEqual(wires.map((wire) => wire.name));
+  }
+});
+
 it.skipIf(!tshark().available)('has no filter that tshark does not understand', async () => {
   const [first, ...rest] = builtInNames().map((name) => loadExperiment(name));
   if (first === undefined) throw new Error('nothing is built in');

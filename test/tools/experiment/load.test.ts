@@ -114,6 +114,16 @@ describe('a file', () => {
       expecting({ wire: 'wire', filter: 'ip', sound: true, count: 1 }),
       'x.json: cases[0].expect[0]: Exactly one of filter, sound,',
     ],
+    [
+      'a finding that the analyzer does not know',
+      expecting({ wire: 'wire', findings: ['no-reply', 'bad-luck'] }),
+      'x.json: cases[0].expect[0].findings[1]: There is no finding bad-luck; there is ',
+    ],
+    [
+      'a tolerated finding that the analyzer does not know',
+      expecting({ wire: 'wire', findings: [], tolerated: ['rule/bad-luck'] }),
+      'x.json: cases[0].expect[0].tolerated[0]: There is no finding rule/bad-luck; there is ',
+    ],
     ['a filter without a count', expecting({ wire: 'wire', filter: 'ip' }), 'x.json: cases[0].expect[0].count: '],
     [
       'a count that cannot be',

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { filterProblems } from '../../../tools/experiment/filters.ts';
+import { SLOW_HOST_WARNINGS } from '../../../tools/experiment/findings.ts';
 import { tshark } from '../../../tools/experiment/judge.ts';
 import { findProgram } from '../../../tools/experiment/programs/index.ts';
 import { type Cell, PATH_MTUS } from '../../../tools/interop/cell.ts';
@@ -35,6 +36,14 @@ describe('the cells', () => {
   it('can be told apart on the page', () => {
     const labels = CELLS.map(({ tool, options, ip, pathMtu }) => [tool, options, ip, pathMtu].join('|'));
     expect(new Set(labels).size).toBe(labels.length);
+  });
+
+  it('are each held to a capture without an alarm that a slow guest does not explain', () => {
+    const pairs = PATH_MTUS.map((mtu) => pairExperiment('6.12', mtu, CELLS.filter(ofMtu(mtu))));
+    for (const { cases } of [...experiments, ...pairs]) {
+      for (const { expect: expectations } of cases)
+        expect(expectations).toContainEqual({ wire: 'wire', findings: [], tolerated: SLOW_HOST_WARNINGS });
+    }
   });
 
   it('make experiments by the schema, between two guests as well', () => {
