@@ -15,6 +15,7 @@ import type { WireRule } from '../../src/faults/rule.ts';
 import { QemuLink } from '../../src/links/qemu.ts';
 import type { BumpAccount } from '../../tools/bump/account.ts';
 import { type RunningBump, runBump } from '../../tools/bump/run.ts';
+import { analyzeCapture, judgeFindings, SLOW_HOST_WARNINGS } from '../../tools/experiment/findings.ts';
 import { rpingFault } from '../../tools/interop/stock-rping.ts';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
@@ -97,6 +98,12 @@ describeWithLab('rdma_rxe to rdma_rxe through a bump', () => {
     );
     expect(account.connections.map(({ learnt }) => learnt)).toEqual(['cm', 'cm', 'cm', 'cm']);
     expect(account.events).toHaveLength(4);
+  });
+
+  it('leaves a capture in which the analyzer finds what the rules did, and nothing else', () => {
+    const findings = ['sequence-error', 'implied-nak', 'icrc-invalid'];
+    const wanted = { findings, tolerated: SLOW_HOST_WARNINGS };
+    expect(judgeFindings(analyzeCapture(join(DIRECTORY, 'bump.pcapng')), wanted).faults).toEqual([]);
   });
 
   it('answers a WRITE with a hole with one NAK 0x60 of the missing PSN, and the requester goes back to it', () => {

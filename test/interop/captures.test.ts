@@ -1,5 +1,5 @@
 // Goal: every frame of real rdma_rxe traffic decodes to the field values that tshark prints, carries a right ICRC, and is written again
-// to the same bytes.
+// to the same bytes; and the analyzer has nothing to say of any.
 // Method: the two captures of the project's reference are compared with tshark as it runs, when both are there (in CI they must be);
 // a sample cut from them, with tshark's words committed beside it, is compared always. Make the sample anew with
 // `npx tsx test/vectors/make-rxe-sample.ts`.
@@ -11,6 +11,7 @@ import { FrameStatus } from '../../packets/frame.ts';
 import { icrcMatches } from '../../packets/icrc.ts';
 import { readCapture } from '../../pcap/reader.ts';
 import { type CapturedPacket, LinkType } from '../../pcap/types.ts';
+import { analyze } from '../../tools/experiment/findings.ts';
 import { tsharkAvailable } from '../../tools/tshark.ts';
 import { allTsharkFrames, colonHex, type TsharkFrame, verifyFrames } from '../../tools/verify/index.ts';
 import { decodeFrame, reencodeFrame } from './frame-decoder.ts';
@@ -83,6 +84,10 @@ function compareAll(load: () => Promise<Expected>): void {
     expect(summary.noLongerNeeded.size).toBe(0);
     // Names that must have been met: a comparison of nothing would pass too.
     expect([...summary.names]).toEqual(expect.arrayContaining(MUST_BE_COMPARED));
+  });
+
+  it('is no cause for alarm to the analyzer', () => {
+    expect(analyze(expected.packets).findings).toEqual([]);
   });
 
   it('has the payload that tshark hands on', () => {

@@ -13,6 +13,7 @@ import { BTH_BYTES, readBth } from '../../packets/bth.ts';
 import { FrameStatus } from '../../packets/frame.ts';
 import { icrcMatches } from '../../packets/icrc.ts';
 import { OPCODE_FLAGS, OpFlag, opcodeInfo, Service } from '../../packets/opcode.ts';
+import { analyzeCapture, judgeFindings } from '../../tools/experiment/findings.ts';
 import { tsharkAvailable } from '../../tools/tshark.ts';
 import {
   allTsharkFrames,
@@ -31,6 +32,8 @@ import { builtByScapy, readByScapy, type ScapyPacket } from './scapy.ts';
 
 const OUT = fileURLToPath(new URL('../../interop-out/operations/', import.meta.url));
 const NAMES = OPERATIONS.map(({ name }) => name);
+/** Scenes in which a request is refused for good, in their order. */
+const REFUSALS = ['remote-invalid-request', 'remote-access-error', 'remote-operational-error', 'connection-refused'];
 const MAC_OF_A = '02:00:00:00:00:0a';
 
 /** Makes the capture of all operations, once for both readers. */
@@ -62,6 +65,12 @@ describe.each([4, 6] as const)('each operation over IPv%i', (version) => {
       const bytes = hexOf(sent?.bytes.subarray(sent.frame.bthOffset, sent.frame.icrcOffset) ?? new Uint8Array(0));
       expect(bytes.slice(-expected.length), `packet ${at}`).toBe(expected);
     }
+  });
+
+  it('is no cause for alarm to the analyzer but for what one end refuses', async () => {
+    const { alarms, faults } = judgeFindings(analyzeCapture((await captures[version]).file), { findings: REFUSALS });
+    expect(faults).toEqual([]);
+    expect(alarms).toEqual(REFUSALS.map((id) => `error ${id}`));
   });
 
   it('has bytes put together by hand for every request and message that no reader reads whole', () => {

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { type Analysis, Analyzer, type Finding, RULE_LIST, SYMPTOMS } from '../../pcap/analysis/index.ts';
-import { readCapture } from '../../pcap/index.ts';
+import { type CapturedPacket, readCapture } from '../../pcap/index.ts';
 
 /** Which errors and warnings a capture may have. */
 export interface FindingsWanted {
@@ -24,10 +24,15 @@ export interface FindingsVerdict {
   readonly frames: readonly number[];
 }
 
-/** Analyzes a capture. */
+/** Analyzes the capture in a file. */
 export function analyzeCapture(path: string): Analysis {
+  return analyze(readCapture(readFileSync(path)));
+}
+
+/** Analyzes packets, in the order of their capture. */
+export function analyze(packets: Iterable<CapturedPacket>): Analysis {
   const analyzer = new Analyzer();
-  for (const packet of readCapture(readFileSync(path))) analyzer.packet(packet);
+  for (const packet of packets) analyzer.packet(packet);
   return analyzer.finish();
 }
 
