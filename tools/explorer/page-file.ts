@@ -51,7 +51,8 @@ function isStale(file: string): boolean {
 
 /** In a clone: the root of it. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const BUILT = join(ROOT, 'dist/tools/explorer/explorer.html');
+/** Not in `dist`, which `npm run build` empties, be it while a test or a server reads the page. */
+const BUILT = join(ROOT, 'node_modules/.cache/rocev2/explorer.html');
 const SHIPPED = fileURLToPath(new URL('./explorer.html', import.meta.url));
 /** Whatever may end up in the page. */
 const SOURCES = ['packets', 'transport', 'pcap', 'src', 'tools/explorer'];

@@ -31,6 +31,8 @@ export function Packets({ client, news, place, go }: ViewProps) {
   const total = place.filter === '' || result === undefined ? news.shown : Math.max(result.shown, news.shown);
   // Where the selected packet stands, whenever it, the filter or the file changes; a packet that is not read yet is waited for.
   const known = news.packets >= place.packet;
+  // The first packet that is looked into makes the list smaller, and the line chosen may be out of sight.
+  const hasDetail = detail !== null;
   useEffect(() => {
     if (place.packet === 0 || !known) return undefined;
     let stale = false;
@@ -42,7 +44,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
     return () => {
       stale = true;
     };
-  }, [client, place.packet, result, known]);
+  }, [client, place.packet, result, known, hasDetail]);
   useEffect(() => {
     if (place.packet === 0 || !known) {
       setDetail(null);
@@ -71,7 +73,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
   });
   const findings = (detail?.findings ?? []).map((index) => news.analysis?.findings[index]?.text ?? '');
   return (
-    <div class="packets">
+    <div class={hasDetail ? 'packets' : 'packets none'}>
       <FilterBox
         client={client}
         text={place.filter}

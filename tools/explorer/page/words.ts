@@ -28,9 +28,9 @@ export function rate(bps: number): string {
   return bps < 1e9 ? `${digits(bps / 1e6)} Mb/s` : `${digits(bps / 1e9)} Gb/s`;
 }
 
-/** "12 345", with thin spaces. */
+/** "12,345", as in the sentences of findings. */
 export function count(value: number): string {
-  return `${value}`.replace(/\B(?=(\d{3})+$)/g, '\u2009');
+  return `${value}`.replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
 /** "3 packets", "1 packet". */
