@@ -64,10 +64,24 @@ describe('a slow host', () => {
 
   it('excuses no sequence error without a NAK, and nothing that is not its doing', () => {
     expect(faultsOf(alarm({ id: 'sequence-error' }), REPEATED)).toHaveLength(1);
-    const refused = { ...REPEATED, naks: { 'PSN sequence error': 1 } };
+    const refused = { ...QUIET, retransmittedPackets: 1, naks: { 'PSN sequence error': 1 } };
     expect(faultsOf(alarm({ id: 'sequence-error' }), refused)).toEqual([]);
     expect(faultsOf(alarm({ id: 'rule/read-length' }), refused)).toHaveLength(1);
     expect(faultsOf(alarm({ id: 'rule/read-length', severity: 'note' }), QUIET)).toEqual([]);
+  });
+
+  it('changes nothing about what must be found: a note of that name does not do', () => {
+    const analysis = analysisOf(alarm({ severity: 'note' }), REPEATED);
+    expect(judgeFindings(analysis, { findings: ['implied-nak'] })).toMatchObject({
+      alarms: [],
+      faults: ['the analyzer does not find implied-nak'],
+    });
+    const found = analysisOf(alarm({ severity: 'error' }), QUIET);
+    expect(judgeFindings(found, { findings: ['implied-nak'] })).toEqual({
+      alarms: ['error implied-nak'],
+      faults: [],
+      frames: [],
+    });
   });
 
   it('is asked about by names that the analyzer has', () => {
@@ -77,12 +91,16 @@ describe('a slow host', () => {
 
 type Asked = Pick<RequesterReport, 'retransmittedPackets' | 'naks' | 'responses'>;
 
-/** What is wrong with an analysis of one finding, about conversation 1 whose ends went through this; 2 was quiet. */
+/** What is wrong with an analysis when nothing is wanted of it. */
 function faultsOf(finding: Finding, asked: Asked): readonly string[] {
+  return judgeFindings(analysisOf(finding, asked), { findings: [], tolerated: SLOW_HOST_WARNINGS }).faults;
+}
+
+/** An analysis of one finding, about conversation 1 whose second end went through this; 2 was quiet. */
+function analysisOf(finding: Finding, asked: Asked): Analysis {
   const conversation = (id: number, requester: Asked) => ({ id, ends: [{ requester: QUIET }, { requester }] });
   const conversations = [conversation(1, asked), conversation(2, QUIET)] as unknown as readonly ConversationReport[];
-  const analysis = { findings: [finding], conversations } as unknown as Analysis;
-  return judgeFindings(analysis, { findings: [], tolerated: SLOW_HOST_WARNINGS }).faults;
+  return { findings: [finding], conversations } as unknown as Analysis;
 }
 
 function alarm(changes: Partial<Finding>): Finding {
