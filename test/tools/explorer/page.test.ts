@@ -79,6 +79,23 @@ describeWhere(CHROMIUM_AVAILABLE, 'the explorer in Chromium', () => {
     await keepPicture(page, 'packet');
   });
 
+  it('gives the list the room until a packet is chosen, whose line stays in sight and whose fields are explained in full', async () => {
+    const page = await open({ hash: 'view=packets' });
+    const box = () => page.getByTestId('list').boundingBox();
+    await page.getByRole('row').first().waitFor();
+    const before = await box();
+    expect(before?.height).toBeGreaterThan(550);
+    await page.mouse.click(640, (before?.y ?? 0) + (before?.height ?? 0) - 30);
+    await page.getByTestId('packet').waitFor();
+    const inSight =
+      'document.querySelector(".row.selected")?.getBoundingClientRect().bottom <= document.querySelector(".list").getBoundingClientRect().bottom';
+    await page.waitForFunction(inSight);
+    expect((await box())?.height).toBeLessThan(400);
+    const cut = '[...document.querySelectorAll(".field-meaning")].filter((e) => e.scrollWidth > e.clientWidth).length';
+    expect(await page.locator('.field-meaning').count()).toBeGreaterThan(10);
+    expect(await page.evaluate(cut)).toBe(0);
+  });
+
   it('says where a filter is wrong, and proposes words', async () => {
     const page = await open({ hash: 'view=packets&filter=nak%20and%20psn' });
     await page
