@@ -44,9 +44,12 @@ export class PathComparer {
   packet(facts: Seen): void {
     if (this.#gaveUp || facts.dissection.direction === Direction.Unknown) return;
     this.#interfaces.add(facts.packet.interfaceIndex);
+    const known = this.#coming !== Direction.Unknown;
+    // Of more than two nobody could say which ends belong together.
+    if (known && this.#interfaces.size !== 2) return;
     const sighting = sightingOf(facts);
-    if (this.#coming === Direction.Unknown) this.#learn(sighting);
-    else this.#take(sighting);
+    if (known) this.#take(sighting);
+    else this.#learn(sighting);
   }
 
   /** One report for each way that frames were seen to go. */

@@ -12,7 +12,7 @@ import type { ConversationReport } from '../types.ts';
 import { BrokenRules } from './broken.ts';
 import { RULES } from './catalogue.ts';
 import { checkHeaders } from './header-rules.ts';
-import { RequestRules } from './request-rules.ts';
+import { type RequestBudget, RequestRules } from './request-rules.ts';
 import { ResponseRules } from './response-rules.ts';
 
 export { RULE_LIST, RULES, type Rule } from './catalogue.ts';
@@ -20,8 +20,10 @@ export { RULE_LIST, RULES, type Rule } from './catalogue.ts';
 /** Checks packets against the rules; the analyzer asks it before anybody else sees a packet. */
 export class RuleChecker implements Detector {
   readonly #broken = new BrokenRules();
-  readonly #spaces = new Map<number, Space>();
-  readonly #ends = new Map<number, EndTraits>();
+  /** By 2 * conversation + requester, and by 2 * conversation + end. */
+  readonly #spaces: (Space | undefined)[] = [];
+  readonly #ends: (EndTraits | undefined)[] = [];
+  readonly #budget: RequestBudget = { entries: REQUEST_ENTRIES };
 
   /** Checks one packet; true when it breaks a rule. */
   check(facts: PacketFacts): boolean {
@@ -42,10 +44,10 @@ export class RuleChecker implements Detector {
   #checkPlaced(facts: PacketFacts, { id, service }: ConversationReport): void {
     if (facts.role !== Role.Request && facts.role !== Role.Response) return;
     const key = 2 * id + facts.requester;
-    let space = this.#spaces.get(key);
+    let space = this.#spaces[key];
     if (space === undefined) {
-      space = { requests: new RequestRules(), responses: new ResponseRules() };
-      this.#spaces.set(key, space);
+      space = { requests: new RequestRules(this.#budget), responses: new ResponseRules() };
+      this.#spaces[key] = space;
     }
     if (facts.role === Role.Request) {
       space.requests.check(facts, this.#broken);
@@ -57,10 +59,10 @@ export class RuleChecker implements Detector {
   /** What stays the same in all packets of an end, and what both ends share. */
   #checkTraits(facts: PacketFacts, id: number, service: ConversationReport['service']): void {
     const { pkey, sourcePort, migReq } = facts.dissection.frame;
-    const mine = this.#ends.get(2 * id + facts.sender);
+    const mine = this.#ends[2 * id + facts.sender];
     if (mine === undefined) {
-      this.#ends.set(2 * id + facts.sender, { pkey, migReq, sourcePort });
-      const peer = this.#ends.get(2 * id + 1 - facts.sender);
+      this.#ends[2 * id + facts.sender] = { pkey, migReq, sourcePort };
+      const peer = this.#ends[2 * id + 1 - facts.sender];
       if (peer === undefined) return;
       if (!pkeysMatch(pkey, peer.pkey))
         this.#broken.add(RULES.pkey, facts, `its P_Key is 0x${hex4(pkey)}, that of the other end 0x${hex4(peer.pkey)}`);
@@ -99,3 +101,6 @@ function hex4(value: number): string {
 export function makeRuleChecker(): RuleChecker {
   return new RuleChecker();
 }
+
+/** Requests remembered for comparison beyond the first few of each space; 8 bytes each. */
+const REQUEST_ENTRIES = 4_000_000;

@@ -85,23 +85,25 @@ export class ResponseRules {
     if (read === undefined) return;
     const left = read.bytes - (relativePsn - read.first) * this.#pathMtu;
     this.#checkEnd(facts, left, broken);
-    const begins = this.#reads.some(({ first }) => first === relativePsn);
-    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0 && !begins)
+    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0 && !this.#reads.some(({ first }) => first === relativePsn))
       broken.add(RULES.readResponseOpcode, facts, `${opcodeInfo(opcode).name} comes in the middle of a READ`);
   }
 
   /** What ends a READ has all that is left, what does not end it is followed by something. */
   #checkEnd(facts: PacketFacts, left: number, broken: BrokenRules): void {
     const { flags, payloadLength, opcode } = facts.dissection.frame;
-    const { name } = opcodeInfo(opcode);
     if ((flags & (OpFlag.Last | OpFlag.Only)) === 0) {
       if (payloadLength >= left)
-        broken.add(RULES.readResponseOpcode, facts, `${name} comes where ${left} bytes are left of the READ`);
+        broken.add(
+          RULES.readResponseOpcode,
+          facts,
+          `${opcodeInfo(opcode).name} comes where ${left} bytes are left of the READ`,
+        );
     } else if (payloadLength !== left)
       broken.add(
         RULES.readResponseLength,
         facts,
-        `${name} carries ${payloadLength} bytes, ${left} are left of the READ`,
+        `${opcodeInfo(opcode).name} carries ${payloadLength} bytes, ${left} are left of the READ`,
       );
   }
 
