@@ -22,6 +22,8 @@ interface Read {
 export class ResponseRules {
   /** READ requests, newest last, each sighting that begins somewhere else. */
   readonly #reads: Read[] = [];
+  /** Largest `first` so far: a READ beyond it was not seen before. */
+  #furthest = -1;
   /** Path MTU, from responses that must be full; 0 not known. */
   #pathMtu = 0;
   #highestPsn = -1;
@@ -33,7 +35,8 @@ export class ResponseRules {
   request({ dissection: { frame }, relativePsn, marks }: PacketFacts): void {
     if ((frame.flags & OpFlag.Read) === 0 || !(relativePsn >= 0) || (marks & Mark.BadIcrc) !== 0) return;
     const bytes = rethDmaLength(frame.view, frame.bthOffset + (RETH_AT[frame.opcode] as number));
-    if (this.#reads.some((read) => read.first === relativePsn && read.bytes === bytes)) return;
+    if (relativePsn > this.#furthest) this.#furthest = relativePsn;
+    else if (this.#reads.some((read) => read.first === relativePsn && read.bytes === bytes)) return;
     if (this.#reads.length >= MOST_READS) this.#reads.shift();
     this.#reads.push({ first: relativePsn, bytes });
   }
@@ -85,7 +88,8 @@ export class ResponseRules {
     if (read === undefined) return;
     const left = read.bytes - (relativePsn - read.first) * this.#pathMtu;
     this.#checkEnd(facts, left, broken);
-    if ((flags & (OpFlag.First | OpFlag.Only)) !== 0 && !this.#reads.some(({ first }) => first === relativePsn))
+    if ((flags & (OpFlag.First | OpFlag.Only)) === 0 || read.first === relativePsn) return;
+    if (!this.#reads.some(({ first }) => first === relativePsn))
       broken.add(RULES.readResponseOpcode, facts, `${opcodeInfo(opcode).name} comes in the middle of a READ`);
   }
 
