@@ -7,7 +7,7 @@ import { RoceError } from '../../packets/errors.ts';
 import { Analyzer, type AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
 import type { Analysis } from '../../pcap/analysis/types.ts';
 import { CaptureReader } from '../../pcap/reader.ts';
-import type { CaptureInterface } from '../../pcap/types.ts';
+import { withDrops } from './drops.ts';
 
 /** What came of it. */
 export interface Analyzed {
@@ -38,17 +38,6 @@ export async function analyzeChunks(
   }
   const analysis = withDrops(analyzer.finish(), reader.interfaces);
   return { analysis, interfaces: reader.interfaces.map(({ name }) => name), damage };
-}
-
-/**
- * Drops are counted beside packets, or by the statistics of an interface (dumpcap knows no other place), or in both: then they are the
- * same ones.
- */
-function withDrops(analysis: Analysis, interfaces: readonly CaptureInterface[]): Analysis {
-  let counted = 0;
-  for (const { statistics } of interfaces) counted += (statistics?.dropped ?? 0) + (statistics?.droppedByOs ?? 0);
-  const { capture } = analysis;
-  return { ...analysis, capture: { ...capture, captureDrops: Math.max(capture.captureDrops, counted) } };
 }
 
 /** What an analysis says about these conversations only. */

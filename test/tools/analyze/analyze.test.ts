@@ -12,6 +12,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Analysis } from '../../../pcap/analysis/types.ts';
 import { PcapngWriter } from '../../../pcap/pcapng-writer.ts';
 import { readCapture } from '../../../pcap/reader.ts';
+import { LinkType } from '../../../pcap/types.ts';
 import { type AnalyzeFlags, analyzeFile } from '../../../tools/analyze/command.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
 
@@ -174,7 +175,9 @@ describe('roce analyze', () => {
   it('counts what the capturing side dropped where only the statistics of interfaces say so', async () => {
     const file = join(scratch, 'drops.pcapng');
     const writer = new PcapngWriter({ application: 'test' });
-    const [eth0, eth1] = [writer.addInterface({ name: 'eth0' }), writer.addInterface({ name: 'eth1' })];
+    const linkType = LinkType.Ethernet;
+    const [eth0, eth1] = ['eth0', 'eth1'].map((name) => writer.addInterface({ name, linkType }));
+    if (eth0 === undefined || eth1 === undefined) throw new Error('two interfaces were added');
     writer.packet(eth0, new Uint8Array(60), 0, 60, 1, 0, { dropCount: 2 });
     writer.statistics(eth0, { seconds: 2, nanoseconds: 0, received: 20, dropped: 1000, droppedByOs: 30 });
     writer.statistics(eth1, { seconds: 2, nanoseconds: 0, droppedByOs: 4 });

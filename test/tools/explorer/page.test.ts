@@ -238,6 +238,8 @@ describeWhere(CHROMIUM_AVAILABLE, 'the explorer in Chromium', () => {
       .getByTestId('problem')
       .getByText(/neither/)
       .waitFor();
+    await page.getByRole('tab', { name: 'Overview' }).click();
+    await page.getByText('No packets, hence no diagnosis.').waitFor();
     await page.getByTestId('picker').setInputFiles({ name: 'lossy.pcapng', mimeType: '', buffer: Buffer.from(whole) });
     await page.getByText(/^lossy.pcapng, .*174 packets/).waitFor();
     await page.getByTestId('problem').waitFor({ state: 'detached' });

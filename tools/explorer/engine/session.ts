@@ -12,6 +12,7 @@ import type { Analysis } from '../../../pcap/analysis/types.ts';
 import { Dissection, dissect } from '../../../pcap/dissection.ts';
 import type { CapturedPacket, CaptureInterface } from '../../../pcap/types.ts';
 import type { TraceEvent } from '../../../src/trace/reader.ts';
+import { withDrops } from '../../analyze/drops.ts';
 import { makeFilter, type PacketTest } from './filter.ts';
 import { Follower, type Settled } from './follow.ts';
 import { NONE, NumberList, PacketTable } from './packet-table.ts';
@@ -172,7 +173,7 @@ export class Session {
     this.#guard(() => {
       const follower = this.#follower;
       if (follower === undefined) return;
-      this.analysis = follower.finish();
+      this.analysis = withDrops(follower.finish(), this.interfaces);
       const settled = follower.settled();
       for (const one of settled) this.#settle(one);
       // What a filter said of conversations may have changed.

@@ -23,7 +23,7 @@ export function Overview({ news, go }: ViewProps) {
   return (
     <div class="prose" data-testid="overview">
       <h2>Diagnosis</h2>
-      {analysis.findings.length === 0 ? <p>Nothing is wrong in this capture.</p> : null}
+      {analysis.findings.length === 0 ? <p>{soundText(analysis.capture.packets, news.problem)}</p> : null}
       {analysis.findings.map((finding) => (
         <FindingBox key={`${finding.id} ${finding.text}`} finding={finding} go={go} />
       ))}
@@ -37,6 +37,12 @@ export function Overview({ news, go }: ViewProps) {
       <CaptureTable news={news} />
     </div>
   );
+}
+
+/** What is said where nothing was found: no more than could be known. */
+function soundText(packets: number, problem: string): string {
+  if (packets === 0) return 'No packets, hence no diagnosis.';
+  return problem === '' ? 'Nothing is wrong in this capture.' : 'Nothing is wrong in the packets that could be read.';
 }
 
 function FindingBox({ finding, go }: { readonly finding: Finding; readonly go: ViewProps['go'] }) {

@@ -5,6 +5,7 @@
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { FilterResult, PacketDetail } from '../engine/protocol.ts';
+import type { Client } from './client.ts';
 import { FilterBox } from './filter-box.tsx';
 import { PacketList } from './packet-list.tsx';
 import { PacketView } from './packet-view.tsx';
@@ -12,22 +13,12 @@ import { isTyping, type ViewProps } from './view.ts';
 
 /** The view. */
 export function Packets({ client, news, place, go }: ViewProps) {
-  const [result, setResult] = useState<FilterResult>();
+  const { result, filtered } = useFilter(client, place.filter);
   const [reveal, setReveal] = useState<{ readonly row: number }>();
   const [detail, setDetail] = useState<PacketDetail | null>(null);
-  const filtered = useRef(0);
   const row = useRef(-1);
-  useEffect(() => {
-    let stale = false;
-    client.look('filter', { text: place.filter }, (answer) => {
-      if (stale) return;
-      filtered.current++;
-      setResult(answer);
-    });
-    return () => {
-      stale = true;
-    };
-  }, [client, place.filter]);
+  // Steps of keys so far, and those whose packet is still asked for: while there are any, they know best where one is.
+  const steps = useRef({ made: 0, pending: 0 });
   const total = place.filter === '' || result === undefined ? news.shown : Math.max(result.shown, news.shown);
   // Where the selected packet stands, whenever it, the filter or the file changes; a packet that is not read yet is waited for.
   const known = news.packets >= place.packet;
@@ -35,9 +26,10 @@ export function Packets({ client, news, place, go }: ViewProps) {
   const hasDetail = detail !== null;
   useEffect(() => {
     if (place.packet === 0 || !known) return undefined;
-    let stale = false;
+    let stale = steps.current.pending > 0;
+    const { made } = steps.current;
     client.look('position', { number: place.packet }, (answer) => {
-      if (stale) return;
+      if (stale || steps.current.made !== made) return;
       row.current = answer;
       setReveal({ row: answer });
     });
@@ -62,7 +54,9 @@ export function Packets({ client, news, place, go }: ViewProps) {
     async (to: number): Promise<void> => {
       const wanted = Math.max(0, Math.min(total - 1, to));
       row.current = wanted;
-      const { rows } = await client.ask('rows', { from: wanted, count: 1 });
+      steps.current.made++;
+      steps.current.pending++;
+      const { rows } = await client.ask('rows', { from: wanted, count: 1 }).finally(() => steps.current.pending--);
       const first = rows[0];
       if (first !== undefined && row.current === wanted) go({ packet: first.number });
     },
@@ -84,7 +78,7 @@ export function Packets({ client, news, place, go }: ViewProps) {
       <PacketList
         client={client}
         total={total}
-        version={`${place.filter} ${filtered.current} ${news.done ? 'all' : Math.min(news.packets, 1000)} ${total}`}
+        version={`${place.filter} ${filtered} ${news.done ? 'all' : Math.min(news.packets, 1000)} ${total}`}
         selected={place.packet}
         reveal={reveal}
         onSelect={(number, at) => {
@@ -99,6 +93,27 @@ export function Packets({ client, news, place, go }: ViewProps) {
       )}
     </div>
   );
+}
+
+/** What the worker says of a filter, and how many answers there have been: rows may be others after each. */
+function useFilter(
+  client: Client,
+  text: string,
+): { readonly result: FilterResult | undefined; readonly filtered: number } {
+  const [state, setState] = useState<{ readonly result: FilterResult | undefined; readonly filtered: number }>({
+    result: undefined,
+    filtered: 0,
+  });
+  useEffect(() => {
+    let stale = false;
+    client.look('filter', { text }, (result) => {
+      if (!stale) setState(({ filtered }) => ({ result, filtered: filtered + 1 }));
+    });
+    return () => {
+      stale = true;
+    };
+  }, [client, text]);
+  return state;
 }
 
 function useListKeys(

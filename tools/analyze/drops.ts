@@ -1,0 +1,16 @@
+/**
+ * What the capturing side dropped, from wherever a capture tells of it. Runs in a browser too.
+ */
+import type { Analysis } from '../../pcap/analysis/types.ts';
+import type { CaptureInterface } from '../../pcap/types.ts';
+
+/**
+ * The analysis of a capture with these interfaces. Drops are counted beside packets, or by the statistics of an interface (dumpcap knows no
+ * other place), or in both: then they are the same ones.
+ */
+export function withDrops(analysis: Analysis, interfaces: readonly CaptureInterface[]): Analysis {
+  let counted = 0;
+  for (const { statistics } of interfaces) counted += (statistics?.dropped ?? 0) + (statistics?.droppedByOs ?? 0);
+  const { capture } = analysis;
+  return { ...analysis, capture: { ...capture, captureDrops: Math.max(capture.captureDrops, counted) } };
+}
