@@ -76,9 +76,11 @@ function report(context: DetectorContext, conversation: ConversationReport, requ
   const asking = conversation.ends[requester];
   const answering = conversation.ends[requester === 0 ? 1 : 0];
   const { frames, gaps, atOnce, afterTimeout, longestNs } = noticed;
-  const { packets, lostPackets } = asking.requester.responses;
+  const { packets, lostPackets, reorderedPackets } = asking.requester.responses;
   const share = packets === 0 ? 0 : lostPackets / packets;
   const damaged = lostPackets === 0 && answering.badIcrc >= frames.count;
+  // All had passed here: they were late for a requester that was in a hurry.
+  const late = lostPackets === 0 && reorderedPackets === 0;
   const when =
     afterTimeout === 0
       ? 'at once'
@@ -86,10 +88,12 @@ function report(context: DetectorContext, conversation: ConversationReport, requ
         ? `only after a timeout (up to ${duration(longestNs)})`
         : `${times(atOnce)} at once and ${times(afterTimeout)} after a timeout (up to ${duration(longestNs)})`;
   context.report({
-    severity: damaged ? 'note' : 'warning',
+    severity: damaged || late ? 'note' : 'warning',
     text:
-      `${asking.address} asked ${times(frames.count)} again for READ responses of ${answering.address} that were missing, ${when}; ` +
-      `${lostPackets} of ${counted(packets, 'response packet')} (${percent(share)}) were lost.`,
+      late && !damaged
+        ? `${asking.address} asked ${times(frames.count)} again for READ responses of ${answering.address} that had passed here: they came late, or its timer is short.`
+        : `${asking.address} asked ${times(frames.count)} again for READ responses of ${answering.address} that were missing, ${when}; ` +
+          `${lostPackets} of ${counted(packets, 'response packet')} (${percent(share)}) ${lostPackets === 1 ? 'was' : 'were'} lost.`,
     frames: mergedFrames([frames.frames, gaps.frames]),
     frameCount: frames.count + gaps.count,
     conversations: [conversation.id],

@@ -217,18 +217,22 @@ class Direction {
     if (this.#lost > 0) {
       const how =
         this.#troubles.behind >= this.#lost
-          ? 'were lost, or overtaken, behind the place of this capture'
-          : 'were lost and never turned up';
-      parts.push(`${this.#lost} (${percent(share)}) ${how}`);
+          ? 'lost, or overtaken, behind the place of this capture'
+          : 'lost and never turned up';
+      parts.push(`${this.#lost} (${percent(share)}) ${wereOf(this.#lost)} ${how}`);
     }
     if (this.#reordered > 0) {
       const by = this.#troubles.longestLateNs > 0 ? ` by up to ${duration(this.#troubles.longestLateNs)}` : '';
-      parts.push(`${this.#reordered} came late${by}, overtaken by others, and were not lost`);
+      parts.push(`${this.#reordered} came late${by}, overtaken by others, and ${wereOf(this.#reordered)} not lost`);
     }
     if (parts.length === 0)
       parts.push('some did not arrive in order, lost or overtaken behind the place of this capture');
     return listed(parts);
   }
+}
+
+function wereOf(count: number): string {
+  return count === 1 ? 'was' : 'were';
 }
 
 /** As the tracker says it. */
