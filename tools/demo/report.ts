@@ -101,6 +101,8 @@ export function closingLines(captureFile: string, sources: boolean): string[] {
     `  ${`${demo} --loss 10 --seed 7`.padEnd(HINT_COLUMNS)}  more of it, other luck`,
     `  ${`${demo} --loss 0 --reorder 20`.padEnd(HINT_COLUMNS)}  packets overtaken look like packets lost: the NAKs tell`,
     `  ${`${demo} --mtu 4096`.padEnd(HINT_COLUMNS)}  fewer, larger packets`,
+    `  ${`${roce} analyze ${captureFile}`.padEnd(HINT_COLUMNS)}  what was wrong, and which packets prove it`,
+    `  ${`${roce} view ${captureFile}`.padEnd(HINT_COLUMNS)}  the capture in the browser, and a playground`,
     `  ${`${roce} dump ${captureFile}`.padEnd(HINT_COLUMNS)}  the capture in words`,
     `  ${`wireshark ${captureFile}`.padEnd(HINT_COLUMNS)}  filter "frame.comment" shows what the wire hurt`,
   ];
