@@ -85,6 +85,8 @@ function flattened(packet: unknown): TsharkFrame {
     // Of layers of the same depth the first is the frame's own; one further out again is a packet in a packet, as a tunnel has it.
     if (at < depth) break;
     if (at === depth && name !== 'vlan') continue;
+    // What an ICMP error quotes stands in its layer as far as UDP, and the rest of it behind.
+    if (name === 'infiniband' && (fields.has('icmp.type') || fields.has('icmpv6.type'))) break;
     depth = at;
     // Two tags are one list, of which the inner one is the last.
     for (const occurrence of name === 'vlan' ? [layer].flat() : [layer].flat().slice(0, 1)) flatten(occurrence, fields);

@@ -5,8 +5,7 @@
  */
 
 import { once } from 'node:events';
-import { createWriteStream, existsSync, readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { createWriteStream } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import { LinkType, PcapngWriter } from '../../../pcap/index.ts';
 import { Prng } from '../../../src/fabric/prng.ts';
@@ -19,7 +18,6 @@ import { captureOf, damaged, Scratch } from './made-capture.ts';
 
 const SEEDS = 6;
 const MANY = 100_000;
-const LOCAL = fileURLToPath(new URL('../../../interop-out/', import.meta.url));
 
 async function verify(file: string): Promise<VerifySummary & { readonly surprises: readonly FrameDifference[] }> {
   const surprises: FrameDifference[] = [];
@@ -90,19 +88,6 @@ describeWithTshark('verify, at length', () => {
     expect(summary).toMatchObject({ frames: MANY, unexpected: 0 });
     // A hundred thousand frames as objects would be some gigabytes.
     expect(most - before).toBeLessThan(400e6);
-  });
-
-  it.skipIf(!existsSync(LOCAL))('agrees on captures of the interop matrix that lie here', async () => {
-    const files = readdirSync(LOCAL, { recursive: true, encoding: 'utf8' }).filter((name) =>
-      /\.pcap(?:ng)?$/.test(name),
-    );
-    const some = files.filter((_, i) => i % Math.ceil(files.length / 60) === 0);
-    const surprises: unknown[] = [];
-    for (const name of some) {
-      const summary = await verify(LOCAL + name);
-      if (summary.unexpected > 0) surprises.push([name, summary.surprises]);
-    }
-    expect(surprises).toEqual([]);
   });
 });
 

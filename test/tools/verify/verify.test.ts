@@ -4,9 +4,12 @@
  * side only, which must be noticed exactly where the field values say so; captures that are cut.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Medium } from '../../../packets/frame.ts';
 import { OPCODES } from '../../../packets/opcode.ts';
 import type { CapturedPacket } from '../../../pcap/types.ts';
 import { Prng } from '../../../src/fabric/prng.ts';
+import { roceFrame, station } from '../../../tools/symptoms/forge.ts';
+import { aeth } from '../../../tools/symptoms/headers.ts';
 import { tsharkAvailable } from '../../../tools/tshark.ts';
 import {
   allTsharkFrames,
@@ -124,6 +127,31 @@ describeWithTshark('verify', () => {
     });
     expect(unnoticed).toEqual([]);
     expect(noticed).toBeGreaterThan(250);
+  });
+
+  it('takes the packet that an ICMP error quotes for no packet of its own', async () => {
+    const quoted = roceFrame({
+      from: station(1, 6),
+      to: station(2, 6),
+      opcode: 0x11,
+      destQpn: 5,
+      psn: 6,
+      headers: aeth(0x1f, 1),
+    });
+    const body = Uint8Array.of(1, 4, 0, 0, 0, 0, 0, 0, ...quoted.subarray(14));
+    const bytes = new Uint8Array(54 + body.length);
+    bytes.set(quoted.subarray(0, 54));
+    const view = new DataView(bytes.buffer);
+    // Payload length and next header of IPv6.
+    view.setUint16(18, body.length);
+    view.setUint8(20, 58);
+    bytes.set(body, 54);
+    const capture = captureOf([{ name: 'port unreachable', medium: Medium.Ethernet, bytes }]);
+    const { surprises } = await verify(
+      packetsOf(capture),
+      await allTsharkFrames(scratch.file('quoted.pcapng', capture)),
+    );
+    expect(surprises).toEqual([]);
   });
 
   it('tells of a frame that only one of the two has', async () => {
