@@ -74,6 +74,15 @@ export class Analyzer {
     return this.#tracker.conversations;
   }
 
+  /**
+   * The conversation that the one of this number, as facts had it, turned out to be a part of; undefined while it is one of its own.
+   * `crosswise`: its end 0 is end 1 of the whole.
+   */
+  wholeOf(id: number): { readonly id: number; readonly crosswise: boolean } | undefined {
+    const whole = this.#tracker.byId(id)?.id ?? id;
+    return whole === id ? undefined : { id: whole, crosswise: this.#tracker.isCrosswise(id) };
+  }
+
   /** The events so far. */
   get events(): readonly TransportEvent[] {
     return this.#events.kept;

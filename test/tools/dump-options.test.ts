@@ -14,31 +14,11 @@ import { CaptureReader, readCapture } from '../../pcap/reader.ts';
 import { type CapturedPacket, LinkType } from '../../pcap/types.ts';
 import { type CaptureSource, type DumpOptions, dumpFrames, FileSource } from '../../tools/dump/index.ts';
 import { make } from '../packets/made-frames.ts';
+import { chunksOf, Sink } from '../support/sink.ts';
 
 const SAMPLE = readFileSync(fileURLToPath(new URL('../vectors/rxe-sample.pcap', import.meta.url)));
 
 const BTH_AT = 14 + 20 + 8;
-
-class Sink extends Writable {
-  readonly chunks: Buffer[] = [];
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.chunks.push(chunk);
-    done();
-  }
-
-  get bytes(): Buffer {
-    return Buffer.concat(this.chunks);
-  }
-
-  get lines(): string[] {
-    return this.bytes.toString('utf8').split('\n').slice(0, -1);
-  }
-}
-
-async function* chunksOf(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
-  yield* chunks;
-}
 
 const fileOf = (bytes: Uint8Array = SAMPLE): FileSource => new FileSource(chunksOf(bytes));
 

@@ -12,34 +12,13 @@ import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
 import { readCapture } from '../../pcap/reader.ts';
 import { type CapturedPacket, Direction, LinkType } from '../../pcap/types.ts';
 import { type CaptureSource, type DumpOptions, dumpFrames, FileSource } from '../../tools/dump/index.ts';
+import { chunksOf, Sink } from '../support/sink.ts';
 
 const SAMPLE = fileURLToPath(new URL('../vectors/rxe-sample.pcap', import.meta.url));
 const COMMAND = fileURLToPath(new URL('./dump-command.ts', import.meta.url));
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'roce-dump-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
-
-/** Keeps what is written. */
-class Sink extends Writable {
-  readonly chunks: Buffer[] = [];
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.chunks.push(chunk);
-    done();
-  }
-
-  get bytes(): Buffer {
-    return Buffer.concat(this.chunks);
-  }
-
-  get lines(): string[] {
-    return this.bytes.toString('utf8').split('\n').slice(0, -1);
-  }
-}
-
-async function* chunksOf(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
-  yield* chunks;
-}
 
 async function dump(source: CaptureSource, options: DumpOptions = {}): Promise<string[]> {
   const sink = new Sink();

@@ -1,11 +1,7 @@
 /** Failures in words and figures: who asked whom, how often, at what distance. Owns the wording that detectors of failures share; decides nothing. */
-import type { Finding } from '../types.ts';
 import { endsOf, type Failure, groupOf } from './failures.ts';
 import { mergedFrames } from './frame-list.ts';
 import { counted, duration, qpName } from './words.ts';
-
-/** Figures of a finding. */
-export type Evidence = Finding['evidence'];
 
 /** The local ACK timeout behind the waits of a requester. */
 export interface AckTimeout {

@@ -4,7 +4,9 @@
  * Owns finding that request and grouping what belongs together: one finding for each pair of hosts, and a NAK that several vantage points show
  * counts once. What it means is said by the detectors of the single syndromes (ref:wire#7, ref:analyzer#1 rows 5 to 7).
  */
+
 import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
+import { PSN_MASK } from '../../../packets/psn.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport } from '../types.ts';
@@ -127,7 +129,6 @@ function isSame<D>(one: FatalNak<D>, other: FatalNak<D>): boolean {
 }
 
 const MEMORIES = new WeakMap<PacketFacts, RequestMemory>();
-const PSN_MASK = 0xff_ff_ff;
 const MOST_NAKS = 256;
 const MOST_STEPS = 16_384;
 const MOST_FINDINGS = 50;

@@ -4,7 +4,9 @@
  * Owns the reasoning, in the order of certainty: what the packet and those before it prove (order of opcodes, lengths, alignment), then what
  * only the responder knows (rights of the queue pair, resources for READs, the size of a receive). Rules: ref:wire#5, ref:wire#8, ref:rxe#7.
  */
+
 import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
+import { PSN_MASK } from '../../../packets/psn.ts';
 import { beginningOf } from './fatal-nak.ts';
 import { askedEnd, askingEnd, type PastRequest, type RequestMemory } from './request-memory.ts';
 
@@ -164,6 +166,5 @@ function messageBytes(request: PastRequest, memory: RequestMemory): number {
   return bytes;
 }
 
-const PSN_MASK = 0xff_ff_ff;
 const ANSWERED = OpFlag.Read | OpFlag.Atomic | OpFlag.AtomicWrite | OpFlag.Flush;
 const MOST_PACKETS = 16_384;

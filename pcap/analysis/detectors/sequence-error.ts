@@ -7,6 +7,7 @@
  * that an RNR NAK draws behind it (ref:rxe#7), nor UC, where nobody can tell the network from the capture.
  * Losses of READ responses count here only where no implied NAK tells of them (`implied-nak`). Rules: ref:analyzer#1 row 8.
  */
+import { PSN_MASK } from '../../../packets/psn.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { groupOf } from './failures.ts';
@@ -238,7 +239,6 @@ function wereOf(count: number): string {
 /** As the tracker says it. */
 const SEQUENCE_ERROR_NAK = 'PSN sequence error';
 const CAME_PAST_HERE = 'asked for by NAK, though it came past here';
-const PSN_MASK = 0xff_ff_ff;
 /** One packet in ten thousand: at that rate going back begins to cost goodput that can be measured. */
 const COSTLY_SHARE = 1e-4;
 const MOST_SPACES = 8192;

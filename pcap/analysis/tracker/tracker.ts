@@ -69,6 +69,11 @@ export class Tracker {
     return this.#registry.byId(id);
   }
 
+  /** Whether end 0 of the conversation of this number is end 1 of the one that it turned out to be a part of. */
+  isCrosswise(id: number): boolean {
+    return this.#registry.isCrosswise(id);
+  }
+
   /** The same event of the whole, when it was told of a half. */
   ofWhole(event: TransportEvent): TransportEvent {
     const { conversation, requester, sender } = event;

@@ -6,7 +6,6 @@
 import { linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Analysis } from '../../../pcap/analysis/types.ts';
@@ -15,27 +14,11 @@ import { readCapture } from '../../../pcap/reader.ts';
 import { LinkType } from '../../../pcap/types.ts';
 import { type AnalyzeFlags, analyzeFile } from '../../../tools/analyze/command.ts';
 import { allScenes } from '../../../tools/symptoms/index.ts';
+import { chunksOf, Sink } from '../../support/sink.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), 'roce-analyze-'));
 afterAll(() => rmSync(scratch, { recursive: true }));
-
-class Sink extends Writable {
-  readonly chunks: Buffer[] = [];
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.chunks.push(chunk);
-    done();
-  }
-
-  get bytes(): Buffer {
-    return Buffer.concat(this.chunks);
-  }
-}
-
-async function* chunksOf(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
-  yield* chunks;
-}
 
 async function analyze(file: string, flags: Partial<AnalyzeFlags> = {}, stdin = chunksOf()) {
   const [stdout, stderr] = [new Sink(), new Sink()];

@@ -5,8 +5,7 @@
  */
 import { Analyzer } from '../../../pcap/analysis/analyzer.ts';
 import type { PacketFacts } from '../../../pcap/analysis/facts.ts';
-import { Conversation } from '../../../pcap/analysis/tracker/conversation.ts';
-import type { Analysis, ConversationReport } from '../../../pcap/analysis/types.ts';
+import type { Analysis } from '../../../pcap/analysis/types.ts';
 import type { CapturedPacket } from '../../../pcap/types.ts';
 
 /** What a conversation's number has become. */
@@ -20,13 +19,13 @@ export interface Settled {
 /** Follows a capture from its first packet to its last. */
 export class Follower {
   readonly #analyzer = new Analyzer();
-  readonly #seen: (ConversationReport | undefined)[] = [];
+  /** The highest number of a conversation that facts had. */
+  #last = 0;
 
   /** What is known of the packet; the same object for each, to be read before the next. */
   push(packet: CapturedPacket): PacketFacts {
     const facts = this.#analyzer.packet(packet);
-    const { conversation } = facts;
-    if (conversation !== undefined) this.#seen[conversation.id] ??= conversation;
+    this.#last = Math.max(this.#last, facts.conversation?.id ?? 0);
     return facts;
   }
 
@@ -37,11 +36,11 @@ export class Follower {
 
   /** Conversations that are part of another one by now. */
   settled(): Settled[] {
-    return this.#seen.flatMap((early) => {
-      if (!(early instanceof Conversation) || early.mergedInto === undefined) return [];
-      let last: Conversation = early.mergedInto;
-      while (last.mergedInto !== undefined) last = last.mergedInto;
-      return [{ from: early.id, to: last.id, crosswise: early.ends[0].address !== last.ends[0].address }];
-    });
+    const settled: Settled[] = [];
+    for (let from = 1; from <= this.#last; from++) {
+      const whole = this.#analyzer.wholeOf(from);
+      if (whole !== undefined) settled.push({ from, to: whole.id, crosswise: whole.crosswise });
+    }
+    return settled;
   }
 }

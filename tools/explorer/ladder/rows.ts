@@ -88,12 +88,12 @@ export function rowsBefore(lastNs: number | undefined, packet: LadderPacket, sil
 }
 
 /** Whether a pause has a line of its own. */
-export function isSilence(durationNs: number, silenceNs: number): boolean {
+function isSilence(durationNs: number, silenceNs: number): boolean {
   return durationNs >= silenceNs && durationNs > 0;
 }
 
 /** From how long on a pause has a line of its own: far longer than usual between these packets, and no less than `LEAST_SILENCE_NS`. */
-export function silenceOf(packets: readonly LadderPacket[]): number {
+function silenceOf(packets: readonly LadderPacket[]): number {
   const distances = packets.slice(1).map(({ timeNs }, index) => timeNs - (packets[index]?.timeNs ?? timeNs));
   return silenceOfDistances(distances);
 }

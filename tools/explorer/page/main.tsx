@@ -2,6 +2,9 @@
 import { render } from 'preact';
 import { App } from './app.tsx';
 import './style.css';
+import './packets.css';
+import './overview.css';
+import './graphs.css';
 
 const root = document.getElementById('root');
 if (root !== null) render(<App />, root);
