@@ -212,18 +212,21 @@ export class StepNetwork implements WorldNetwork {
     this.#startSending(host);
   }
 
-  /** The end of the way: what is to be done to the packet is done here. */
+  /**
+   * The end of the way: what is to be done to the packet is done here. The delay comes first: whatever is done by hand to a packet that is held
+   * back comes later, and has to when the link is played again.
+   */
   #arrive(flight: Flight): void {
-    if (flight.meets('drop') !== undefined) {
-      this.#lose(flight, 'dropped');
-      return;
-    }
     const delay = flight.meets('delay');
     if (delay !== undefined && !flight.delayed) {
       flight.delayed = true;
       flight.arrivesNs = this.now + (delay.byNs ?? DEFAULT_DELAY_NS);
       this.#push(flight.arrivesNs, Kind.Arrive, flight.serial);
       this.#happened.push({ kind: 'delayed', flight });
+      return;
+    }
+    if (flight.meets('drop') !== undefined) {
+      this.#lose(flight, 'dropped');
       return;
     }
     if (flight.meets('mark') !== undefined) flight.mark();

@@ -74,6 +74,20 @@ describe('links', () => {
     );
   });
 
+  it('give the same steps again when a packet that is held back is dropped, at any step', () => {
+    const value = {
+      operations: [{ kind: 'write', bytes: 3000 }],
+      interventions: [{ host: 0, packet: 2, action: 'delay' }],
+    };
+    for (let position = 1; position < 60; position++) {
+      const session = new Session(parseScenario(value), position);
+      session.act('drop');
+      session.run(20);
+      const again = Session.fromLink(session.link());
+      expect('session' in again && again.session.steps).toEqual(session.steps);
+    }
+  });
+
   it('are short: defaults are left out', () => {
     expect(encodeLink({ scenario: parseScenario({}), position: 0 })).toBe(
       `#view=playground&play=1.${btoa('{"s":{}}').replace(/=+$/, '')}`,
