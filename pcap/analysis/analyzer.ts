@@ -76,9 +76,15 @@ export class Analyzer {
 
   /**
    * The conversation that the one of this number, as facts had it, turned out to be a part of; undefined while it is one of its own.
-   * `crosswise`: its end 0 is end 1 of the whole.
    */
-  wholeOf(id: number): { readonly id: number; readonly crosswise: boolean } | undefined {
+  wholeOf(id: number):
+    | {
+        /** Its number. */
+        readonly id: number;
+        /** The part's end 0 is end 1 of the whole. */
+        readonly crosswise: boolean;
+      }
+    | undefined {
     const whole = this.#tracker.byId(id)?.id ?? id;
     return whole === id ? undefined : { id: whole, crosswise: this.#tracker.isCrosswise(id) };
   }
