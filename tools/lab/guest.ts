@@ -9,6 +9,7 @@ import { RoceError } from '../../packets/errors.ts';
 import { AgentChannel, type JobExit, type OutputStream } from './agent.ts';
 import type { Image } from './image.ts';
 import { connectWire, Place } from './place.ts';
+import { type AttachedProgram, HandsPort } from './port.ts';
 import { type GuestNetwork, QemuProcess } from './qemu.ts';
 
 export interface GuestOptions {
@@ -23,6 +24,8 @@ export interface GuestOptions {
   readonly addresses?: readonly string[] | undefined;
   /** MTU of eth0, 352 (1280 with an IPv6 address) to 9216, default 1500 (IB MTU 1024); 4200 gives IB MTU 4096, 352 the smallest, 256. */
   readonly mtu?: number | undefined;
+  /** A second port, for a program that speaks to the host: `attach`. Default none. */
+  readonly hands?: boolean | undefined;
   /** Default 512. */
   readonly memoryMiB?: number | undefined;
   /** A pcap file for qemu to write the guest's frames to. */
@@ -57,17 +60,20 @@ export class Guest {
   readonly #qemu: QemuProcess;
   readonly #agent: AgentChannel;
   readonly #place: Place;
+  readonly #port: HandsPort | undefined;
 
   private constructor(parts: {
     qemu: QemuProcess;
     agent: AgentChannel;
     place: Place;
+    hands: boolean;
     release: string;
     bootMs: number;
   }) {
     this.#qemu = parts.qemu;
     this.#agent = parts.agent;
     this.#place = parts.place;
+    this.#port = parts.hands ? new HandsPort(this, parts.place.handsPath) : undefined;
     this.release = parts.release;
     this.bootMs = parts.bootMs;
   }
@@ -83,6 +89,7 @@ export class Guest {
     let qemu: QemuProcess | undefined;
     try {
       const network = await chooseNetwork(options, place);
+      const hands = options.hands ?? false;
       const started = performance.now();
       qemu = new QemuProcess({
         image: options.image,
@@ -92,6 +99,7 @@ export class Guest {
         addresses: options.addresses ?? [],
         mtu: options.mtu ?? 1500,
         memoryMiB: options.memoryMiB ?? 512,
+        handsPath: hands ? place.handsPath : undefined,
         capturePath: options.capturePath,
       });
       const timeoutMs = options.bootTimeoutMs ?? BOOT_TIMEOUT_MS;
@@ -99,7 +107,7 @@ export class Guest {
         awaitAgent(place, qemu.ended),
         failWhenEnded(qemu),
       ]);
-      return new Guest({ qemu, agent, place, release, bootMs: performance.now() - started });
+      return new Guest({ qemu, agent, place, hands, release, bootMs: performance.now() - started });
     } catch (error) {
       await qemu?.stop();
       await place.remove();
@@ -138,8 +146,22 @@ export class Guest {
     return stdout;
   }
 
+  /**
+   * Puts a program into the guest and starts it; the socket is its port, a stream of bytes. The program finds the port's path behind
+   * its arguments. One at a time: starting one ends the one before. The socket closes when the program ends, and a program whose
+   * socket closes reads the port's end. Throws `ERR_ROCE_ARGUMENT` for a guest without `hands`, `ERR_ROCE_LINK_UNAVAILABLE` when the
+   * program does not arrive whole.
+   */
+  attach(program: Uint8Array, args: readonly string[] = []): Promise<AttachedProgram> {
+    if (this.#port === undefined) {
+      return Promise.reject(new RoceError('ERR_ROCE_ARGUMENT', 'this guest was booted without a port for a program'));
+    }
+    return this.#port.attach(program, args);
+  }
+
   /** Ends the guest, at once. May be called more than once. */
   async stop(): Promise<void> {
+    this.#port?.close();
     this.#agent.close('the guest was stopped');
     await this.#qemu.stop();
     await this.#place.remove();

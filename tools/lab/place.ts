@@ -13,6 +13,8 @@ import { RoceError } from '../../packets/errors.ts';
 /** A private directory with the control socket of a guest, and the wire that leads nowhere where one is needed. */
 export class Place {
   readonly controlPath: string;
+  /** Where qemu listens for who speaks to a program of the guest. */
+  readonly handsPath: string;
   readonly control: Server;
   readonly #directory: string;
   readonly #sinks: Server[] = [];
@@ -23,6 +25,7 @@ export class Place {
     this.#directory = directory;
     this.#paths.push(directory);
     this.controlPath = join(directory, 'control');
+    this.handsPath = join(directory, 'hands');
     this.control = createServer();
   }
 
