@@ -48,7 +48,36 @@ export interface Packet {
   /** The IP header's, ECN in its low two bits; default 0. */
   readonly trafficClass?: number;
   readonly becn?: 0 | 1;
+  readonly fecn?: 0 | 1;
+  /** Transport version, 4 bits; default 0. */
+  readonly tver?: number;
+  /** Reserved bits of BTH byte 4 (6 of them) and byte 8 (7). */
+  readonly reserved6?: number;
+  readonly reserved7?: number;
+  /** Another queue pair than the connection's. */
+  readonly destQpn?: number;
+  readonly destination?: string;
+  readonly hopLimit?: number;
+  /** Changes the frame before its IP checksum and ICRC are made (both are right afterwards). */
+  readonly edit?: Edit;
+  /** Changes the finished frame, so that ICRC or checksum may be wrong. */
+  readonly spoil?: Edit;
+  /** What `edit` and `spoil` do, in words: printed with the packet. */
+  readonly note?: string;
 }
+
+/** A frame that is being made: `bytes` whole, from `ip`, `udp`, `bth` on the headers, `icrc` the last four bytes of the packet. */
+export interface Draft {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly ip: number;
+  readonly udp: number;
+  readonly bth: number;
+  readonly icrc: number;
+}
+
+/** Changes a draft in place, or returns the bytes that are to be sent in its stead. */
+export type Edit = (draft: Draft) => Uint8Array | undefined;
 
 /** The same request over UC, where nobody asks for acknowledges. */
 export const uc = (packet: Packet): Packet => ({ ...packet, opcode: packet.opcode | Service.Uc, ackReq: false });
@@ -65,7 +94,26 @@ export const datagram = (f: Datagram): Packet => request(f.imm === undefined ? O
 
 type Common = Pick<
   Packet,
-  'psn' | 'ackReq' | 'solicited' | 'pad' | 'pkey' | 'migReq' | 'source' | 'sourcePort' | 'trafficClass'
+  | 'psn'
+  | 'ackReq'
+  | 'solicited'
+  | 'pad'
+  | 'pkey'
+  | 'migReq'
+  | 'source'
+  | 'sourcePort'
+  | 'trafficClass'
+  | 'becn'
+  | 'fecn'
+  | 'tver'
+  | 'reserved6'
+  | 'reserved7'
+  | 'destQpn'
+  | 'destination'
+  | 'hopLimit'
+  | 'edit'
+  | 'spoil'
+  | 'note'
 >;
 
 /** A packet that came through a full queue. */
@@ -193,7 +241,33 @@ export function describePacket(packet: Packet): string {
   if (packet.original !== undefined) words.push(`original ${packet.original}`);
   const payload = packet.payload ?? NOTHING;
   if (payload.length > 0) words.push(describePayload(payload));
+  words.push(...oddities(packet));
   return words.join(' ');
+}
+
+/** What is not as it should be, or not as usual. */
+function oddities(packet: Packet): string[] {
+  const words: string[] = [];
+  const { pad, pkey, migReq, tver, destQpn, source, destination, sourcePort, trafficClass, hopLimit, note } = packet;
+  const word = (name: string, value: number | undefined): void => {
+    if (value !== undefined && value !== 0) words.push(`${name} 0x${value.toString(16)}`);
+  };
+  if (pad !== undefined) words.push(`pad ${pad}`);
+  if (pkey !== undefined && pkey !== 0xff_ff) words.push(`P_Key 0x${pkey.toString(16)}`);
+  if (migReq !== undefined) words.push(`MigReq ${migReq}`);
+  word('TVer', tver);
+  word('FECN', packet.fecn);
+  word('BECN', packet.becn);
+  word('reserved6', packet.reserved6);
+  word('reserved7', packet.reserved7);
+  word('to QPN', destQpn);
+  if (source !== undefined) words.push(`source ${source}`);
+  if (destination !== undefined) words.push(`destination ${destination}`);
+  if (sourcePort !== undefined) words.push(`source port ${sourcePort}`);
+  word('traffic class', trafficClass);
+  if (hopLimit !== undefined) words.push(`hop limit ${hopLimit}`);
+  if (note !== undefined) words.push(`(${note})`);
+  return words;
 }
 
 const NOTHING = new Uint8Array(0);

@@ -1,0 +1,109 @@
+/** Our own stack as the device under test: a device and the tester's station on a simulated wire, in virtual time. A fresh world for each. */
+import { IpAddress, IpPrefix } from '../../../packets/address.ts';
+import { World } from '../../../src/fabric/index.ts';
+import { attachDevice, type Device } from '../../../src/index.ts';
+import type { Hands } from '../hands/hands.ts';
+import { inProcessHands } from '../hands/in-process.ts';
+import type { Dut } from '../tester/dut.ts';
+import { Station } from '../tester/station.ts';
+
+export interface InProcessOptions {
+  readonly seed: number;
+  /** The device sends and obeys congestion notifications; default yes. */
+  readonly congestion?: boolean;
+}
+
+/** A device of ours under test. */
+export class InProcessDut implements Dut {
+  readonly name = 'in-process';
+  readonly device = 'rocev2';
+  readonly version = '';
+  readonly addresses;
+  readonly targetPort = 7471;
+  readonly patienceNs = 50e6;
+  readonly quietNs = 1e6;
+  readonly pollNs = 20e3;
+  readonly virtual = true;
+  readonly throwAway = true;
+  readonly gone = undefined;
+  readonly #seed: number;
+  readonly #options: InProcessOptions;
+  #world: World;
+  #device: Device;
+  #station: Station;
+  #hands: Hands;
+  #made = 0;
+
+  constructor(options: InProcessOptions) {
+    this.#options = options;
+    this.#seed = options.seed;
+    const parts = this.#make();
+    this.#world = parts.world;
+    this.#device = parts.device;
+    this.#station = parts.station;
+    this.#hands = parts.hands;
+    this.addresses = PAIRS.map(([theirs, ours], gidIndex) => ({
+      address: IpAddress.parse(theirs),
+      ours: IpAddress.parse(ours),
+      gidIndex,
+    }));
+  }
+
+  get station(): Station {
+    return this.#station;
+  }
+
+  get hands(): Hands {
+    return this.#hands;
+  }
+
+  /** The device itself, for what only a test of our own asks. */
+  get ours(): Device {
+    return this.#device;
+  }
+
+  run<T>(promise: Promise<T>): Promise<T> {
+    return this.#world.run(promise);
+  }
+
+  async renew(): Promise<void> {
+    await this.close();
+    const parts = this.#make();
+    this.#world = parts.world;
+    this.#device = parts.device;
+    this.#station = parts.station;
+    this.#hands = parts.hands;
+  }
+
+  async close(): Promise<void> {
+    await this.#hands.close();
+    this.#device.close();
+  }
+
+  #make(): { world: World; device: Device; station: Station; hands: Hands } {
+    const world = new World({ seed: this.#seed + this.#made++ });
+    const congestion = this.#options.congestion !== false;
+    const device = attachDevice(world, 'dut', {
+      addresses: PAIRS.map(([theirs, , bits]) => `${theirs}/${bits}`),
+      mtu: 4200,
+      ...(congestion ? { congestion: { notification: {}, reaction: { kind: 'dcqcn', profile: 'mlx' } } } : {}),
+    });
+    const station = world.attach(
+      'tester',
+      (host, link) =>
+        new Station({
+          host,
+          medium: link.medium,
+          mac: Uint8Array.of(0x02, 0, 0, 0, 0, 0x99),
+          addresses: PAIRS.map(([, ours, bits]) => IpPrefix.parse(`${ours}/${bits}`)),
+        }),
+    );
+    return { world, device, station, hands: inProcessHands(device, { cnp: congestion }) };
+  }
+}
+
+/** Addresses of the device and of ours, and the length of their prefix. */
+const PAIRS = [
+  ['192.0.2.1', '192.0.2.2', 24],
+  ['2001:db8::1', '2001:db8::2', 64],
+] as const;

@@ -1,0 +1,157 @@
+/**
+ * What was seen of the device under test: a packet as a value, and everything below it. Owns the way from a parsed frame to both.
+ * Never judges: what a packet must look like is the business of cases and watchers.
+ */
+import { readAeth } from '../../../packets/aeth.ts';
+import { readAtomicAckEth } from '../../../packets/atomic-ack-eth.ts';
+import { readAtomicEth } from '../../../packets/atomic-eth.ts';
+import { dethQkey, dethSourceQpn } from '../../../packets/deth.ts';
+import { readFeth } from '../../../packets/feth.ts';
+import { type Frame, FrameStatus, frameDestination, frameSource } from '../../../packets/frame.ts';
+import { icrcMatches } from '../../../packets/icrc.ts';
+import { iethRkey } from '../../../packets/ieth.ts';
+import { immDt } from '../../../packets/imm-dt.ts';
+import {
+  AETH_AT,
+  ATOMIC_ACK_ETH_AT,
+  ATOMIC_ETH_AT,
+  DETH_AT,
+  FETH_AT,
+  IETH_AT,
+  IMM_AT,
+  Op,
+  RETH_AT,
+  XRCETH_AT,
+} from '../../../packets/opcode.ts';
+import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
+import { readReth } from '../../../packets/reth.ts';
+import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
+import { xrcethXrcSrq } from '../../../packets/xrceth.ts';
+import { describePacket, isResponse, type Packet } from './packet.ts';
+
+/** One RoCE packet of the device under test. */
+export interface Sighting {
+  /** When it came, on the station's clock, in nanoseconds. */
+  readonly timeNs: number;
+  /** The frame, whole. */
+  readonly bytes: Uint8Array;
+  /** Offsets into `bytes` of its headers and of its ICRC. */
+  readonly at: {
+    readonly ip: number;
+    readonly udp: number;
+    readonly bth: number;
+    readonly payload: number;
+    readonly icrc: number;
+  };
+  readonly ip: {
+    readonly version: 4 | 6;
+    readonly source: string;
+    readonly destination: string;
+    readonly trafficClass: number;
+    readonly hopLimit: number;
+  };
+  readonly sourcePort: number;
+  readonly opcode: number;
+  /** As on the wire, 24 bits. */
+  readonly psn: number;
+  readonly destQpn: number;
+  readonly pkey: number;
+  readonly migReq: 0 | 1;
+  readonly padCount: number;
+  readonly fecn: 0 | 1;
+  readonly becn: 0 | 1;
+  /** Right; or the recipe that rdma_rxe has for a FLUSH of its own (packets/rxe-flush-icrc.ts). */
+  readonly icrc: 'good' | 'rxe-flush' | 'bad';
+  /** False: the parser found the packet malformed; `packet` then has opcode and PSN only. */
+  readonly wellFormed: boolean;
+  /** The packet as a value; PSN as on the wire. `relativeTo` makes it relative. */
+  readonly packet: Packet;
+}
+
+/** Takes a frame apart. `status` is Ok, UnknownOpcode or anything else that parsing found after a whole BTH. */
+export function sightingOf(frame: Frame, status: FrameStatus, timeNs: number): Sighting {
+  const { start, end, bthOffset } = frame;
+  const bytes = frame.bytes.slice(start, end);
+  const wellFormed = status === FrameStatus.Ok;
+  return {
+    timeNs,
+    bytes,
+    at: {
+      ip: frame.ipOffset - start,
+      udp: frame.l4Offset - start,
+      bth: bthOffset - start,
+      payload: frame.payloadOffset - start,
+      icrc: frame.icrcOffset - start,
+    },
+    ip: {
+      version: frame.ipVersion === 6 ? 6 : 4,
+      source: frameSource(frame).toString(),
+      destination: frameDestination(frame).toString(),
+      trafficClass: frame.trafficClass,
+      hopLimit: frame.hopLimit,
+    },
+    sourcePort: frame.sourcePort,
+    opcode: frame.opcode,
+    psn: frame.psn,
+    destQpn: frame.destQpn,
+    pkey: frame.pkey,
+    migReq: frame.migReq,
+    padCount: frame.padCount,
+    fecn: frame.fecn,
+    becn: frame.becn,
+    icrc: icrcOf(frame, status),
+    wellFormed,
+    packet: wellFormed ? packetOf(frame) : { opcode: frame.opcode, psn: frame.psn },
+  };
+}
+
+/** The packet with its PSN counted from the first PSN of its direction: answers count from the tester's, requests from the device's. */
+export function relativeTo(sighting: Sighting, firstPsn: number, dutFirstPsn: number): Packet {
+  const { packet } = sighting;
+  if (packet.opcode === Op.Cnp) return packet;
+  const base = isResponse(packet.opcode) ? firstPsn : dutFirstPsn;
+  return { ...packet, psn: psnDiff(packet.psn, base & PSN_MASK) };
+}
+
+/** One line of a ladder. */
+export const describeSighting = (sighting: Sighting): string =>
+  `${describePacket(sighting.packet)}${sighting.icrc === 'bad' ? ' (ICRC wrong)' : ''}`;
+
+/** The value of a well-formed frame, PSN as on the wire. */
+export function packetOf(frame: Frame): Packet {
+  const { bthOffset: bth, opcode, view, bytes, payloadOffset, payloadLength } = frame;
+  const at = (table: Int8Array): number => ((table[opcode] ?? -1) < 0 ? -1 : bth + (table[opcode] ?? 0));
+  const packet: { -readonly [K in keyof Packet]: Packet[K] } = {
+    opcode,
+    psn: frame.psn,
+    ackReq: frame.ackReq === 1,
+    solicited: frame.solicited === 1,
+    payload: bytes.slice(payloadOffset, payloadOffset + payloadLength),
+  };
+  if (at(RETH_AT) >= 0) {
+    const { va, rkey, dmaLength } = readReth(view, at(RETH_AT));
+    packet.reth = { va, rkey, length: dmaLength };
+  }
+  if (at(DETH_AT) >= 0) {
+    packet.qkey = dethQkey(view, at(DETH_AT));
+    packet.srcQpn = dethSourceQpn(view, at(DETH_AT));
+  }
+  if (at(XRCETH_AT) >= 0) packet.srqn = xrcethXrcSrq(view, at(XRCETH_AT));
+  if (at(ATOMIC_ETH_AT) >= 0) packet.atomic = readAtomicEth(view, at(ATOMIC_ETH_AT));
+  if (at(FETH_AT) >= 0) packet.feth = readFeth(view, at(FETH_AT));
+  if (at(IMM_AT) >= 0) packet.imm = immDt(view, at(IMM_AT));
+  if (at(IETH_AT) >= 0) packet.inv = iethRkey(view, at(IETH_AT));
+  if (at(AETH_AT) >= 0) {
+    const { syndrome, msn } = readAeth(view, at(AETH_AT));
+    packet.syndrome = syndrome;
+    packet.msn = msn;
+  }
+  if (at(ATOMIC_ACK_ETH_AT) >= 0) packet.original = readAtomicAckEth(view, at(ATOMIC_ACK_ETH_AT)).original;
+  return packet;
+}
+
+function icrcOf(frame: Frame, status: FrameStatus): Sighting['icrc'] {
+  if (status !== FrameStatus.Ok && status !== FrameStatus.UnknownOpcode) return 'bad';
+  if (icrcMatches(frame)) return 'good';
+  return isRxeFlush(frame) ? 'rxe-flush' : 'bad';
+}

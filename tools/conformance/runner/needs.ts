@@ -1,0 +1,37 @@
+/** Whether a device has what a case takes. */
+import { Medium } from '../../../packets/frame.ts';
+import type { Case, Need } from '../tester/case.ts';
+import type { Dut } from '../tester/dut.ts';
+
+/** Why the case cannot be run against the device; undefined when it can. */
+export function unmetNeed(dut: Dut, one: Case): string | undefined {
+  for (const need of one.needs ?? []) {
+    const why = unmet(dut, need);
+    if (why !== undefined) return why;
+  }
+  return undefined;
+}
+
+function unmet(dut: Dut, need: Need): string | undefined {
+  switch (need) {
+    case 'hands':
+      return dut.hands === undefined ? 'nobody acts on the host of the device: it takes an agent' : undefined;
+    case 'ethernet':
+      return dut.station.medium === Medium.Ethernet ? undefined : 'the link does not carry Ethernet headers';
+    case 'ipv4':
+    case 'ipv6': {
+      const version = need === 'ipv4' ? 4 : 6;
+      const has = dut.addresses.some(({ address }) => address.version === version);
+      return has ? undefined : `the device has no IPv${version} address`;
+    }
+    case 'virtual':
+      return dut.virtual ? undefined : 'it takes virtual time';
+    case 'throw-away':
+      return dut.throwAway ? undefined : 'it may crash the host: devices that can be thrown away only';
+    default: {
+      const { hands } = dut;
+      if (hands === undefined) return 'nobody acts on the host of the device: it takes an agent';
+      return hands.description.features.includes(need) ? undefined : `the device has no ${need}`;
+    }
+  }
+}

@@ -1,0 +1,33 @@
+/** A case: a script that decides one rule or several. */
+import type { Feature } from '../hands/hands.ts';
+import type { Tester } from './tester.ts';
+
+/** What a case takes; where it is missing the rule does not apply, or is inconclusive without hands. */
+export type Need =
+  | Feature
+  /** Somebody who posts work and reads completions on the device's host. */
+  | 'hands'
+  /** Frames of ours reach the device with their Ethernet header. */
+  | 'ethernet'
+  /** The device has an address of this version. */
+  | 'ipv4'
+  | 'ipv6'
+  /** Waits of hours, or millions of packets: virtual time only. */
+  | 'virtual'
+  /** Packets that may crash a host that is not ours: only devices that can be thrown away (ref:rxe#11). */
+  | 'throw-away';
+
+export interface Case {
+  /** Ids of the rules it decides: all get the same verdict. */
+  readonly rules: readonly string[];
+  /** Which of several cases of a rule it is, a few words; absent where there is one. */
+  readonly title?: string;
+  readonly needs?: readonly Need[];
+  /** Run with every starting PSN near a border of the number space, not with one. */
+  readonly psnSweep?: boolean;
+  /**
+   * The script. Returns when the device did as it must; throws `Violation`, `Inconclusive` or `NotApplicable` otherwise. What is legal but
+   * worth telling it gives to `t.variation`.
+   */
+  readonly run: (t: Tester) => Promise<void>;
+}

@@ -1,0 +1,178 @@
+/**
+ * Brings a queue pair of the device to a state, by the hands: region, buffers, receives, attributes. The calls are made at once and answered
+ * in order, so that a connection costs one round trip to the agent.
+ */
+import type { AccessFlag, Handle, QpAttributes, QpStateName, QpTypeName } from '../hands/hands.ts';
+import { Peer, type Region } from './peer.ts';
+import type { Tester } from './tester.ts';
+
+/** How a connection is to be; what is absent is as the tester likes it. */
+export interface ConnectOptions {
+  /** Default RC. */
+  readonly type?: QpTypeName;
+  /** IP version; default the device's first address. */
+  readonly version?: 4 | 6;
+  /** First PSN of ours, which the device expects; default `Tester.psn`. */
+  readonly psn?: number;
+  /** First PSN of the device; default by chance. */
+  readonly dutPsn?: number;
+  /** Path MTU; default 256, so that messages of several packets are small. */
+  readonly mtu?: number;
+  /** What the queue pair lets its peer do; default all that RC can. */
+  readonly access?: readonly AccessFlag[];
+  /** What the region lets peers do; default all. */
+  readonly regionAccess?: readonly AccessFlag[];
+  /** Bytes of the region; default 8,192. */
+  readonly regionBytes?: number;
+  /** Receives that are posted, of `receiveBytes` each; default 16 of 1,024. Their wrIds are 1, 2, ...; they lie one after the other. */
+  readonly receives?: number;
+  readonly receiveBytes?: number;
+  readonly maxDestRdAtomic?: number;
+  readonly maxRdAtomic?: number;
+  /** Default 12: 0.64 ms. */
+  readonly minRnrTimer?: number;
+  /** Default 14: 67 ms. */
+  readonly timeout?: number;
+  readonly retryCnt?: number;
+  readonly rnrRetry?: number;
+  /** How far to go; default RTS. */
+  readonly state?: 'RESET' | 'INIT' | 'RTR' | 'RTS';
+  /** Receives come from here. */
+  readonly srq?: Handle;
+  /** A protection domain, a region and completion queues that exist. */
+  readonly pd?: Handle;
+  readonly region?: Region;
+  readonly sendCq?: Handle;
+  readonly recvCq?: Handle;
+  readonly maxSendWr?: number;
+  readonly maxRecvWr?: number;
+  readonly hopLimit?: number;
+  readonly trafficClass?: number;
+  /** UD. */
+  readonly qkey?: number;
+  /** `Feature` preset-msn. */
+  readonly msn?: number;
+  /** Of ours, UDP; default one that goes with our queue pair number. */
+  readonly sourcePort?: number;
+}
+
+export const ALL_ACCESS: readonly AccessFlag[] = ['local-write', 'remote-write', 'remote-read', 'remote-atomic'];
+/** Of a UD queue pair of the device when a case does not say. */
+export const DUT_QKEY = 0x1111_2222;
+
+export async function connectByHands(t: Tester, options: ConnectOptions): Promise<Peer> {
+  const { hands, dut } = t;
+  const { type = 'rc', mtu = 256, state = 'RTS', receives = 16, receiveBytes = 1024 } = options;
+  const { address, gidIndex, ours } = t.address(options.version);
+  const destMac = await dut.station.macTowards(address);
+  const qpn = t.qpn();
+  const firstPsn = options.psn ?? t.psn;
+  const dutFirstPsn = options.dutPsn ?? t.random.below(0x1_00_00_00);
+  const qp = t.handle();
+  const pd = options.pd ?? t.handle();
+  const sendCq = options.sendCq ?? t.handle();
+  const recvCq = options.recvCq ?? t.handle();
+  const calls: Promise<unknown>[] = [];
+  if (options.pd === undefined) calls.push(hands.call('pd.alloc', { pd }));
+  for (const [given, cq] of [
+    [options.sendCq, sendCq],
+    [options.recvCq, recvCq],
+  ] as const)
+    if (given === undefined) calls.push(hands.call('cq.create', { cq, entries: 512 }));
+  const region =
+    options.region ?? register(t, pd, options.regionBytes ?? 8192, options.regionAccess ?? ALL_ACCESS).region;
+  const buffers = register(t, pd, Math.max(8192, receives * receiveBytes), ['local-write']);
+  const created = hands.call('qp.create', {
+    ...{ qp, pd, type, sendCq, recvCq },
+    ...(options.srq === undefined ? {} : { srq: options.srq }),
+    ...{ maxSendWr: options.maxSendWr ?? 64, maxRecvWr: options.maxRecvWr ?? 64, maxSge: 2 },
+    ...(options.msn === undefined ? {} : { msn: options.msn }),
+  });
+  const path = {
+    destination: ours.toString(),
+    sgidIndex: gidIndex,
+    ...(options.hopLimit === undefined ? {} : { hopLimit: options.hopLimit }),
+    ...(options.trafficClass === undefined ? {} : { trafficClass: options.trafficClass }),
+  };
+  const moves = attributesOf(type, options, { path, qpn, firstPsn, dutFirstPsn, mtu });
+  const states: readonly QpStateName[] = ['RESET', 'INIT', 'RTR', 'RTS'];
+  for (const to of ['INIT', 'RTR', 'RTS'] as const) {
+    if (states.indexOf(to) > states.indexOf(state)) break;
+    calls.push(hands.call('qp.modify', { qp, state: to, ...moves[to] }));
+    if (to !== 'INIT' || options.srq !== undefined) continue;
+    for (let i = 0; i < receives; i++) {
+      const pieces = [{ mr: buffers.mr, offset: i * receiveBytes, length: receiveBytes }];
+      calls.push(hands.call('qp.recv', { qp, wrId: i + 1, pieces }));
+    }
+  }
+  const [{ qpn: dutQpn }, made, buffered] = await Promise.all([created, region, buffers.region, ...calls]);
+  return new Peer(t, {
+    ...{ type, qpn, dutQpn, firstPsn, dutFirstPsn, mtu, qp, pd, sendCq, recvCq, region: made, buffers: buffered },
+    route: {
+      medium: dut.station.medium,
+      sourceMac: dut.station.mac,
+      destMac,
+      source: ours,
+      destination: address,
+      trafficClass: 0,
+      hopLimit: 64,
+      flowLabel: 0,
+      sourcePort: options.sourcePort ?? 0xc0_00 + (qpn & 0x3f_ff),
+    },
+  });
+}
+
+/** Registers zeroed memory; its name is known at once. */
+export function register(
+  t: Tester,
+  pd: Handle,
+  length: number,
+  access: readonly AccessFlag[],
+): { readonly mr: Handle; readonly region: Promise<Region> } {
+  const mr = t.handle();
+  const registered = t.hands.call('mr.reg', { mr, pd, length, access });
+  return { mr, region: registered.then(({ va, rkey, lkey }) => ({ mr, va, rkey, lkey, length })) };
+}
+
+interface Ends {
+  readonly path: NonNullable<QpAttributes['path']>;
+  readonly qpn: number;
+  readonly firstPsn: number;
+  readonly dutFirstPsn: number;
+  readonly mtu: number;
+}
+
+/** Which attributes each type takes at each move (ibv_modify_qp(3)). */
+function attributesOf(
+  type: QpTypeName,
+  o: ConnectOptions,
+  ends: Ends,
+): Readonly<Record<'INIT' | 'RTR' | 'RTS', QpAttributes>> {
+  const { path, qpn, firstPsn, dutFirstPsn, mtu } = ends;
+  if (type === 'ud')
+    return {
+      INIT: { port: 1, pkeyIndex: 0, qkey: o.qkey ?? DUT_QKEY },
+      RTR: {},
+      RTS: { sqPsn: dutFirstPsn },
+    };
+  const access = o.access ?? (type === 'uc' ? ['local-write', 'remote-write'] : ALL_ACCESS);
+  const reliable = type === 'rc';
+  return {
+    INIT: { port: 1, pkeyIndex: 0, access },
+    RTR: {
+      ...{ path, destQpn: qpn, rqPsn: firstPsn, mtu },
+      ...(reliable ? { maxDestRdAtomic: o.maxDestRdAtomic ?? 4, minRnrTimer: o.minRnrTimer ?? 12 } : {}),
+    },
+    RTS: {
+      sqPsn: dutFirstPsn,
+      ...(reliable
+        ? {
+            timeout: o.timeout ?? 14,
+            retryCnt: o.retryCnt ?? 3,
+            rnrRetry: o.rnrRetry ?? 3,
+            maxRdAtomic: o.maxRdAtomic ?? 4,
+          }
+        : {}),
+    },
+  };
+}

@@ -1,0 +1,21 @@
+/** How a case can end before its end: what it throws, and who catches it makes a verdict of it. */
+
+/** The device broke the rule: the sentence says what was expected and what came. */
+export class Violation extends Error {
+  override readonly name = 'Violation';
+}
+
+/** Nothing was proven: the probe itself failed, or the device could not be brought into the state that the case needs. */
+export class Inconclusive extends Error {
+  override readonly name = 'Inconclusive';
+}
+
+/** The rule has no meaning for this device, or nobody is there who could do what it takes. */
+export class NotApplicable extends Error {
+  override readonly name = 'NotApplicable';
+}
+
+/** Throws a Violation unless `condition` holds. */
+export function demand(condition: boolean, otherwise: string | (() => string)): asserts condition {
+  if (!condition) throw new Violation(typeof otherwise === 'string' ? otherwise : otherwise());
+}

@@ -1,0 +1,165 @@
+/**
+ * What a case is given: connections with the device under test, the hands on its host, time, chance, and words for the report.
+ * Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
+ */
+import { Prng } from '../../../src/fabric/prng.ts';
+import type { AsyncEvent, Completion, Handle, Hands } from '../hands/hands.ts';
+import { HandsError } from '../hands/hands.ts';
+import { type ConnectOptions, connectByHands } from './connect.ts';
+import type { Dut, DutAddress } from './dut.ts';
+import { demand, Inconclusive, NotApplicable } from './outcome.ts';
+import type { Peer, Region } from './peer.ts';
+
+export type { ConnectOptions } from './connect.ts';
+
+export interface TesterOptions {
+  readonly dut: Dut;
+  /** Of all chance in the case. */
+  readonly seed: number;
+  /** Where our PSNs begin when a case does not say; default by chance, near the wrap. */
+  readonly psn?: number | undefined;
+}
+
+export class Tester {
+  readonly dut: Dut;
+  readonly random: Prng;
+  /** What is legal but worth telling: the verdict is then an allowed variation. */
+  readonly variations: string[] = [];
+  /** What a report should say beside the verdict. */
+  readonly notes: string[] = [];
+  /** Where our PSNs begin unless a connection says otherwise. */
+  readonly psn: number;
+  readonly #peers: Peer[] = [];
+  #nextHandle = 1;
+  #nextQpn: number;
+
+  constructor(options: TesterOptions) {
+    this.dut = options.dut;
+    this.random = new Prng(options.seed);
+    this.psn = options.psn ?? (0xff_ff_fe - this.random.below(4)) & 0xff_ff_ff;
+    this.#nextQpn = 0x100 + this.random.below(0x10_00_00);
+  }
+
+  /** The hands. @throws NotApplicable where there are none */
+  get hands(): Hands {
+    return this.need(this.dut.hands);
+  }
+
+  /** What only hands could have made. @throws NotApplicable when it is not there */
+  need<T>(value: T | undefined): T {
+    if (value === undefined) throw new NotApplicable('nobody acts on the host of the device: it takes an agent');
+    return value;
+  }
+
+  /** A handle that no object of the case has. */
+  handle(): Handle {
+    return this.#nextHandle++;
+  }
+
+  /** A queue pair number of ours that nobody has. */
+  qpn(): number {
+    this.#nextQpn = (this.#nextQpn + 1) & 0xff_ff_ff;
+    return this.#nextQpn;
+  }
+
+  /** The device did something that is allowed and not usual. */
+  variation(text: string): void {
+    if (!this.variations.includes(text)) this.variations.push(text);
+  }
+
+  note(text: string): void {
+    if (!this.notes.includes(text)) this.notes.push(text);
+  }
+
+  now(): number {
+    return this.dut.station.now();
+  }
+
+  sleep(durationNs: number): Promise<void> {
+    return this.dut.station.sleep(durationNs);
+  }
+
+  /** The address of the device of that version; the first one when none is said. @throws NotApplicable when it has none */
+  address(version?: 4 | 6): DutAddress {
+    const found = this.dut.addresses.find(({ address }) => version === undefined || address.version === version);
+    if (found === undefined) throw new NotApplicable(`the device has no IPv${version} address`);
+    return found;
+  }
+
+  /** A queue pair of the device connected to one of ours, with a region that it may reach. @throws Inconclusive when it cannot be brought up */
+  async connect(options: ConnectOptions = {}): Promise<Peer> {
+    try {
+      const peer = await connectByHands(this, options);
+      this.#peers.push(peer);
+      return peer;
+    } catch (error) {
+      if (error instanceof HandsError) throw new Inconclusive(`no connection could be made: ${error.message}`);
+      throw error;
+    }
+  }
+
+  /** `count` completions of a queue, waited for at most `withinNs` from now. @throws Violation when fewer come */
+  async completions(cq: Handle, count: number, withinNs = this.dut.patienceNs): Promise<Completion[]> {
+    const found: Completion[] = [];
+    const deadline = this.now() + withinNs;
+    for (;;) {
+      const { completions } = await this.hands.call('cq.poll', { cq, max: count - found.length });
+      found.push(...completions);
+      if (found.length >= count) return found;
+      demand(this.now() < deadline, `${count} completions were expected, and ${found.length} came`);
+      await this.sleep(this.dut.pollNs);
+    }
+  }
+
+  /** What completes within a time that is enough for what is under way: nothing may be missing afterwards. */
+  async completionsWithin(cq: Handle, durationNs = this.dut.quietNs): Promise<readonly Completion[]> {
+    await this.sleep(durationNs);
+    return (await this.hands.call('cq.poll', { cq, max: 1000 })).completions;
+  }
+
+  /** An asynchronous event of this name, waited for. @throws Violation when none comes */
+  async event(name: string, withinNs = this.dut.patienceNs): Promise<AsyncEvent> {
+    const deadline = this.now() + withinNs;
+    const seen: string[] = [];
+    for (;;) {
+      const { events } = await this.hands.call('events', {});
+      const found = events.find(({ event }) => event === name);
+      if (found !== undefined) return found;
+      seen.push(...events.map(({ event }) => event));
+      demand(
+        this.now() < deadline,
+        `the event ${name} was expected, and ${seen.length === 0 ? 'none' : seen.join(', ')} came`,
+      );
+      await this.sleep(this.dut.pollNs);
+    }
+  }
+
+  /** Verbs must refuse this. @throws Violation when they do not */
+  async refused(what: string, call: () => Promise<unknown>): Promise<HandsError> {
+    try {
+      await call();
+    } catch (error) {
+      if (error instanceof HandsError && error.kind === 'refused') return error;
+      if (error instanceof HandsError && error.kind === 'unsupported') throw new NotApplicable(error.message);
+      throw error;
+    }
+    demand(false, `${what} was to be refused, and was not`);
+  }
+
+  /** Bytes of a region of the device. */
+  async memory(region: Region, offset: number, length: number): Promise<Uint8Array> {
+    const { hex } = await this.hands.call('mem.read', { mr: this.need(region.mr), offset, length });
+    return Uint8Array.from({ length }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
+  }
+
+  async setMemory(region: Region, offset: number, bytes: Uint8Array): Promise<void> {
+    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+    await this.hands.call('mem.write', { mr: this.need(region.mr), offset, hex });
+  }
+
+  /** Ends all that the case has made. */
+  async end(): Promise<void> {
+    for (const { qpn } of this.#peers) this.dut.station.close(qpn);
+    await this.dut.hands?.call('reset', {});
+  }
+}
