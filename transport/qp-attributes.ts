@@ -71,6 +71,11 @@ export interface QpAttributes {
   readonly enSqdAsyncNotify?: boolean;
   /** The MigReq bit of packets sent; both values are accepted (ref:wire#4). */
   readonly migReq?: 0 | 1;
+  /**
+   * With `rqPsn`: how many messages of the peer are counted as executed already, 24 bits [0]; what acknowledges say goes on from there. Not
+   * of verbs: to see the count wrap without 2^24 messages. RC only.
+   */
+  readonly msn?: number;
 }
 
 type AttributeName = keyof QpAttributes;
@@ -90,6 +95,7 @@ const RANGES: Partial<Record<AttributeName, readonly [number, number]>> = {
   rnrRetry: [0, 7],
   pathMigState: [MigState.Migrated, MigState.Armed],
   migReq: [0, 1],
+  msn: [0, 0xff_ff_ff],
 };
 
 const PATH_MTUS: readonly number[] = [256, 512, 1024, 2048, 4096];
@@ -130,7 +136,7 @@ function checkMask(type: QpType, from: QpState, to: QpState, attributes: QpAttri
 
 /** Not an attribute of verbs, so it may change at any time. */
 const FREE: Readonly<Record<QpType, readonly AttributeName[]>> = {
-  [QpType.Rc]: ['migReq', 'flowControl'],
+  [QpType.Rc]: ['migReq', 'flowControl', 'msn'],
   [QpType.Uc]: ['migReq'],
   [QpType.Ud]: [],
   [QpType.XrcSend]: ['migReq'],

@@ -9,7 +9,7 @@ import type { QpAttributes } from './qp-attributes.ts';
 import { QpState } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 
-export type AttributeName = Exclude<keyof QpAttributes, 'state' | 'migReq' | 'flowControl'>;
+export type AttributeName = Exclude<keyof QpAttributes, 'state' | 'migReq' | 'flowControl' | 'msn'>;
 
 export interface AttributeMask {
   readonly required: readonly AttributeName[];

@@ -120,7 +120,7 @@ export class RcQueuePair extends QueuePair {
   }
 
   protected begin(attributes: QpAttributes): void {
-    if (attributes.rqPsn !== undefined) this.#responder.reset(attributes.rqPsn);
+    if (attributes.rqPsn !== undefined) this.#responder.reset(attributes.rqPsn, attributes.msn);
     if (attributes.sqPsn !== undefined) {
       this.#requester.begin(attributes.sqPsn, this.sendQueue, this.config.flowControl);
       this.#completer.reset(attributes.sqPsn, this.config);

@@ -73,9 +73,10 @@ export class Responder {
   /** What the READ or atomic at hand reaches. */
   readonly #target = new RemoteTarget();
 
-  reset(startingPsn: number): void {
+  /** Begins at this PSN, with so many messages counted. */
+  reset(startingPsn: number, msn = 0): void {
     this.expected = startingPsn;
-    this.msn = 0;
+    this.msn = msn;
     this.replies.clear();
     this.#replay.reset();
     this.#nakked = false;

@@ -11,7 +11,7 @@ import { QpType } from '../../transport/qp-type.ts';
 import { PEER_IP, pathTemplate, SUBJECT_IP } from './support/wire.ts';
 
 const path = { template: pathTemplate(SUBJECT_IP, PEER_IP), local: SUBJECT_IP, remote: PEER_IP };
-const VALUES: Required<Omit<QpAttributes, 'state' | 'migReq' | 'flowControl'>> = {
+const VALUES: Required<Omit<QpAttributes, 'state' | 'migReq' | 'flowControl' | 'msn'>> = {
   access: 0,
   pkey: 0xffff,
   qkey: 1,

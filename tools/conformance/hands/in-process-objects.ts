@@ -1,0 +1,171 @@
+/**
+ * The objects that hands of our own have made, by the caller's names: tables, the order in which all of them can be destroyed, and what
+ * calls of every kind need: names of rights as bits, and finding an object or refusing.
+ */
+import type { MemoryRegion } from '../../../src/index.ts';
+import { Access, type Ah, Cq, type Device, type Mw, type Pd, type Qp, type Srq } from '../../../src/index.ts';
+import { type AccessFlag, type Handle, type HandsCall, type HandsCalls, HandsError } from './hands.ts';
+
+/** Who does a call: at once, or in virtual time. */
+export type Handlers = {
+  readonly [C in HandsCall]: (
+    args: Readonly<HandsCalls[C]['takes']>,
+  ) => HandsCalls[C]['gives'] | Promise<HandsCalls[C]['gives']>;
+};
+
+/** A queue pair and what was said when it was made. */
+export interface MadeQp {
+  readonly qp: Qp;
+  /** What number the first message is to have, where that was said. */
+  readonly msn: number | undefined;
+}
+
+/** Objects of one kind by the caller's names. */
+export class Table<T> {
+  readonly #kind: string;
+  readonly #things = new Map<Handle, T>();
+
+  constructor(kind: string) {
+    this.#kind = kind;
+  }
+
+  /** Everything there is, oldest first. */
+  get all(): ReadonlyMap<Handle, T> {
+    return this.#things;
+  }
+
+  /** Makes the object of a name. @throws HandsError EEXIST, or what `make` throws */
+  make(handle: Handle, make: () => T): T {
+    this.demandFree(handle);
+    const thing = make();
+    this.#things.set(handle, thing);
+    return thing;
+  }
+
+  /** @throws HandsError EEXIST for a name in use, EINVAL for one that is none */
+  demandFree(handle: Handle): void {
+    if (!Number.isSafeInteger(handle) || handle < 1) throw refused('EINVAL', `${handle} names no ${this.#kind}`);
+    if (this.#things.has(handle)) throw refused('EEXIST', `there is a ${this.#kind} ${handle} already`);
+  }
+
+  /** @throws HandsError EINVAL when there is none of that name */
+  get(handle: Handle): T {
+    const thing = this.#things.get(handle);
+    if (thing === undefined) throw refused('EINVAL', `there is no ${this.#kind} ${handle}`);
+    return thing;
+  }
+
+  /** Destroys the object of a name; it stays when `destroy` throws. */
+  remove(handle: Handle, destroy: (thing: T) => void): void {
+    destroy(this.get(handle));
+    this.#things.delete(handle);
+  }
+
+  /** Destroys all. */
+  clear(destroy: (thing: T) => void): void {
+    for (const thing of this.#things.values()) destroy(thing);
+    this.#things.clear();
+  }
+}
+
+/** A completion queue that counts its events instead of telling somebody who waits. */
+export class CountingCq extends Cq {
+  #events = 0;
+
+  override settle(): void {
+    if (this.takeNotifications() !== 0) this.#events += 1;
+    super.settle();
+  }
+
+  /** Events since the last call. */
+  takeEvents(): number {
+    const count = this.#events;
+    this.#events = 0;
+    return count;
+  }
+}
+
+/** All that was made through one pair of hands. */
+export class Objects {
+  readonly device: Device;
+  readonly pds = new Table<Pd>('protection domain');
+  readonly cqs = new Table<CountingCq>('completion queue');
+  readonly mrs = new Table<MemoryRegion>('memory region');
+  readonly mws = new Table<Mw>('memory window');
+  readonly srqs = new Table<Srq>('shared receive queue');
+  readonly qps = new Table<MadeQp>('queue pair');
+  readonly ahs = new Table<Ah>('address handle');
+  /** What else is to be ended first, and how: of the connection manager. */
+  readonly endings: (() => void)[] = [];
+  #closed = false;
+
+  constructor(device: Device) {
+    this.device = device;
+  }
+
+  /** What was being made when the hands were closed is not kept. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.destroyAll();
+  }
+
+  /** Who uses before what is used: connections, queue pairs, windows, and last the domains. */
+  destroyAll(): void {
+    for (const end of this.endings) end();
+    this.qps.clear(({ qp }) => qp.destroy());
+    this.ahs.clear((ah) => ah.destroy());
+    this.srqs.clear((srq) => srq.destroy());
+    this.mws.clear((mw) => mw.dealloc());
+    this.mrs.clear((mr) => this.device.deregMr(mr));
+    this.cqs.clear((cq) => this.device.destroyCq(cq));
+    this.pds.clear((pd) => pd.dealloc());
+  }
+
+  /** The region that a local key opens, if any does. */
+  regionOf(lkey: number): MemoryRegion | undefined {
+    for (const mr of this.mrs.all.values()) if (mr.lkey === lkey) return mr;
+    return undefined;
+  }
+}
+
+/** Verbs say no. */
+export function refused(errno: string, message: string): HandsError {
+  return new HandsError('refused', errno, message);
+}
+
+/** Names of rights as a bit set of `Access`. @throws HandsError EINVAL */
+export function accessBits(flags: readonly AccessFlag[]): number {
+  return flags.reduce((bits, flag) => {
+    const bit = ACCESS_BITS[flag];
+    if (bit === undefined) throw refused('EINVAL', `there is no access flag ${flag}`);
+    return bits | bit;
+  }, 0);
+}
+
+/** A bit set of `Access` as names. */
+export function accessFlags(bits: number): AccessFlag[] {
+  return (Object.keys(ACCESS_BITS) as AccessFlag[]).filter((flag) => (bits & ACCESS_BITS[flag]) !== 0);
+}
+
+/** Only the members that are there: what the caller left out is left out again. */
+export function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const there = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(there) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
+/** Nothing to tell but that it is done. */
+export const DONE = Object.freeze({});
+
+const ACCESS_BITS: Readonly<Record<AccessFlag, number>> = {
+  'local-write': Access.LocalWrite,
+  'remote-write': Access.RemoteWrite,
+  'remote-read': Access.RemoteRead,
+  'remote-atomic': Access.RemoteAtomic,
+  'mw-bind': Access.MwBind,
+  'flush-global': Access.FlushGlobal,
+  'flush-persistent': Access.FlushPersistent,
+};
