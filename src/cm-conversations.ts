@@ -46,6 +46,8 @@ export class Conversations {
   readonly #heldQpns = new Set<number>();
   /** Queue pairs on their way to a connection. */
   readonly #claimed = new Set<Qp>();
+  /** Whose request or answer is out, and is not answered. */
+  readonly #attempts = new Map<Qp, CmId>();
   #closed = false;
 
   get(id: CmId): Conversation | undefined {
@@ -53,11 +55,20 @@ export class Conversations {
   }
 
   set(id: CmId, conversation: Conversation): void {
+    this.#endAttempt(id);
     this.#table.set(id, conversation);
+    const qp = attemptedBy(conversation);
+    if (qp !== undefined) this.#attempts.set(qp, id);
   }
 
   delete(id: CmId): void {
+    this.#endAttempt(id);
     this.#table.delete(id);
+  }
+
+  /** The attempt at a connection that a queue pair is in the middle of. */
+  attemptOf(qp: Qp): CmId | undefined {
+    return this.#attempts.get(qp);
   }
 
   /** @throws RoceError ERR_ROCE_CLOSED */
@@ -113,5 +124,16 @@ export class Conversations {
     }
     this.#table.clear();
     this.#claimed.clear();
+    this.#attempts.clear();
   }
+
+  #endAttempt(id: CmId): void {
+    const qp = attemptedBy(this.#table.get(id));
+    if (qp !== undefined) this.#attempts.delete(qp);
+  }
+}
+
+function attemptedBy(conversation: Conversation | undefined): Qp | undefined {
+  if (conversation?.kind === 'connecting') return conversation.options.qp;
+  return conversation?.kind === 'accepting' ? conversation.qp : undefined;
 }

@@ -108,6 +108,19 @@ export class CmService implements RdmaCm {
     this.#device.cmTouched();
   }
 
+  /**
+   * For `Device.destroyQp`: an attempt at a connection ends with its queue pair, and the peer is told, as rdma_destroy_id(3) does for a
+   * connection that is being made. @internal
+   */
+  abandon(qp: Qp): void {
+    const id = this.#conversations.attemptOf(qp);
+    if (id === undefined) return;
+    const conversation = this.#conversations.get(id);
+    this.#manager.destroy(this.#device.now(), id);
+    this.#fail(id, conversation, new RoceError('ERR_ROCE_CLOSED', 'the queue pair was destroyed'), 'timeout');
+    this.#device.cmTouched();
+  }
+
   /** For `Connection.loadAlternatePath`. @internal */
   loadAlternatePath(connection: Connection, av: AddressVector): Promise<void> {
     return this.#alternates.load(connection, av);

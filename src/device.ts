@@ -193,6 +193,7 @@ export class Device implements Machine, RdmaDevice {
   destroyQp(qp: Qp): void {
     this.paths.unfollow(qp);
     this.multicast.detachAll(this.now(), qp);
+    this.cm.abandon(qp);
     this.#host.wake();
     this.#resources.destroyQp(qp);
     // A last word that was held back.

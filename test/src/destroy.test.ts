@@ -3,8 +3,8 @@
  * Method: two devices in the simulated world; the receiver destroys its queue pair as soon as it has what it waited for.
  */
 import { expect, it } from 'vitest';
-import { WcStatus, WrOpcode } from '../../src/index.ts';
-import { connect } from './support.ts';
+import { ConnectionRejected, WcStatus, WrOpcode } from '../../src/index.ts';
+import { connect, makePair, makeSide, PORT } from './support.ts';
 
 it('a message that was seen is acknowledged, though its queue pair is gone', async () => {
   const { world, b, left, right } = await connect();
@@ -29,4 +29,33 @@ it('what was posted and has not left vanishes', async () => {
   await world.run(world.sleep(1e9));
   expect(a.portCounters.sentPkts).toBe(before);
   expect(left.cq.length).toBe(0);
+});
+
+it('an attempt to connect ends with its queue pair, and the peer is told', async () => {
+  const { world, a, b } = makePair();
+  const { qp } = makeSide(a);
+  const listener = b.cm.listen(PORT);
+  const attempt = a.cm.connect({ address: '10.0.0.2', port: PORT, qp });
+  const { value: request } = await world.run(listener.next());
+  qp.destroy();
+  await expect(attempt).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+  expect(a.cm.size).toBe(0);
+  await world.run(world.sleep(1e6));
+  expect(b.cm.size).toBe(0);
+  await expect(request.accept({ qp: makeSide(b).qp })).rejects.toMatchObject({ code: 'ERR_ROCE_STATE' });
+});
+
+it('who accepts and destroys the queue pair before the peer is ready takes the answer back', async () => {
+  const { world, a, b } = makePair();
+  const { qp } = makeSide(b);
+  const listener = b.cm.listen(PORT);
+  const attempt = a.cm.connect({ address: '10.0.0.2', port: PORT, qp: makeSide(a).qp });
+  const { value: request } = await world.run(listener.next());
+  const accepting = request.accept({ qp });
+  // Far enough for the queue pair to be ready, and for no frame to have arrived.
+  for (let turn = 0; turn < 10; turn++) await null;
+  expect(qp.stateName).toBe('RTS');
+  qp.destroy();
+  await expect(accepting).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
+  await expect(world.run(attempt)).rejects.toBeInstanceOf(ConnectionRejected);
 });
