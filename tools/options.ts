@@ -232,9 +232,12 @@ function pathOf(flags: Partial<LinkFlags>): PathTraits {
   };
 }
 
-const prefix = (text: string): string => IpPrefix.parse(text) && text;
-const address = (text: string): string => IpAddress.parse(text) && text;
-const macAddress = (text: string): string => parseMac(text) && text;
+/** Checked text: an address with a prefix length. */
+export const prefix = (text: string): string => IpPrefix.parse(text) && text;
+/** Checked text: an IP address. */
+export const address = (text: string): string => IpAddress.parse(text) && text;
+/** Checked text: a MAC address. */
+export const macAddress = (text: string): string => parseMac(text) && text;
 /** Makes the link without starting it, which does nothing to the world. */
 const link = (text: string): string => openLink(text) && text;
 
@@ -256,7 +259,8 @@ function vlan(text: string): VlanOptions {
   return priority === undefined ? { id: parsed } : { id: parsed, priority: integer(0, 7)(priority) };
 }
 
-function collect<T>(parse: (text: string) => T): (text: string, previous: readonly T[] | undefined) => T[] {
+/** A parser for an option that may be repeated. */
+export function collect<T>(parse: (text: string) => T): (text: string, previous: readonly T[] | undefined) => T[] {
   const checked = parser(parse);
   return (text, previous = []) => [...previous, checked(text)];
 }

@@ -72,6 +72,11 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
     load: async () => (await import('./verify/main.ts')).verifyCommand(),
   },
   {
+    name: 'conformance',
+    description: 'which of the rules for RoCEv2 devices a device keeps: stimuli, verdicts, a capture for each',
+    load: async () => (await import('./conformance/command.ts')).conformanceCommand(),
+  },
+  {
     name: 'view',
     description: 'show a capture in the explorer, a page in the browser that asks the network for nothing',
     load: async () => (await import('./explorer/command.ts')).viewCommand(),

@@ -1,0 +1,103 @@
+/**
+ * The command `roce conformance`: which rules of the registry a device keeps. Owns words, files and exit codes: 0 nothing failed that is not
+ * known, 1 something did, 2 a command line that makes no sense, 3 nothing failed but something was left open.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command, Option } from 'commander';
+import { address, collect, integer, macAddress, parser, prefix } from '../options.ts';
+import { type DutFlags, openDut } from './duts/open.ts';
+import { matchRules, RULES } from './rules/index.ts';
+import type { Rule } from './rules/types.ts';
+import { junit, resultFile } from './runner/files.ts';
+import { exitCodeOf, summaryLine, verdictName, verdictTable } from './runner/report.ts';
+import { runSuite, type SuiteResult } from './runner/suite.ts';
+
+interface Flags extends DutFlags {
+  readonly rules?: readonly Rule[];
+  readonly priority?: number;
+  readonly list?: boolean;
+  readonly json?: string;
+  readonly junit?: string;
+  readonly out: string;
+  readonly strict?: boolean;
+  readonly quiet?: boolean;
+}
+
+export function conformanceCommand(): Command {
+  return new Command('conformance')
+    .description('which of the rules for RoCEv2 devices a device keeps: stimuli, verdicts, a capture for each')
+    .option(
+      '--dut <device>',
+      'in-process (our own stack), lab:KERNEL (rdma_rxe in a guest), or the address of a device',
+      'in-process',
+    )
+    .option(
+      '--agent <host:port>',
+      "the agent on the device's host (docs/conformance-agent.md); without it only the wire is tested",
+    )
+    .option('--link <link>', 'the wire that the device is on; "roce links" tells of each')
+    .addOption(
+      new Option('--ip <address/prefix>', 'an address of ours on it; may be repeated').argParser(collect(prefix)),
+    )
+    .option('--mac <address>', 'our MAC address (default: a random one)', parser(macAddress))
+    .option('--mtu <bytes>', 'largest IP packet on the wire', integer(576, 9216))
+    .option('--gateway <address>', 'router towards the device', parser(address))
+    .option(
+      '--target-port <port>',
+      'where the target of a device without agent listens (default: 7471)',
+      integer(1, 65_535),
+    )
+    .option('--rules <globs>', 'which rules: ids with * and ?, separated by commas (default: all)', parser(matchRules))
+    .option('--priority <number>', 'rules up to this priority only, 1 to 3', integer(1, 3))
+    .option('--seed <number>', 'of all chance', integer(0, 0xff_ff_ff_ff), 1)
+    .option('--list', 'print the rules and end')
+    .option('--out <directory>', 'where captures go, below a folder of the device', 'conformance-out')
+    .option('--json <file>', 'write the verdicts as JSON')
+    .option('--junit <file>', 'write the verdicts as JUnit XML')
+    .option('--strict', 'exit code 1 for known deviations too')
+    .option('--quiet', 'only what is no plain pass, and the sum')
+    .action(conform);
+}
+
+async function conform(flags: Flags): Promise<void> {
+  const rules = (flags.rules ?? RULES).filter(({ priority }) => priority <= (flags.priority ?? 3));
+  if (flags.list === true) {
+    for (const { id, level, role, says } of rules) process.stdout.write(`${id}  ${level}, ${role}: ${says}\n`);
+    return;
+  }
+  const dut = await openDut(flags, say);
+  let result: SuiteResult;
+  try {
+    const folder = join(flags.out, dut.name.replace(/[^\w.-]+/g, '-'));
+    mkdirSync(folder, { recursive: true });
+    result = await runSuite(dut, {
+      seed: flags.seed,
+      rules,
+      now: () => performance.now(),
+      keep: (name, capture) => {
+        const file = join(folder, name);
+        writeFileSync(file, capture);
+        return file;
+      },
+      progress: (one, run, done, all) => {
+        if (flags.quiet !== true || run.died)
+          say(
+            `${done}/${all} ${one.rules.join(', ')}${one.title === undefined ? '' : ` (${one.title})`}: ${verdictName({ ...run, known: undefined })}`,
+          );
+      },
+    });
+  } finally {
+    await dut.close();
+  }
+  process.stdout.write(`${verdictTable(result, { all: flags.quiet !== true })}\n`);
+  for (const death of result.deaths) process.stdout.write(`died: ${death}\n`);
+  process.stdout.write(`${summaryLine(result)}\n`);
+  if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(resultFile(result), undefined, 1)}\n`);
+  if (flags.junit !== undefined) writeFileSync(flags.junit, junit(result));
+  process.exitCode = exitCodeOf(result, { strict: flags.strict === true });
+}
+
+function say(line: string): void {
+  process.stderr.write(`roce conformance: ${line}\n`);
+}

@@ -1,0 +1,50 @@
+/** A device under test by the word that a command line has for it: `in-process`, `lab:KERNEL`, or addresses on a wire. */
+import ipaddr from 'ipaddr.js';
+import { parseMac } from '../../../packets/address.ts';
+import { RoceError } from '../../../packets/errors.ts';
+import { KERNELS } from '../../lab/recipe.ts';
+import type { Dut } from '../tester/dut.ts';
+import { InProcessDut } from './in-process.ts';
+import { LabDut } from './lab.ts';
+import { RemoteDut } from './remote.ts';
+
+export interface DutFlags {
+  readonly dut: string;
+  readonly seed: number;
+  readonly agent?: string;
+  readonly link?: string;
+  readonly ip?: readonly string[];
+  readonly mac?: string;
+  readonly mtu?: number;
+  readonly gateway?: string;
+  readonly targetPort?: number;
+}
+
+/** Opens it. @throws RoceError ERR_ROCE_ARGUMENT for a word that names nothing, ERR_ROCE_LINK_UNAVAILABLE for what is not to be had */
+export async function openDut(flags: DutFlags, log: (line: string) => void): Promise<Dut> {
+  const { dut, seed, agent, link, ip, mac, mtu, gateway, targetPort } = flags;
+  if (dut === 'in-process') return new InProcessDut({ seed });
+  if (dut.startsWith('lab:')) {
+    const kernel = KERNELS.find((label) => label === dut.slice(4));
+    if (kernel === undefined) refuse(`the lab has the kernels ${KERNELS.join(', ')}, and not '${dut.slice(4)}'`);
+    return LabDut.open({ kernel, log });
+  }
+  const addresses = dut.split(',');
+  const wrong = addresses.find((text) => !ipaddr.isValid(text));
+  if (wrong !== undefined) refuse(`'${wrong}' is not in-process, lab:KERNEL or an IP address`);
+  if (link === undefined)
+    refuse(`--link is required for ${dut}: the wire that it is on ("roce links" tells which there are)`);
+  return RemoteDut.open({
+    ...{ addresses, link },
+    ...(ip === undefined ? {} : { ip }),
+    ...(mac === undefined ? {} : { mac: parseMac(mac) }),
+    ...(mtu === undefined ? {} : { mtu }),
+    ...(gateway === undefined ? {} : { gateway }),
+    ...(agent === undefined ? {} : { agent }),
+    ...(targetPort === undefined ? {} : { targetPort }),
+  });
+}
+
+function refuse(message: string): never {
+  throw new RoceError('ERR_ROCE_ARGUMENT', message);
+}

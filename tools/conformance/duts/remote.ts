@@ -1,0 +1,150 @@
+/**
+ * A device on a wire of this machine: any RoCEv2 port, a NIC for one. With an agent on its host it is told what to do; without one there is
+ * what a target program hands out through the connection manager. It is nobody's to throw away.
+ */
+import { randomBytes } from 'node:crypto';
+import { IpAddress, IpPrefix, type MacAddress } from '../../../packets/address.ts';
+import { RoceError } from '../../../packets/errors.ts';
+import { openLink } from '../../../src/links/index.ts';
+import { connectAgent, type HandsClient } from '../hands/client.ts';
+import { HandsError } from '../hands/hands.ts';
+import type { Dut, DutAddress } from '../tester/dut.ts';
+import type { Station } from '../tester/station.ts';
+import { type OpenStation, openStation } from './live.ts';
+
+export interface RemoteDutOptions {
+  /** Addresses of the device, IPv4, IPv6 or both. */
+  readonly addresses: readonly string[];
+  /** The wire, as on the command line. */
+  readonly link: string;
+  /** Our addresses with prefix lengths, where the link has none of its own. */
+  readonly ip?: readonly string[];
+  readonly mac?: MacAddress;
+  readonly mtu?: number;
+  readonly gateway?: string;
+  /** Where the agent listens, `HOST:PORT`. */
+  readonly agent?: string;
+  /** Where the target listens, for devices without an agent. */
+  readonly targetPort?: number;
+}
+
+export class RemoteDut implements Dut {
+  readonly name: string;
+  readonly addresses: readonly DutAddress[];
+  readonly targetPort: number;
+  readonly patienceNs = 1e9;
+  readonly quietNs = 50e6;
+  readonly pollNs = 1e6;
+  readonly virtual = false;
+  readonly throwAway = false;
+  readonly #options: RemoteDutOptions;
+  readonly #open: OpenStation;
+  #hands: HandsClient | undefined;
+  #gone: string | undefined;
+
+  private constructor(options: RemoteDutOptions, open: OpenStation, hands: HandsClient | undefined) {
+    this.#options = options;
+    this.#open = open;
+    this.#hands = hands;
+    this.name = options.addresses.join(', ');
+    this.addresses = addressesOf(options.addresses, open.station, hands);
+    this.targetPort = options.targetPort ?? DEFAULT_TARGET_PORT;
+    void open.closed.then((error) => {
+      if (error !== undefined) this.#gone = `the wire is gone: ${error.message}`;
+    });
+  }
+
+  /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE for a wire, a device or an agent that is not there */
+  static async open(options: RemoteDutOptions): Promise<RemoteDut> {
+    const link = openLink(options.link, options.mtu === undefined ? {} : { mtu: options.mtu });
+    const own = (options.ip ?? link.addresses ?? []).map((text) => IpPrefix.parse(text));
+    if (own.length === 0)
+      throw new RoceError('ERR_ROCE_ARGUMENT', `${link.name} has no addresses of its own: give us one`);
+    const open = await openStation(link, {
+      mac: options.mac ?? randomMac(),
+      addresses: own,
+      ...(options.gateway === undefined ? {} : { gateway: IpAddress.parse(options.gateway) }),
+    });
+    try {
+      const hands = await agentOf(options);
+      const dut = new RemoteDut(options, open, hands);
+      for (const { address } of dut.addresses) await open.station.macTowards(address);
+      return dut;
+    } catch (error) {
+      await open.close();
+      throw error;
+    }
+  }
+
+  get device(): string {
+    const driver = this.#hands?.description.driver ?? 'unknown';
+    return driver === 'rdma_rxe' ? 'rxe' : driver;
+  }
+
+  get version(): string {
+    const { version = '' } = this.#hands?.description ?? {};
+    // As deviations name kernels: major and minor.
+    return this.device === 'rxe' ? (/^\d+\.\d+/.exec(version)?.[0] ?? version) : version;
+  }
+
+  get station(): Station {
+    return this.#open.station;
+  }
+
+  get hands(): HandsClient | undefined {
+    return this.#hands;
+  }
+
+  get gone(): string | undefined {
+    return this.#gone;
+  }
+
+  run<T>(promise: Promise<T>): Promise<T> {
+    return promise;
+  }
+
+  /** There is no other device; the agent may be had again, and then it has a clean table. */
+  async renew(): Promise<void> {
+    await this.#hands?.close();
+    this.#hands = await agentOf(this.#options);
+  }
+
+  async close(): Promise<void> {
+    await this.#hands?.close();
+    await this.#open.close();
+  }
+}
+
+async function agentOf({ agent }: RemoteDutOptions): Promise<HandsClient | undefined> {
+  if (agent === undefined) return undefined;
+  try {
+    return await connectAgent(agent);
+  } catch (error) {
+    if (!(error instanceof HandsError)) throw error;
+    throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `the agent at ${agent}: ${error.message}`);
+  }
+}
+
+function addressesOf(texts: readonly string[], station: Station, hands: HandsClient | undefined): DutAddress[] {
+  return texts.map((text) => {
+    const address = IpAddress.parse(text);
+    const ours = station.addresses.find((one) => one.address.version === address.version)?.address;
+    if (ours === undefined)
+      throw new RoceError('ERR_ROCE_ADDRESS', `we have no IPv${address.version} address to speak to ${text} from`);
+    const gid = hands?.description.gids.find(
+      (one) => one.type === 'v2' && IpAddress.parse(one.address).equals(address),
+    );
+    if (hands !== undefined && gid === undefined)
+      throw new RoceError('ERR_ROCE_ADDRESS', `${hands.description.device} has no RoCEv2 GID ${text}`);
+    return { address, ours, gidIndex: gid?.index ?? 0 };
+  });
+}
+
+/** Unicast, and of the range that nobody is assigned. */
+function randomMac(): MacAddress {
+  const mac = Uint8Array.from(randomBytes(6));
+  mac[0] = ((mac[0] ?? 0) & ~1) | 2;
+  return mac;
+}
+
+const DEFAULT_TARGET_PORT = 7471;

@@ -1,0 +1,242 @@
+/**
+ * Runs many cases against one device and makes one verdict for each rule of them. Owns the order, the second look at a failure of a real
+ * device, and what happens when a device dies: the run says after which packets, takes a fresh one, and goes on.
+ */
+import { RoceError } from '../../../packets/errors.ts';
+import { CASES } from '../cases/index.ts';
+import { matchRules } from '../rules/index.ts';
+import type { Deviation, Rule } from '../rules/types.ts';
+import type { Case } from '../tester/case.ts';
+import type { Dut } from '../tester/dut.ts';
+import { DERIVED_RULES } from '../watch/derived.ts';
+import { makeWatchers, type Watchers } from '../watch/index.ts';
+import { isHealthy } from './health.ts';
+import { type CaseRun, runCase, type Verdict } from './run-case.ts';
+import { psnsOf } from './sweep.ts';
+
+/** One rule, judged. */
+export interface RuleResult {
+  readonly rule: Rule;
+  readonly verdict: Verdict;
+  /** Why, for everything but a plain pass. */
+  readonly reason: string;
+  /** A failure that the registry knows of. */
+  readonly known: Deviation | undefined;
+  /** Files of its runs, as `keep` called them. */
+  readonly captures: readonly string[];
+  readonly durationMs: number;
+  /** Starting PSN and seed of the run that decided; they repeat it. */
+  readonly seed: number;
+}
+
+/** A whole run. */
+export interface SuiteResult {
+  readonly dut: string;
+  readonly device: string;
+  readonly version: string;
+  /** What the hands say of the device: driver, kernel or firmware. */
+  readonly description: string;
+  readonly seed: number;
+  readonly rules: readonly RuleResult[];
+  /** Times the device died, and after what. */
+  readonly deaths: readonly string[];
+}
+
+export interface SuiteOptions {
+  readonly seed: number;
+  /** Rules to be judged. */
+  readonly rules: readonly Rule[];
+  /** Milliseconds, for durations in reports. */
+  readonly now: () => number;
+  /** Keeps a capture, and says what it is called in the report. Absent: none is kept. */
+  readonly keep?: (name: string, capture: Uint8Array) => string;
+  /** Is told of every case when it has ended. */
+  readonly progress?: (one: Case, run: CaseRun, done: number, all: number) => void;
+  /** Default: all there are. */
+  readonly cases?: readonly Case[];
+}
+
+interface Ending {
+  readonly verdict: Verdict;
+  readonly reason: string;
+  readonly captures: string[];
+  readonly durationMs: number;
+}
+
+/** Runs every case that decides one of the rules. Never throws for what the device does. */
+export async function runSuite(dut: Dut, options: SuiteOptions): Promise<SuiteResult> {
+  const suite = new Suite(dut, options);
+  await suite.run();
+  return suite.result();
+}
+
+class Suite {
+  readonly #dut: Dut;
+  readonly #options: SuiteOptions;
+  readonly #endings = new Map<string, Ending[]>();
+  readonly #deaths: string[] = [];
+  readonly #watchers: Watchers = makeWatchers();
+  /** Why nothing more can be run. */
+  #over: string | undefined;
+
+  constructor(dut: Dut, options: SuiteOptions) {
+    this.#dut = dut;
+    this.#options = options;
+  }
+
+  async run(): Promise<void> {
+    const wanted = new Set(this.#options.rules.map(({ id }) => id));
+    for (const { id, from } of DERIVED_RULES) {
+      if (wanted.has(id)) for (const rule of matchRules(from)) wanted.add(rule.id);
+    }
+    const cases = (this.#options.cases ?? CASES).filter(({ rules }) => rules.some((id) => wanted.has(id)));
+    for (const [i, one] of cases.entries()) {
+      const started = this.#options.now();
+      const runs = this.#over === undefined ? await this.#runsOf(one) : [lost(this.#over)];
+      const decisive = runs.reduce((worst, run) => (rank(run.verdict) > rank(worst.verdict) ? run : worst));
+      const captures = this.#kept(one, decisive);
+      const { verdict, reason } = decisive;
+      for (const id of one.rules)
+        this.#add(id, { verdict, reason, captures, durationMs: this.#options.now() - started });
+      this.#options.progress?.(one, decisive, i + 1, cases.length);
+    }
+    for (const { rule, verdict, reason } of this.#watchers.results())
+      this.#add(rule, { verdict, reason, captures: [], durationMs: 0 });
+  }
+
+  result(): SuiteResult {
+    const { name, device, version, hands } = this.#dut;
+    const { seed, rules } = this.#options;
+    const description = hands === undefined ? 'no agent' : `${hands.description.driver} ${hands.description.version}`;
+    return {
+      dut: name,
+      device,
+      version,
+      description,
+      seed,
+      deaths: this.#deaths,
+      rules: rules.map((rule) => this.#judge(rule)),
+    };
+  }
+
+  /** One run for each starting PSN; no more after one that failed. */
+  async #runsOf(one: Case): Promise<CaseRun[]> {
+    const runs: CaseRun[] = [];
+    for (const psn of psnsOf(one)) {
+      const run = await this.#confirmed(one, psn);
+      runs.push(run);
+      if (run.verdict === 'fail' || run.verdict === 'not-applicable' || this.#over !== undefined) break;
+    }
+    return runs;
+  }
+
+  /** A failure, or nothing proven, of a real device is looked at twice: what does not repeat is no verdict. */
+  async #confirmed(one: Case, psn: number | undefined): Promise<CaseRun> {
+    const first = await this.#once(one, psn);
+    const doubtful = first.verdict === 'fail' || first.verdict === 'inconclusive';
+    if (this.#dut.virtual || !doubtful || first.died || this.#over !== undefined) return first;
+    const second = await this.#once(one, psn);
+    if (second.verdict === first.verdict || first.verdict === 'inconclusive') return second;
+    if (second.died) return second;
+    return {
+      ...first,
+      verdict: 'inconclusive',
+      reason: `it failed once and not when repeated (${second.verdict}): ${first.reason}`,
+    };
+  }
+
+  async #once(one: Case, psn: number | undefined): Promise<CaseRun> {
+    const dut = this.#dut;
+    dut.station.watch = (sighting) => this.#watchers.see(sighting);
+    const run = await runCase(dut, one, { seed: this.#options.seed, ...(psn === undefined ? {} : { psn }) });
+    if (run.died) this.#deaths.push(`${one.rules.join(', ')}: ${run.reason}`);
+    const suspicious = run.verdict === 'fail' || run.verdict === 'inconclusive';
+    if (!dut.virtual && suspicious && (run.died || !(await isHealthy(dut)))) await this.#renew();
+    return run;
+  }
+
+  async #renew(): Promise<void> {
+    try {
+      await this.#dut.renew();
+    } catch (error) {
+      if (!(error instanceof RoceError)) throw error;
+      this.#over = `the device was lost: ${error.message}`;
+    }
+  }
+
+  #kept(one: Case, run: CaseRun): string[] {
+    const { keep } = this.#options;
+    if (keep === undefined || run.verdict === 'not-applicable' || run.capture.length === 0) return [];
+    const title = one.title === undefined ? '' : `-${one.title.replace(/[^\w]+/g, '-').slice(0, 40)}`;
+    return [keep(`${one.rules[0]}${title}.pcapng`, run.capture)];
+  }
+
+  #add(id: string, ending: Ending): void {
+    const endings = this.#endings.get(id);
+    if (endings === undefined) this.#endings.set(id, [ending]);
+    else endings.push(ending);
+  }
+
+  #judge(rule: Rule): RuleResult {
+    const derived = DERIVED_RULES.find(({ id }) => id === rule.id);
+    const endings = [
+      ...(this.#endings.get(rule.id) ?? []),
+      ...(derived === undefined ? [] : [this.#derived(rule, derived.from)]),
+    ];
+    const none: Ending = {
+      verdict: 'inconclusive',
+      reason: rule.untested ?? 'nothing was run',
+      captures: [],
+      durationMs: 0,
+    };
+    const worst = endings.reduce((a, b) => (rank(b.verdict) > rank(a.verdict) ? b : a), endings[0] ?? none);
+    const softened = worst.verdict === 'fail' && rule.level !== 'must';
+    const verdict = softened ? 'variation' : worst.verdict;
+    return {
+      rule,
+      verdict,
+      reason: worst.reason,
+      known: verdict === 'fail' || softened ? deviationOf(rule, this.#dut) : undefined,
+      captures: endings.flatMap(({ captures }) => captures),
+      durationMs: endings.reduce((sum, { durationMs }) => sum + durationMs, 0),
+      seed: this.#options.seed,
+    };
+  }
+
+  /** A rule that says no more than that others hold. */
+  #derived(rule: Rule, from: string): Ending {
+    const parts = matchRules(from)
+      .filter(({ id, level }) => id !== rule.id && level === 'must')
+      .flatMap(({ id }) => (this.#endings.get(id) ?? []).map((ending) => ({ id, ending })));
+    const judged = parts.filter(({ ending }) => ending.verdict !== 'not-applicable');
+    const failed = judged.filter(({ ending }) => ending.verdict === 'fail').map(({ id }) => id);
+    if (failed.length > 0) return verdictOnly('fail', `broken: ${[...new Set(failed)].join(', ')}`);
+    const open = judged.filter(({ ending }) => ending.verdict === 'inconclusive').map(({ id }) => id);
+    if (open.length > 0) return verdictOnly('inconclusive', `open: ${[...new Set(open)].join(', ')}`);
+    return judged.length === 0 ? verdictOnly('inconclusive', 'none of its rules was judged') : verdictOnly('pass', '');
+  }
+}
+
+const verdictOnly = (verdict: Verdict, reason: string): Ending => ({ verdict, reason, captures: [], durationMs: 0 });
+
+function lost(reason: string): CaseRun {
+  const nothing = { variations: [], notes: [], psn: 0, seed: 0, died: false, capture: new Uint8Array(0) };
+  return { verdict: 'inconclusive', reason, ...nothing };
+}
+
+/** What the registry knows of this device and rule. */
+export function deviationOf(rule: Rule, dut: Pick<Dut, 'device' | 'version'>): Deviation | undefined {
+  return rule.deviations?.find(
+    ({ device, versions }) => device === dut.device && (versions === undefined || versions.includes(dut.version)),
+  );
+}
+
+/** The worse of two decides: a failure above what is open, that above what was allowed, that above what was right. */
+const RANKS: Readonly<Record<Verdict, number>> = {
+  'not-applicable': 0,
+  pass: 1,
+  variation: 2,
+  inconclusive: 3,
+  fail: 4,
+};
+const rank = (verdict: Verdict): number => RANKS[verdict];
