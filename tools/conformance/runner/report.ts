@@ -1,10 +1,16 @@
 /** A run in words: the table of verdicts for a terminal, and the line that sums it up. */
 import { formatTable } from '../../table.ts';
 import type { Verdict } from './run-case.ts';
-import type { RuleResult, SuiteResult } from './suite.ts';
+import type { SuiteResult } from './suite.ts';
 
 /** What a verdict is called in reports; a failure that the registry knows of is told apart. */
-export function verdictName({ verdict, known }: Pick<RuleResult, 'verdict' | 'known'>): string {
+export function verdictName({
+  verdict,
+  known,
+}: {
+  readonly verdict: Verdict;
+  readonly known?: object | undefined;
+}): string {
   if (verdict === 'fail') return known === undefined ? 'FAIL' : 'fail (known)';
   return verdict === 'not-applicable' ? 'n/a' : verdict;
 }
@@ -18,7 +24,9 @@ export function verdictTable(result: SuiteResult, { all = true } = {}): string {
 }
 
 /** How many of each. */
-export function countVerdicts(rules: readonly RuleResult[]): Readonly<Record<Verdict | 'known', number>> {
+export function countVerdicts(
+  rules: readonly { readonly verdict: Verdict; readonly known?: object | undefined }[],
+): Readonly<Record<Verdict | 'known', number>> {
   const counts = { pass: 0, variation: 0, fail: 0, inconclusive: 0, 'not-applicable': 0, known: 0 };
   for (const one of rules) {
     if (one.verdict === 'fail' && one.known !== undefined) counts.known++;
