@@ -1,0 +1,170 @@
+/** Cases of area KEY on regions, decided with hands: rights, domains, keys that die, receives in bad memory, events. */
+import { Op } from '../../../packets/opcode.ts';
+import type { AccessFlag } from '../hands/hands.ts';
+import { fetchAdd, type Packet, pattern, readRequest, sendOnly, writeOnly, writeOnlyImm } from '../packet/packet.ts';
+import type { Case } from '../tester/case.ts';
+import { demand, Inconclusive } from '../tester/outcome.ts';
+import type { Peer } from '../tester/peer.ts';
+import type { Tester } from '../tester/tester.ts';
+import { badKeys, demandMemory, paint, regionBeside } from './memory.ts';
+
+export const KEY_REGION_CASES: readonly Case[] = [
+  { rules: ['KEY-02'], needs: ['hands'], run: faultsAreTold },
+  {
+    rules: ['KEY-03'],
+    needs: ['hands'],
+    async run(t) {
+      for (const request of [writeOnly, (f: Parameters<typeof writeOnly>[0]) => writeOnlyImm({ ...f, imm: 1 })]) {
+        const peer = await t.connect({ receives: 4 });
+        peer.tx(request({ psn: 0, ackReq: true, payload: pattern(16), reth: badReth(peer, 16) }));
+        await peer.naked(0x62, 0);
+        const statuses = (await peer.recvCompletions(4)).map(({ status }) => status);
+        demand(
+          statuses.every((status) => status === FLUSHED),
+          `the four receives ended with statuses ${statuses.join(', ')}: a refused WRITE has consumed one`,
+        );
+      }
+    },
+  },
+  { rules: ['KEY-07'], needs: ['hands'], run: rightsOfRegions },
+  {
+    rules: ['KEY-08'],
+    needs: ['hands'],
+    async run(t) {
+      const owner = await t.connect();
+      owner.tx(use(owner.region, 0, 'WRITE'));
+      await owner.acked(0);
+      for (const kind of ['WRITE', 'READ', 'FETCH ADD'] as const) {
+        const peer = await t.connect();
+        const before = await paint(owner, pattern(64, 3));
+        peer.tx(use(owner.region, 0, kind));
+        await peer.naked(0x62, 0);
+        await demandMemory(owner, 0, before, `${kind} with a key of another protection domain`);
+      }
+    },
+  },
+  {
+    rules: ['KEY-09'],
+    needs: ['hands'],
+    async run(t) {
+      for (const kind of ['READ', 'WRITE', 'FETCH ADD'] as const) {
+        const peer = await t.connect();
+        const region = await regionBeside(t, peer, 4096, ALL);
+        peer.tx(use(region, 0, 'WRITE'));
+        await peer.acked(0);
+        await t.hands.call('mr.dereg', { mr: region.mr });
+        peer.tx(use(region, 1, kind));
+        await peer.naked(0x62, 1);
+      }
+    },
+  },
+  { rules: ['KEY-13', 'RD-14'], needs: ['hands'], run: keyDiesInRead },
+  { rules: ['KEY-16'], needs: ['hands'], run: badReceives },
+];
+
+const FLUSHED = 5;
+const ALL: readonly AccessFlag[] = ['local-write', 'remote-write', 'remote-read', 'remote-atomic'];
+
+type Kind = 'READ' | 'WRITE' | 'FETCH ADD';
+
+/** A request of one packet on the front of a region. */
+function use({ va, rkey }: { va: bigint; rkey: number }, psn: number, kind: Kind): Packet {
+  const reth = { va, rkey, length: 16 };
+  if (kind === 'READ') return readRequest({ psn, reth });
+  return kind === 'WRITE'
+    ? writeOnly({ psn, ackReq: true, reth, payload: pattern(16, 2) })
+    : fetchAdd({ psn, va, rkey, add: 1n });
+}
+
+const badReth = ({ region }: Peer, length: number) => ({
+  va: region.va,
+  rkey: badKeys(region.rkey)[0] ?? 0,
+  length,
+});
+
+async function faultsAreTold(t: Tester): Promise<void> {
+  const plain = await t.connect();
+  plain.tx(writeOnly({ psn: 0, ackReq: true, payload: pattern(16), reth: badReth(plain, 16) }));
+  await plain.naked(0x62, 0);
+  await plain.reaches('ERR');
+  await t.event('qp-access-err');
+
+  const withImm = await t.connect({ receives: 2 });
+  withImm.tx(writeOnlyImm({ psn: 0, ackReq: true, payload: pattern(16), imm: 1, reth: badReth(withImm, 16) }));
+  await withImm.naked(0x62, 0);
+  await withImm.reaches('ERR');
+  const [first] = await withImm.recvCompletions(1);
+  demand(first?.status !== 0, 'the receive of a WRITE that was refused completed with success');
+  // Flushed: the fault had no receive, and is an event then.
+  if (first?.status === FLUSHED) await t.event('qp-access-err');
+}
+
+async function rightsOfRegions(t: Tester): Promise<void> {
+  const rights: Readonly<Record<Kind, AccessFlag>> = {
+    READ: 'remote-read',
+    WRITE: 'remote-write',
+    'FETCH ADD': 'remote-atomic',
+  };
+  const kinds = ['READ', 'WRITE', 'FETCH ADD'] as const;
+  for (const kind of kinds) {
+    const regionAccess = ALL.filter((flag) => flag !== rights[kind]);
+    const peer = await t.connect({ regionAccess });
+    const before = await paint(peer, pattern(64, 3));
+    peer.tx(use(peer.region, 0, kind));
+    await peer.fatal(0x62, 0);
+    await demandMemory(peer, 0, before, `${kind} on a region without ${rights[kind]}`);
+    // The rights that it has are enough for the others.
+    const other = await t.connect({ regionAccess });
+    for (const [psn, allowed] of kinds.filter((one) => one !== kind).entries()) {
+      other.tx(use(other.region, psn, allowed));
+      if (allowed === 'WRITE') await other.acked(psn);
+      else
+        await other.rx([
+          { opcode: Op.ReadResponseOnly, psn },
+          { opcode: Op.AtomicAcknowledge, psn },
+        ]);
+    }
+  }
+}
+
+/** Deregisters a region while a READ of it streams; longer READs until the key died in time. */
+async function keyDiesInRead(t: Tester): Promise<void> {
+  const mtu = 1024;
+  for (const length of [1 << 20, 1 << 23, 1 << 25]) {
+    const peer = await t.connect({ mtu });
+    const region = await regionBeside(t, peer, length, ALL);
+    peer.tx(readRequest({ psn: 0, reth: { va: region.va, rkey: region.rkey, length } }));
+    await peer.rx({ opcode: Op.ReadResponseFirst, psn: 0 });
+    await t.hands.call('mr.dereg', { mr: region.mr });
+    for (let psn = 1; ; psn++) {
+      const { packet } = await peer.rx([
+        { opcode: Op.ReadResponseMiddle, psn },
+        { opcode: Op.ReadResponseLast, psn },
+        { opcode: Op.Acknowledge, psn, syndrome: 0x62 },
+      ]);
+      if (packet.opcode === Op.ReadResponseLast) break;
+      if (packet.opcode === Op.ReadResponseMiddle) continue;
+      await peer.silence();
+      await peer.isDead(psn);
+      return;
+    }
+  }
+  throw new Inconclusive('every READ was over before its key died');
+}
+
+async function badReceives(t: Tester): Promise<void> {
+  const wrong = [
+    ['a key that opens nothing', (peer: Peer) => ({ lkey: badKeys(peer.buffers?.lkey ?? 0)[0] ?? 0 })],
+    ['an address outside', (peer: Peer) => ({ address: (peer.buffers?.va ?? 0n) + (1n << 40n) })],
+  ] as const;
+  for (const [what, part] of wrong) {
+    const peer = await t.connect({ receives: 0 });
+    const mr = t.need(peer.buffers?.mr);
+    const pieces = [{ mr, offset: 0, length: 256, ...part(peer) }];
+    await t.hands.call('qp.recv', { qp: peer.qp, wrId: 1, pieces });
+    peer.tx(sendOnly({ psn: 0, ackReq: true, payload: pattern(64) }));
+    await peer.fatal(0x63, 0);
+    const [wc] = await peer.recvCompletions(1);
+    demand(wc?.wrId === 1 && wc.status !== 0, `a receive with ${what} completed with status ${wc?.status}`);
+  }
+}

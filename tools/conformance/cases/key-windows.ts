@@ -1,0 +1,186 @@
+/** Cases of area KEY on memory windows of type 2 and on keys that a peer invalidates. All take hands. */
+import { Op } from '../../../packets/opcode.ts';
+import type { Completion, Handle } from '../hands/hands.ts';
+import { HandsError } from '../hands/hands.ts';
+import { type Packet, pattern, readRequest, sendFirst, sendLastInv, sendOnlyInv, writeOnly } from '../packet/packet.ts';
+import type { Case } from '../tester/case.ts';
+import { register } from '../tester/connect.ts';
+import { demand } from '../tester/outcome.ts';
+import type { Peer } from '../tester/peer.ts';
+import type { Tester } from '../tester/tester.ts';
+import { badKeys, bindWindow, demandMemory, LENDING, nextKey, paint, regionBeside, sameBytes } from './memory.ts';
+
+export const KEY_WINDOW_CASES: readonly Case[] = [
+  {
+    rules: ['KEY-10'],
+    needs: ['hands', 'mw2'],
+    async run(t) {
+      for (const kind of ['READ', 'WRITE'] as const) {
+        const owner = await t.connect({ regionAccess: LENDING });
+        const before = await paint(owner, pattern(2048));
+        const window = await bindWindow(t, owner, 512, 256);
+        await works(owner, window, 0);
+        const other = await t.connect({ pd: owner.pd, region: owner.region });
+        other.tx(use(window, 0, kind));
+        await other.fatal(0x62, 0);
+        await demandMemory(owner, 0, before, `${kind} through a window of another queue pair`);
+        await works(owner, window, 1);
+      }
+    },
+  },
+  {
+    rules: ['KEY-11'],
+    needs: ['hands', 'mw2'],
+    async run(t) {
+      for (const kind of ['READ', 'WRITE'] as const) {
+        for (const outside of [-1n, 1n]) {
+          const peer = await t.connect({ regionAccess: LENDING });
+          const before = await paint(peer, pattern(2048));
+          const window = await bindWindow(t, peer, 512, 256);
+          await works(peer, window, 0);
+          const va = outside < 0n ? window.va - 1n : window.va + BigInt(window.length - LENGTH + 1);
+          peer.tx(use({ va, rkey: window.rkey }, 1, kind));
+          await peer.naked(0x62, 1);
+          await demandMemory(peer, 0, before, `${kind} one byte outside a window`);
+        }
+      }
+    },
+  },
+  { rules: ['KEY-14'], needs: ['hands', 'mw2'], run: sendInvalidates },
+  { rules: ['KEY-15'], needs: ['hands', 'mw2'], run: invalidatesInVain },
+  {
+    rules: ['KEY-19'],
+    needs: ['hands', 'mw2'],
+    async run(t) {
+      const owner = await t.connect({ regionAccess: LENDING });
+      const window = await bindWindow(t, owner, 512, 256);
+      await works(owner, window, 0);
+      const other = await t.connect({ pd: owner.pd, region: owner.region });
+      await allowed('a queue pair with a bound window', () => t.hands.call('qp.destroy', { qp: owner.qp }));
+      other.tx(use(window, 0, 'READ'));
+      await other.naked(0x62, 0);
+      await allowed('the window', () => t.hands.call('mw.dealloc', { mw: window.mw }));
+      await allowed('the region', () => t.hands.call('mr.dereg', { mr: t.need(owner.region.mr) }));
+    },
+  },
+  { rules: ['KEY-20'], needs: ['hands', 'mw2'], run: domainsOfBinding },
+];
+
+const LENGTH = 16;
+
+/** A request of one packet. */
+function use({ va, rkey }: { va: bigint; rkey: number }, psn: number, kind: 'READ' | 'WRITE'): Packet {
+  const reth = { va, rkey, length: LENGTH };
+  return kind === 'READ'
+    ? readRequest({ psn, reth })
+    : writeOnly({ psn, ackReq: true, reth, payload: pattern(LENGTH, 9) });
+}
+
+/** The window opens its memory to whom it was bound for. */
+const works = (peer: Peer, window: { va: bigint; rkey: number }, psn: number): Promise<unknown> =>
+  peer.orInconclusive('a bound window', () => {
+    peer.tx(use(window, psn, 'READ'));
+    return peer.rx({ opcode: Op.ReadResponseOnly, psn });
+  });
+
+/** Verbs must do this. @throws Violation when they refuse */
+async function allowed(what: string, call: () => Promise<unknown>): Promise<void> {
+  try {
+    await call();
+  } catch (error) {
+    if (!(error instanceof HandsError) || error.kind !== 'refused') throw error;
+    demand(false, `${what} could not be destroyed: ${error.message}`);
+  }
+}
+
+async function sendInvalidates(t: Tester): Promise<void> {
+  const data = pattern(300, 4);
+  for (const packets of [1, 2]) {
+    const peer = await t.connect({ regionAccess: LENDING });
+    const window = await bindWindow(t, peer, 0, 1024);
+    await works(peer, window, 0);
+    const inv = window.rkey;
+    const payload = data.slice(0, peer.mtu);
+    if (packets === 1) peer.tx(sendOnlyInv({ psn: 1, ackReq: true, inv, payload }));
+    else
+      peer.tx(
+        sendFirst({ psn: 1, payload }),
+        sendLastInv({ psn: 2, ackReq: true, inv, payload: data.slice(peer.mtu) }),
+      );
+    await peer.acked(packets);
+    const [wc] = await peer.recvCompletions(1);
+    demand(wc?.status === 0, `the receive completed with status ${wc?.status}`);
+    demand(wc.invalidatedRkey === inv, `the completion names key ${wc.invalidatedRkey}, and ${inv} was invalidated`);
+    const length = packets === 1 ? payload.length : data.length;
+    demand(wc.byteLen === length, `the completion says ${wc.byteLen} bytes, and ${length} were sent`);
+    const placed = await t.memory(t.need(peer.buffers), 0, length);
+    demand(sameBytes(placed, data.slice(0, length)), 'the data of the SEND is not in the buffer');
+    peer.tx(use(window, packets + 1, 'READ'));
+    await peer.fatal(0x62, packets + 1);
+  }
+}
+
+async function invalidatesInVain(t: Tester): Promise<void> {
+  const keys: readonly (readonly [string, (peer: Peer) => number | Promise<number>])[] = [
+    ['a key of nobody', (peer) => badKeys(peer.region.rkey)[0] ?? 0],
+    ['a key of the right index and another variant', (peer) => badKeys(peer.region.rkey)[1] ?? 0],
+    ['the key of a region that was registered for life', (peer) => peer.region.rkey],
+    [
+      'the key of a window of another protection domain',
+      async () => {
+        const owner = await t.connect({ regionAccess: LENDING });
+        return (await bindWindow(t, owner, 0, 256)).rkey;
+      },
+    ],
+  ];
+  for (const [what, key] of keys) {
+    const peer = await t.connect();
+    peer.tx(sendOnlyInv({ psn: 0, ackReq: true, inv: await key(peer), payload: pattern(16) }));
+    const [wc] = await peer.recvCompletions(1);
+    demand(wc?.status !== 0, `SEND with invalidate of ${what}: the receive completed with success`);
+    await peer.reaches('ERR');
+    await peer.silence();
+  }
+}
+
+/** Binds with every combination of domains; `true` stands for that of the queue pair. */
+async function domainsOfBinding(t: Tester): Promise<void> {
+  for (const sameWindow of [true, false]) {
+    for (const sameRegion of [true, false]) {
+      const peer = await t.connect({ regionAccess: LENDING });
+      const pd = t.handle();
+      await t.hands.call('pd.alloc', { pd });
+      const mw = t.handle();
+      const { rkey } = await t.hands.call('mw.alloc', { mw, pd: sameWindow ? peer.pd : pd });
+      const mr = sameRegion ? (await regionBeside(t, peer, 4096, LENDING)).mr : await registered(t, pd);
+      const wc = await bound(peer, { mw, mr, rkey: nextKey(rkey) });
+      const says = `window of ${whose(sameWindow)} and region of ${whose(sameRegion)} protection domain`;
+      if (sameWindow && sameRegion) demand(wc?.status === 0, `${says}: the binding failed with status ${wc?.status}`);
+      else demand(wc?.status !== 0, `${says}: the binding succeeded`);
+    }
+  }
+}
+
+const whose = (same: boolean): string => (same ? "the queue pair's" : 'another');
+
+async function registered(t: Tester, pd: Handle): Promise<Handle> {
+  const { mr, region } = register(t, pd, 4096, LENDING);
+  await region;
+  return mr;
+}
+
+/** The completion of a binding; undefined when verbs refused to post it. */
+async function bound(
+  peer: Peer,
+  { mw, mr, rkey }: { mw: Handle; mr: Handle; rkey: number },
+): Promise<Completion | undefined> {
+  const bind = { mw, mr, offset: 0, length: 256, access: ['remote-read'], rkey } as const;
+  try {
+    await peer.post({ wrId: 1, opcode: 'bind-mw', bind });
+  } catch (error) {
+    if (error instanceof HandsError && error.kind === 'refused') return undefined;
+    throw error;
+  }
+  const [wc] = await peer.sendCompletions(1);
+  return wc;
+}
