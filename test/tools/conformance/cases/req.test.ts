@@ -1,0 +1,7 @@
+/**
+ * Goal: our requester keeps the rules of area REQ. Method: the cases of the area against a device of ours (support.ts).
+ */
+import { REQ_COMPLETION_CASES } from '../../../../tools/conformance/cases/req-completions.ts';
+import { describeCases } from './support.ts';
+
+describeCases('REQ', REQ_COMPLETION_CASES);
