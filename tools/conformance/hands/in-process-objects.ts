@@ -48,10 +48,10 @@ export class Table<T> {
     if (this.#things.has(handle)) throw refused('EEXIST', `there is a ${this.#kind} ${handle} already`);
   }
 
-  /** @throws HandsError EINVAL when there is none of that name */
+  /** @throws HandsError ENOENT when there is none of that name */
   get(handle: Handle): T {
     const thing = this.#things.get(handle);
-    if (thing === undefined) throw refused('EINVAL', `there is no ${this.#kind} ${handle}`);
+    if (thing === undefined) throw refused('ENOENT', `there is no ${this.#kind} ${handle}`);
     return thing;
   }
 

@@ -156,7 +156,7 @@ function portCalls(objects: Objects) {
   return {
     events: async () => ({ events: await eventsOf(objects) }),
     'port.query': () => ({
-      state: 'PORT_ACTIVE',
+      state: 'ACTIVE',
       linkLayer: 'Ethernet',
       lid: 0,
       smLid: 0,

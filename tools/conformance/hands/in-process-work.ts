@@ -21,7 +21,7 @@ export function receiveOf(objects: Objects, wrId: number, pieces: readonly Piece
   return { wrId, sges: pieces.map((piece) => sgeOf(objects, piece)) };
 }
 
-/** ibv_send_wr. @throws HandsError EINVAL for objects that are not there */
+/** ibv_send_wr. @throws HandsError ENOENT for objects that are not there, EINVAL for words nobody knows */
 export function sendOf(objects: Objects, request: SendRequest): SendWr {
   const { opcode, pieces = [], inline = false, imm, ah, bind, flush, invalidateRkey } = request;
   const { wrId, signaled, solicited, fence, remoteAddr, compareAdd, swap, remoteQpn, remoteQkey } = request;

@@ -1,0 +1,90 @@
+/**
+ * Ends of connections that hands of our own make by themselves: a domain, a queue pair with receives posted, and a region that the peer
+ * may do everything with. Owns what is in them, and what the peer is told of the region.
+ */
+import { Access, type Device, type MemoryRegion, type Qp, QpState, QpType, RDMA_UDP_QKEY } from '../../../src/index.ts';
+import { refused } from './in-process-objects.ts';
+
+/** How much there is for the peer. */
+export interface Means {
+  /** Default 16. */
+  readonly receives?: number;
+  /** Default 1024. */
+  readonly receiveBytes?: number;
+  /** Default 65,536. */
+  readonly regionBytes?: number;
+}
+
+/** One end, and all it needs. */
+export interface End {
+  readonly qp: Qp;
+  /** Address (8 bytes), key (4) and length (4) of the region, big-endian. */
+  readonly invitation: Uint8Array;
+  destroy(): void;
+}
+
+/** @throws RoceError for more than the device has left, HandsError for what no device has */
+export function makeEnd(device: Device, type: 'rc' | 'ud', means: Means): End {
+  const { receives = 16, receiveBytes = 1024, regionBytes = 65_536 } = means;
+  for (const number of [receives, receiveBytes, regionBytes, receives * receiveBytes])
+    if (!Number.isSafeInteger(number) || number < 0 || number > MAX_BYTES)
+      throw refused('EINVAL', `an end of a connection has no ${number} of anything`);
+  const undo: (() => void)[] = [];
+  const destroy = (): void => {
+    for (const step of undo.splice(0).reverse()) step();
+  };
+  try {
+    return { ...fillEnd(device, type, { receives, receiveBytes, regionBytes }, undo), destroy };
+  } catch (error) {
+    destroy();
+    throw error;
+  }
+}
+
+/** Notes for everything it makes how it is undone. */
+function fillEnd(
+  device: Device,
+  type: 'rc' | 'ud',
+  means: Required<Means>,
+  undo: (() => void)[],
+): Omit<End, 'destroy'> {
+  const { receives, receiveBytes, regionBytes } = means;
+  const ud = type === 'ud';
+  const bytes = receiveBytes + (ud ? GRH_BYTES : 0);
+  const pd = device.allocPd();
+  undo.push(() => pd.dealloc());
+  // One completion for each receive, and none of them is ever taken.
+  const cq = device.createCq(receives + 1);
+  undo.push(() => device.destroyCq(cq));
+  const region = pd.regMr(regionBytes, { access: ALL, persistent: () => {} });
+  undo.push(() => pd.deregMr(region));
+  const buffers = pd.regMr(receives * bytes);
+  undo.push(() => pd.deregMr(buffers));
+  const init = { sendCq: cq, recvCq: cq, maxRecvWr: receives, maxSendWr: 1 };
+  const qp = pd.createQp({ ...init, type: ud ? QpType.Ud : QpType.Rc });
+  undo.push(() => qp.destroy());
+  qp.modifyNow(ud ? { state: QpState.Init, qkey: RDMA_UDP_QKEY } : { state: QpState.Init, access: ALL });
+  for (let wrId = 0; wrId < receives; wrId++)
+    qp.postRecv({ wrId, sges: [{ mr: buffers, offset: wrId * bytes, length: bytes }] });
+  return { qp, invitation: invitationOf(region) };
+}
+
+function invitationOf({ iova, rkey, length }: MemoryRegion): Uint8Array {
+  const bytes = new Uint8Array(16);
+  const view = new DataView(bytes.buffer);
+  view.setBigUint64(0, iova);
+  view.setUint32(8, rkey);
+  view.setUint32(12, length);
+  return bytes;
+}
+
+const ALL =
+  Access.LocalWrite |
+  Access.RemoteWrite |
+  Access.RemoteRead |
+  Access.RemoteAtomic |
+  Access.FlushGlobal |
+  Access.FlushPersistent;
+/** Every datagram is preceded by its headers. */
+const GRH_BYTES = 40;
+const MAX_BYTES = 1 << 26;
