@@ -75,13 +75,17 @@ class Suite {
   readonly #options: SuiteOptions;
   readonly #endings = new Map<string, Ending[]>();
   readonly #deaths: string[] = [];
-  readonly #watchers: Watchers = makeWatchers();
+  readonly #watchers: Watchers;
   /** Why nothing more can be run. */
   #over: string | undefined;
 
   constructor(dut: Dut, options: SuiteOptions) {
     this.#dut = dut;
     this.#options = options;
+    this.#watchers = makeWatchers({
+      congestion: dut.hands?.description.features.includes('cnp') === true,
+      addresses: dut.addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
+    });
   }
 
   async run(): Promise<void> {
@@ -148,6 +152,8 @@ class Suite {
   async #once(one: Case, psn: number | undefined): Promise<CaseRun> {
     const dut = this.#dut;
     dut.station.watch = (sighting) => this.#watchers.see(sighting);
+    dut.station.watchOther = (bytes, ip, timeNs) => this.#watchers.seeOther(bytes, ip, timeNs);
+    this.#watchers.begin();
     const run = await runCase(dut, one, { seed: this.#options.seed, ...(psn === undefined ? {} : { psn }) });
     if (run.died) this.#deaths.push(`${one.rules.join(', ')}: ${run.reason}`);
     const suspicious = run.verdict === 'fail' || run.verdict === 'inconclusive';

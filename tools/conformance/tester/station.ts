@@ -7,6 +7,7 @@
  */
 import type { IpAddress, IpPrefix, MacAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
+import { ETHERNET_BYTES } from '../../../packets/ethernet.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../../../packets/frame-writer.ts';
 import { isForMac } from '../../../src/host-protocols.ts';
@@ -33,6 +34,8 @@ export class Station implements Machine {
   capture: CaptureSink | undefined;
   /** Is told of every RoCE packet of the device, whoever it is for: passive rules look here. */
   watch: ((sighting: Sighting) => void) | undefined;
+  /** Is told of every other frame with an IP header at `ip`: a RoCE packet that is wrong enough looks like one of these. */
+  watchOther: ((bytes: Uint8Array, ip: number, timeNs: number) => void) | undefined;
   /** RoCE packets for queue pairs that nobody of ours has. */
   readonly strays: Sighting[] = [];
   /** Frames sent and received since the beginning. */
@@ -168,6 +171,8 @@ export class Station implements Machine {
     if (this.medium === Medium.Ethernet && !isForMac(view, start, end, this.mac)) return;
     const frame = this.#frame;
     const status = parseFrame(bytes, view, start, end, this.medium, frame);
+    if (frame.bthOffset < 0)
+      this.watchOther?.(bytes.slice(start, end), this.medium === Medium.Ethernet ? ETHERNET_BYTES : 0, now);
     if (status === FrameStatus.NotIp || status === FrameStatus.NotUdp) {
       this.#neighbours?.handleFrame(now, frame, status);
       return;
