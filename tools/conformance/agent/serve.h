@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who speaks to the agent, and over what. */
+#ifndef ROCEV2_AGENT_SERVE_H
+#define ROCEV2_AGENT_SERVE_H
+
+#include "agent.h"
+
+struct service {
+	struct device *device;
+	/* Features that the user says the device has. */
+	const char *features;
+	/* Whether the first client is the last. */
+	bool once;
+};
+
+/* Each serves one client after the other; the answer is the program's exit code. */
+int serve_tcp(const struct service *service, const char *where);
+int serve_console(const struct service *service, const char *path);
+int serve_stdio(const struct service *service);
+
+/* One client from the first line to the last; everything it made is gone afterwards. `door` is where others knock, or -1. */
+int serve_client(const struct service *service, int in, int out, int door);
+/* Turns away who knocks while somebody else is being served. */
+void turn_away(int door);
+
+#endif
