@@ -2,8 +2,8 @@
  * The command `roce conformance`: which rules of the registry a device keeps. Owns words, files and exit codes: 0 nothing failed that is not
  * known, 1 something did, 2 a command line that makes no sense, 3 nothing failed but something was left open.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
 import { address, collect, integer, macAddress, parser, prefix } from '../options.ts';
 import { type DutFlags, openDut } from './duts/open.ts';
@@ -11,11 +11,15 @@ import { matchRules, RULES } from './rules/index.ts';
 import type { Rule } from './rules/types.ts';
 import { junit, resultFile } from './runner/files.ts';
 import { exitCodeOf, summaryLine, verdictName, verdictTable } from './runner/report.ts';
+import { runCase } from './runner/run-case.ts';
 import { runSuite, type SuiteResult } from './runner/suite.ts';
+import { parseScript } from './script/parse.ts';
+import { scriptCase } from './script/play.ts';
 
 interface Flags extends DutFlags {
   readonly rules?: readonly Rule[];
   readonly priority?: number;
+  readonly script?: string;
   readonly list?: boolean;
   readonly json?: string;
   readonly junit?: string;
@@ -51,6 +55,7 @@ export function conformanceCommand(): Command {
     .option('--rules <globs>', 'which rules: ids with * and ?, separated by commas (default: all)', parser(matchRules))
     .option('--priority <number>', 'rules up to this priority only, 1 to 3', integer(1, 3))
     .option('--seed <number>', 'of all chance', integer(0, 0xff_ff_ff_ff), 1)
+    .option('--script <file>', 'play a ladder instead (docs/conformance.md)')
     .option('--list', 'print the rules and end')
     .option('--out <directory>', 'where captures go, below a folder of the device', 'conformance-out')
     .option('--json <file>', 'write the verdicts as JSON')
@@ -66,6 +71,7 @@ async function conform(flags: Flags): Promise<void> {
     for (const { id, level, role, says } of rules) process.stdout.write(`${id}  ${level}, ${role}: ${says}\n`);
     return;
   }
+  if (flags.script !== undefined) return playScript(flags, flags.script);
   const dut = await openDut(flags, say);
   let result: SuiteResult;
   try {
@@ -96,6 +102,22 @@ async function conform(flags: Flags): Promise<void> {
   if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(resultFile(result), undefined, 1)}\n`);
   if (flags.junit !== undefined) writeFileSync(flags.junit, junit(result));
   process.exitCode = exitCodeOf(result, { strict: flags.strict === true });
+}
+
+/** One ladder, one verdict; exit codes as those of a whole run. */
+async function playScript(flags: Flags, file: string): Promise<void> {
+  const one = scriptCase(basename(file), parseScript(readFileSync(file, 'utf8')));
+  const dut = await openDut(flags, say);
+  try {
+    const run = await runCase(dut, one, { seed: flags.seed });
+    mkdirSync(flags.out, { recursive: true });
+    const capture = join(flags.out, `${basename(file).replace(/\.\w+$/, '')}.pcapng`);
+    writeFileSync(capture, run.capture);
+    process.stdout.write(`${file}: ${run.verdict}${run.reason === '' ? '' : `: ${run.reason}`} (${capture})\n`);
+    process.exitCode = run.verdict === 'fail' ? 1 : run.verdict === 'inconclusive' ? 3 : 0;
+  } finally {
+    await dut.close();
+  }
 }
 
 function say(line: string): void {

@@ -1,0 +1,185 @@
+/**
+ * Goal: a ladder in text says what it seems to say. Method: every step is printed and read again; scripts are played against our own stack,
+ * one that holds and one that does not for each kind of step; lines that make no sense are refused with their number.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Op } from '../../../../packets/opcode.ts';
+import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
+import { pattern } from '../../../../tools/conformance/packet/packet.ts';
+import { type CaseRun, runCase } from '../../../../tools/conformance/runner/run-case.ts';
+import { parseScript } from '../../../../tools/conformance/script/parse.ts';
+import { scriptCase } from '../../../../tools/conformance/script/play.ts';
+import { printScript, symbolic } from '../../../../tools/conformance/script/print.ts';
+import type { ScriptPacket, Step } from '../../../../tools/conformance/script/steps.ts';
+import { nameOf, opcodeOf } from '../../../../tools/conformance/script/words.ts';
+
+const stepsOf = (text: string): Step[] => parseScript(text).map(({ step }) => step);
+
+async function played(text: string): Promise<CaseRun> {
+  const dut = new InProcessDut({ seed: 7 });
+  const run = await runCase(dut, scriptCase('a script', parseScript(text)), { seed: 7 });
+  await dut.close();
+  return run;
+}
+
+const number = (max: number) => fc.integer({ min: 0, max });
+const key = fc.oneof(fc.record({ rkey: number(0xff_ff_ff_ff) }), fc.constant({ rkey: 0, own: true }));
+const place = fc.oneof(
+  fc.record({ va: fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }) }),
+  fc.record({ va: fc.constant(0n), offset: fc.integer({ min: -4096, max: 9000 }) }),
+);
+const payload = fc.oneof(
+  fc.tuple(fc.integer({ min: 1, max: 600 }), fc.integer({ min: 1, max: 15 })).map(([n, seed]) => pattern(n, seed)),
+  fc.uint8Array({ minLength: 1, maxLength: 20 }),
+);
+
+const packet: fc.Arbitrary<ScriptPacket> = fc
+  .record({
+    opcode: fc.constantFrom(
+      ...Object.values(Op).filter((op) => op < 0x20 && op !== Op.Acknowledge),
+      0x15,
+      0x24,
+      0x26,
+      0xff,
+    ),
+    psn: fc.integer({ min: -1000, max: 0xff_ff_ff }),
+    extra: fc.record(
+      {
+        ackReq: fc.constant(true),
+        solicited: fc.constant(true),
+        imm: number(0xff_ff_ff_ff),
+        pad: number(3),
+        pkey: number(0xff_ff),
+        tver: number(15),
+        becn: fc.constant(1 as const),
+        source: fc.constant('192.0.2.77'),
+        payload,
+      },
+      { requiredKeys: [] },
+    ),
+    key,
+    place,
+    length: number(0xff_ff_ff_ff),
+    words: fc.tuple(number(0xff_ff), number(0xff_ff)),
+  })
+  .map(({ opcode, psn, extra, key: { rkey, ...own }, place: { va, ...offset }, length, words }) => {
+    const names = {
+      ...('offset' in offset ? { at: { offset: offset.offset } } : {}),
+      ...('own' in own ? { ownKey: true } : {}),
+    };
+    if (opcode === Op.CompareSwap || opcode === Op.FetchAdd)
+      return {
+        opcode,
+        psn,
+        ...extra,
+        ...names,
+        atomic: { va, rkey, swapAdd: BigInt(words[0]), compare: BigInt(words[1]) },
+      };
+    if (opcode === Op.WriteOnly || opcode === Op.ReadRequest)
+      return { opcode, psn, ...extra, ...names, reth: { va, rkey, length } };
+    return { opcode, psn, ...extra };
+  });
+
+const duration = fc.integer({ min: 1, max: 1_000_000 }).map((n) => n * 1000);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  packet.map((one): Step => ({ kind: 'tx', packet: one })),
+  fc
+    .tuple(fc.array(packet, { minLength: 1, maxLength: 3 }), duration)
+    .map(([wants, withinNs]): Step => ({ kind: 'rx', wants, withinNs })),
+  fc.record({ kind: fc.constant('acked' as const), psn: number(0xff_ff_ff), msn: number(0xff_ff_ff) }),
+  fc.record({ kind: fc.constant('sentinel' as const), psn: number(0xff_ff_ff), msn: number(0xff_ff_ff) }),
+  fc.record({ kind: fc.constant('silence' as const), durationNs: duration }),
+  fc.record({ kind: fc.constant('sleep' as const), durationNs: duration }),
+  fc.record({ kind: fc.constant('dead' as const), psn: number(0xff_ff_ff) }),
+  fc.record({
+    kind: fc.constant('connect' as const),
+    options: fc.record({
+      type: fc.constantFrom('rc' as const, 'uc' as const),
+      mtu: fc.constant(512),
+      receives: number(9),
+    }),
+  }),
+);
+
+describe('the text of a ladder', () => {
+  it('reads what it has printed', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 8 }), (steps) => {
+        expect(stepsOf(printScript(steps, 'a title\nof two lines'))).toEqual(steps);
+      }),
+    );
+  });
+
+  it('has a name for every opcode, or its number', () => {
+    for (let opcode = 0; opcode < 256; opcode++) expect(opcodeOf(nameOf(opcode))).toBe(opcode);
+  });
+
+  it('calls what lies in the region by name', () => {
+    const region = { va: 0x1000n, rkey: 7, length: 64 };
+    const write = { opcode: Op.WriteOnly, psn: 0, reth: { va: 0x1010n, rkey: 7, length: 4 } };
+    const text = printScript([{ kind: 'tx', packet: symbolic(write, region) }]);
+    expect(text).toBe('tx write-only psn 0 va region+16 rkey region length 4\n');
+  });
+
+  it.each([
+    ['tx', 'a packet is missing'],
+    ['tx bogus psn 0', "'bogus' is no packet"],
+    ['tx send-only psn 99999999', "'99999999' is no whole number"],
+    ['tx send-only color 3', "'color' is no field"],
+    ['tx send-only payload x', 'a payload is'],
+    ['silence 10', "'10' is no duration"],
+    ['sentinel 3', "'msn' is expected"],
+    ['dance', "'dance' is none of"],
+    ['connect rc speed 3', "'speed' is none of"],
+    ['state RTS now', "'now' was not expected"],
+  ])('refuses %j', (text, why) => {
+    expect(() => parseScript(`# fine\n\n${text}`)).toThrow(`line 3 of the script: ${why}`);
+  });
+});
+
+describe('a ladder that is played', () => {
+  it('passes when the device does all it says', async () => {
+    const run = await played(`
+      connect rc mtu 256
+      tx send-only psn 1 payload 64 ackreq      # PSN 0 is missing
+      rx nak 0x60 psn 0
+      sentinel 0 msn 1
+      tx write-only psn 1 va region+8 rkey region length 5 payload 5 ackreq
+      acked 1 msn 2
+      tx read-request psn 2 va region+8 rkey region length 5
+      rx read-response-only psn 2 payload 5
+      tx fetch-add psn 3 va region+16 rkey region swap 1 ackreq
+      rx atomic-acknowledge psn 3 original 0
+      silence 1ms
+      post send id 9 length 3 at region
+      rx send-only psn 0
+      tx ack psn 0 msn 1
+      completion id 9 status 0
+      tx write-only psn 4 va region rkey 0xdead length 4 payload 4 ackreq
+      rx nak 0x62 psn 4 or nak 0x61 psn 4
+      dead 5
+      state ERR`);
+    expect(`${run.verdict} ${run.reason}`.trim()).toBe('pass');
+  });
+
+  it.each([
+    [
+      'tx send-only psn 1 payload 4 ackreq\nrx nak 0x61 psn 0',
+      'line 2: NAK 0x61 psn+0 was expected, and NAK 0x60 psn+0',
+    ],
+    ['tx send-only psn 0 payload 4 ackreq\nsilence', 'line 2: silence was expected, and ACK psn+0'],
+    ['acked 0', 'line 1: ACK psn+0 was expected, and nothing came'],
+    ['sentinel 1 msn 1', 'line 1: silence, and then'],
+    ['dead 0', 'line 1: silence was expected, and ACK psn+0'],
+    ['state ERR', 'line 1: the queue pair was to be in ERR, and is in RTS'],
+    [
+      'post send id 1 length 1 at region\nrx send-only\ntx nak 0x61 psn 0 msn 0\ncompletion id 1 status 0',
+      'line 4: work request 1 completed with status 9',
+    ],
+  ])('fails %j', async (text, why) => {
+    const run = await played(text);
+    expect(run.verdict).toBe('fail');
+    expect(run.reason).toContain(why);
+  });
+});

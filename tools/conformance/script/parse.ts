@@ -1,0 +1,243 @@
+/**
+ * Reads a ladder: one step a line, `#` begins a comment. Owns the grammar (docs/conformance.md shows it) and its errors, which name line and
+ * word. Never plays anything.
+ */
+import { Syndrome } from '../../../packets/aeth.ts';
+import { RoceError } from '../../../packets/errors.ts';
+import { Op } from '../../../packets/opcode.ts';
+import type { SendOpcode } from '../hands/hands.ts';
+import type { Line, RegionRef, ScriptPacket, Step } from './steps.ts';
+import { durationOf, FLAGS, NUMBERS, opcodeOf, payloadOf } from './words.ts';
+
+/** The steps of a script. @throws RoceError ERR_ROCE_ARGUMENT for a line that makes no sense */
+export function parseScript(text: string): Line[] {
+  return text.split(/\r?\n/).flatMap((raw, i) => {
+    const words = raw.replace(/#.*$/, '').trim().split(/\s+/);
+    if (words[0] === '') return [];
+    return [{ line: i + 1, step: new LineReader(words, i + 1).step() }];
+  });
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+class LineReader {
+  readonly #words: readonly string[];
+  readonly #line: number;
+  #at = 0;
+
+  constructor(words: readonly string[], line: number) {
+    this.#words = words;
+    this.#line = line;
+  }
+
+  step(): Step {
+    const step = this.#step(this.#next('a step'));
+    if (this.#at < this.#words.length) this.#fail(`'${this.#words[this.#at]}' was not expected`);
+    return step;
+  }
+
+  #step(kind: string): Step {
+    switch (kind) {
+      case 'connect':
+        return { kind, options: this.#connect() };
+      case 'tx':
+        return { kind, packet: { opcode: 0, psn: 0, ...this.#packet() } };
+      case 'rx':
+        return this.#rx();
+      case 'acked': {
+        const psn = this.#number(-0x80_00_00, 0xff_ff_ff);
+        return { kind, psn, ...(this.#took('msn') ? { msn: this.#number(0, 0xff_ff_ff) } : {}) };
+      }
+      case 'silence':
+        return { kind, ...(this.#at < this.#words.length ? { durationNs: this.#duration() } : {}) };
+      case 'sentinel': {
+        const psn = this.#number(-0x80_00_00, 0xff_ff_ff);
+        this.#expect('msn');
+        return { kind, psn, msn: this.#number(0, 0xff_ff_ff) };
+      }
+      case 'dead':
+        return { kind, psn: this.#number(-0x80_00_00, 0xff_ff_ff) };
+      case 'sleep':
+        return { kind, durationNs: this.#duration() };
+      case 'post':
+        return this.#post();
+      case 'receive':
+        return { kind, wrId: this.#named('id'), length: this.#named('length') };
+      case 'completion':
+        return { kind, wrId: this.#named('id'), status: this.#named('status') };
+      case 'state':
+        return { kind, state: this.#oneOf(STATES) };
+      default:
+        return this.#fail(`'${kind}' is none of ${KINDS.join(', ')}`);
+    }
+  }
+
+  #rx(): Step {
+    const wants = [this.#packet()];
+    while (this.#took('or')) wants.push(this.#packet());
+    return { kind: 'rx', wants, ...(this.#took('within') ? { withinNs: this.#duration() } : {}) };
+  }
+
+  #post(): Step {
+    const opcode = this.#oneOf(POSTS);
+    const wrId = this.#named('id');
+    const length = this.#named('length');
+    this.#expect('at');
+    const remote = regionOf(this.#next('a place in the region'));
+    if (remote === undefined) this.#fail('a place in the region is expected: region+16');
+    return { kind: 'post', opcode, wrId, length, remote };
+  }
+
+  #connect(): Record<string, number | string> {
+    const options: Record<string, number | string> = {};
+    const type = this.#words[this.#at];
+    if (type === 'rc' || type === 'uc' || type === 'ud') {
+      options['type'] = type;
+      this.#at++;
+    }
+    while (this.#at < this.#words.length) {
+      const word = this.#oneOf(CONNECT_WORDS);
+      options[word.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())] = this.#number(0, 0xff_ff_ff_ff);
+    }
+    return options;
+  }
+
+  #packet(): Partial<ScriptPacket> {
+    const packet: Writable<Partial<ScriptPacket>> = this.#head();
+    for (
+      let word = this.#words[this.#at];
+      word !== undefined && word !== 'or' && word !== 'within';
+      word = this.#words[this.#at]
+    ) {
+      this.#at++;
+      this.#field(word, packet);
+    }
+    return packet;
+  }
+
+  /** What kind of packet it is. */
+  #head(): Writable<Partial<ScriptPacket>> {
+    const word = this.#next('a packet');
+    if (word === 'ack') return { opcode: Op.Acknowledge, syndrome: Syndrome.Ack };
+    if (word === 'nak') return { opcode: Op.Acknowledge, syndrome: this.#number(0, 0xff) };
+    if (word === 'rnr') return { opcode: Op.Acknowledge, syndrome: Syndrome.RnrNak | this.#number(0, 31) };
+    const opcode = opcodeOf(word);
+    if (opcode === undefined)
+      this.#fail(`'${word}' is no packet: ack, nak, rnr, an opcode's name or number is expected`);
+    return { opcode };
+  }
+
+  #field(word: string, packet: Writable<Partial<ScriptPacket>>): void {
+    const number = NUMBERS.find((one) => one.word === word);
+    const flag = FLAGS.find((one) => one.word === word);
+    if (number !== undefined) packet[number.field] = this.#number(word === 'psn' ? -0x80_00_00 : 0, number.max);
+    else if (flag !== undefined) Object.assign(packet, flag.set);
+    else if (word === 'payload')
+      packet.payload = payloadOf(this.#next('a payload')) ?? this.#fail('a payload is 64, 64/3 or hex:00ff');
+    else if (word === 'source' || word === 'destination') packet[word] = this.#next('an address');
+    else if (word === 'original') packet.original = this.#big();
+    else this.#header(word, packet);
+  }
+
+  #header(word: string, packet: Writable<Partial<ScriptPacket>>): void {
+    const { reth = NO_RETH, atomic = NO_ATOMIC, feth = NO_FETH, opcode } = packet;
+    const isAtomic = opcode === Op.CompareSwap || opcode === Op.FetchAdd;
+    const put = (part: { va?: bigint; rkey?: number }): void => {
+      if (isAtomic) packet.atomic = { ...atomic, ...part };
+      else packet.reth = { ...reth, ...part };
+    };
+    if (word === 'va') {
+      const at = regionOf(this.#words[this.#at] ?? '');
+      if (at === undefined) put({ va: this.#big() });
+      else {
+        this.#at++;
+        packet.at = at;
+        put({ va: 0n });
+      }
+    } else if (word === 'rkey') {
+      if (this.#took('region')) packet.ownKey = true;
+      put({ rkey: packet.ownKey === true ? 0 : this.#number(0, 0xff_ff_ff_ff) });
+    } else if (word === 'length') packet.reth = { ...reth, length: this.#number(0, 0xff_ff_ff_ff) };
+    else if (word === 'swap') packet.atomic = { ...atomic, swapAdd: this.#big() };
+    else if (word === 'compare') packet.atomic = { ...atomic, compare: this.#big() };
+    else if (word === 'placement') packet.feth = { ...feth, placement: this.#number(0, 15) };
+    else if (word === 'selectivity') packet.feth = { ...feth, selectivity: this.#number(0, 3) };
+    else this.#fail(`'${word}' is no field of a packet`);
+  }
+
+  #named(word: string): number {
+    this.#expect(word);
+    return this.#number(0, 0xff_ff_ff_ff);
+  }
+
+  #expect(word: string): void {
+    if (!this.#took(word)) this.#fail(`'${word}' is expected`);
+  }
+
+  #took(word: string): boolean {
+    if (this.#words[this.#at] !== word) return false;
+    this.#at++;
+    return true;
+  }
+
+  #oneOf<const T extends string>(words: readonly T[]): T {
+    const word = this.#next(`one of ${words.join(', ')}`);
+    return words.find((one) => one === word) ?? this.#fail(`'${word}' is none of ${words.join(', ')}`);
+  }
+
+  #number(min: number, max: number): number {
+    const word = this.#next('a number');
+    const value = /^(?:-?\d{1,10}|0x[0-9a-f]{1,8})$/i.test(word) ? Number(word) : Number.NaN;
+    return value >= min && value <= max ? value : this.#fail(`'${word}' is no whole number from ${min} to ${max}`);
+  }
+
+  #big(): bigint {
+    const word = this.#next('a number of 64 bits');
+    return /^(?:\d{1,20}|0x[0-9a-f]{1,16})$/i.test(word)
+      ? BigInt(word)
+      : this.#fail(`'${word}' is no number of 64 bits`);
+  }
+
+  #duration(): number {
+    const word = this.#next('a duration');
+    return durationOf(word) ?? this.#fail(`'${word}' is no duration: 250us, 10ms, 1s`);
+  }
+
+  #next(what: string): string {
+    return this.#words[this.#at++] ?? this.#fail(`${what} is missing`);
+  }
+
+  #fail(why: string): never {
+    throw new RoceError('ERR_ROCE_ARGUMENT', `line ${this.#line} of the script: ${why}`);
+  }
+}
+
+/** `region`, `region+16`, `region-8`. */
+function regionOf(word: string): RegionRef | undefined {
+  const match = /^region(?:([+-]\d{1,9}))?$/.exec(word);
+  return match === null ? undefined : { offset: Number(match[1] ?? 0) };
+}
+
+const NO_RETH = { va: 0n, rkey: 0, length: 0 };
+const NO_ATOMIC = { va: 0n, rkey: 0, swapAdd: 0n, compare: 0n };
+const NO_FETH = { placement: 0, selectivity: 0 };
+const KINDS = [
+  'connect',
+  'tx',
+  'rx',
+  'acked',
+  'silence',
+  'sentinel',
+  'dead',
+  'sleep',
+  'post',
+  'receive',
+  'completion',
+  'state',
+];
+const STATES = ['RTS', 'ERR', 'SQD', 'SQE', 'RTR'] as const;
+const POSTS: readonly SendOpcode[] = ['send', 'write', 'read', 'cmp-swap', 'fetch-add', 'send-imm', 'write-imm'];
+const CONNECT_WORDS = [
+  ...['version', 'psn', 'dut-psn', 'mtu', 'region-bytes', 'receives', 'receive-bytes', 'max-dest-rd-atomic'],
+  ...['max-rd-atomic', 'min-rnr-timer', 'timeout', 'retry-cnt', 'rnr-retry', 'qkey', 'hop-limit', 'traffic-class'],
+] as const;
