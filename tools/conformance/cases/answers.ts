@@ -1,0 +1,188 @@
+/**
+ * What scripts about the responder share: requests to the region of a connection, answers that come in several packets or may be
+ * left out, and sentinels where some answers are allowed. Owns no verdict of its own beyond what is said at each function.
+ */
+import { Op } from '../../../packets/opcode.ts';
+import type { Feature } from '../hands/hands.ts';
+import {
+  describePacket,
+  fetchAdd,
+  type Packet,
+  type RethFields,
+  readRequest,
+  readResponses,
+  writeOnly,
+} from '../packet/packet.ts';
+import { demand } from '../tester/outcome.ts';
+import type { Peer, Received } from '../tester/peer.ts';
+import type { Tester } from '../tester/tester.ts';
+import { describeWant, type Fields, matches } from '../tester/want.ts';
+
+/** What a RETH says of `length` bytes at `offset` of the connection's region. */
+export function target(peer: Peer, offset: number, length: number): RethFields {
+  return { va: peer.region.va + BigInt(offset), rkey: peer.region.rkey, length };
+}
+
+/** What an AtomicETH says of the eight bytes at `offset`. */
+export const word = (peer: Peer, offset: number): { readonly va: bigint; readonly rkey: number } => ({
+  va: peer.region.va + BigInt(offset),
+  rkey: peer.region.rkey,
+});
+
+/** READs `length` bytes at `offset`; the answer has to come whole, in order and with nothing but earlier acknowledges before it. */
+export async function read(peer: Peer, psn: number, offset: number, length: number): Promise<Uint8Array> {
+  peer.tx(readRequest({ psn, reth: target(peer, offset, length), ackReq: true }));
+  return readAnswer(peer, psn, length);
+}
+
+/** The answer to a READ of `length` bytes at `psn`, all of it. */
+export async function readAnswer(peer: Peer, psn: number, length: number): Promise<Uint8Array> {
+  const data = new Uint8Array(length);
+  const shapes = readResponses({ psn, msn: 0, data, mtu: peer.mtu });
+  let at = 0;
+  for (const { opcode, psn, payload = data } of shapes) {
+    const { packet } = await afterAcks(peer, { opcode, psn });
+    const got = packet.payload ?? new Uint8Array(0);
+    demand(
+      got.length === payload.length,
+      `${describePacket(packet)} came with ${got.length} bytes for ${payload.length}`,
+    );
+    data.set(got, at);
+    at += got.length;
+  }
+  return data;
+}
+
+/** FETCH ADD at `offset`, answered at once: what was there before. */
+export async function add(peer: Peer, psn: number, offset: number, by: bigint): Promise<bigint> {
+  peer.tx(fetchAdd({ psn, ...word(peer, offset), add: by, ackReq: true }));
+  const { packet } = await afterAcks(peer, { opcode: Op.AtomicAcknowledge, psn });
+  return packet.original ?? 0n;
+}
+
+/** The next packet that is no acknowledge of an earlier PSN has to be this. */
+export async function afterAcks(peer: Peer, want: Fields): Promise<Received> {
+  for (;;) {
+    const received = await peer.take();
+    demand(received !== undefined, () => `${describeWant(want)} was expected, and nothing came`);
+    const { packet } = received;
+    if (matches(packet, want)) return received;
+    const earlier = isAck(packet) && packet.psn < (want.psn ?? 0);
+    demand(earlier, () => `${describeWant(want)} was expected, and ${describePacket(packet)} came`);
+  }
+}
+
+export const isAck = ({ opcode, syndrome = 0xff }: Packet): boolean => opcode === Op.Acknowledge && syndrome < 0x20;
+export const isNak = ({ opcode, syndrome = 0 }: Packet): boolean => opcode === Op.Acknowledge && syndrome >= 0x20;
+
+/**
+ * The sentinel where something may come before it: a WRITE of no bytes at `psn` must be acknowledged as the next new request, and
+ * whatever comes before that acknowledge must be allowed. Returns what came.
+ */
+export async function nothingBut(
+  peer: Peer,
+  psn: number,
+  msn: number,
+  allowed: (packet: Packet) => boolean,
+): Promise<Packet[]> {
+  peer.tx(writeOnly({ psn, ackReq: true, reth: target(peer, 0, 0) }));
+  const want = { opcode: Op.Acknowledge, psn, msn, syndrome: 0x1f };
+  const before: Packet[] = [];
+  for (;;) {
+    const received = await peer.take();
+    demand(
+      received !== undefined,
+      `the queue pair does not answer any more: a correct WRITE at psn+${psn} was not acknowledged`,
+    );
+    const { packet } = received;
+    if (matches(packet, want)) return before;
+    demand(allowed(packet), () => `${describePacket(packet)} came, and is no answer to what was sent`);
+    before.push(packet);
+  }
+}
+
+/** A NAK of one of these PSNs has to come; plain acknowledges of earlier PSNs may come before it. */
+export async function nakedIn(peer: Peer, syndrome: number, psns: readonly number[]): Promise<Received> {
+  const wants = psns.map((psn) => ({ opcode: Op.Acknowledge, psn, syndrome }));
+  for (;;) {
+    const received = await peer.take();
+    demand(received !== undefined, () => `${describeWant(wants)} was expected, and nothing came`);
+    const { packet } = received;
+    if (matches(packet, wants)) return received;
+    demand(
+      isAck(packet) && packet.psn < Math.max(...psns),
+      () => `${describeWant(wants)} was expected, and ${describePacket(packet)} came`,
+    );
+  }
+}
+
+/** What was sent was refused with NAK 0x61, or dropped: a sentinel at the same PSN is then the next new request. */
+export async function refusedOrDropped(peer: Peer, psn: number, msn: number): Promise<'refused' | 'dropped'> {
+  peer.tx(writeOnly({ psn, ackReq: true, reth: target(peer, 0, 0) }));
+  const received = await peer.take();
+  demand(received !== undefined, 'NAK 0x61 was expected, or a queue pair that goes on, and nothing came');
+  const { packet } = received;
+  const refused = matches(packet, { opcode: Op.Acknowledge, psn, syndrome: 0x61 });
+  const dropped = matches(packet, { opcode: Op.Acknowledge, psn, msn, syndrome: 0x1f });
+  demand(refused || dropped, () => `NAK 0x61 or silence was expected, and ${describePacket(packet)} came`);
+  return refused ? 'refused' : 'dropped';
+}
+
+/** None of these queue pairs answers any more: a good request to each at `psn`, and one silence for all. */
+export async function allDead(t: Tester, peers: readonly Peer[], psn: (peer: Peer) => number): Promise<void> {
+  for (const peer of peers)
+    peer.tx(writeOnly({ psn: psn(peer), ackReq: true, reth: target(peer, 0, 0), note: 'to a dead queue pair' }));
+  await t.sleep(t.dut.quietNs);
+  for (const peer of peers) {
+    const [first] = peer.drain();
+    demand(
+      first === undefined,
+      () => `after a fatal NAK silence was expected, and ${describePacket(first?.packet ?? NOBODY)} came`,
+    );
+  }
+}
+
+/** Whether the device says that it can do that. */
+export const has = (t: Tester, feature: Feature): boolean =>
+  t.dut.hands?.description.features.includes(feature) ?? false;
+
+/** These bytes of the region have to be there now. */
+export async function holds(peer: Peer, offset: number, bytes: Uint8Array, what: string): Promise<void> {
+  const found = await peer.memory(offset, bytes.length);
+  const wrong = found.findIndex((byte, i) => byte !== bytes[i]);
+  demand(
+    wrong < 0,
+    () => `${what}: byte ${offset + wrong} of the region is ${found[wrong]}, and ${bytes[wrong]} was expected`,
+  );
+}
+
+/** The receives that have completed are exactly these, in this order; with hands only. */
+export async function received(
+  t: Tester,
+  peer: Peer,
+  wanted: readonly { readonly wrId: number; readonly data: Uint8Array }[],
+): Promise<void> {
+  if (t.dut.hands === undefined) return;
+  const found = wanted.length === 0 ? [] : await peer.recvCompletions(wanted.length);
+  const more = (await t.hands.call('cq.poll', { cq: peer.recvCq, max: 100 })).completions;
+  demand(more.length === 0, `${wanted.length} receives were to complete, and ${found.length + more.length} did`);
+  for (const [i, { wrId, data }] of wanted.entries()) {
+    const done = found[i];
+    demand(
+      done?.wrId === wrId && done.status === 0 && done.byteLen === data.length,
+      () =>
+        `receive ${wrId} was to complete with ${data.length} bytes; ${done?.wrId} did, status ${done?.status}, ${done?.byteLen} bytes`,
+    );
+    const at = (wrId - 1) * RECEIVE_BYTES;
+    const stored = await t.memory(t.need(peer.buffers), at, data.length);
+    demand(
+      stored.every((byte, k) => byte === data[k]),
+      `receive ${wrId} does not hold what was sent`,
+    );
+  }
+}
+
+/** Of each receive of a connection, unless a case says otherwise (tester/connect.ts). */
+export const RECEIVE_BYTES = 1024;
+
+const NOBODY: Packet = { opcode: 0, psn: 0 };
