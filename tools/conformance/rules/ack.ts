@@ -155,7 +155,7 @@ export const ACK_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Ignores credits and sends on.',
-        evidence: 'ref:conformance#3 (ACK-12)',
+        evidence: 'rxe_comp.c#check_ack looks at the type of the syndrome only',
       },
     ],
   },
@@ -169,7 +169,15 @@ export const ACK_RULES: readonly Rule[] = [
     needs: 'agent',
     priority: 2,
     says: 'A responder may resend its last acknowledge at any time as ACKNOWLEDGE with the same PSN, and a requester bears it.',
-    shownBy: 'Send one after every ACK: the device is unaffected.',
+    shownBy: 'Send one after every ACK, and one between the responses of a READ: the device is unaffected.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'A plain ACK between the responses of a READ makes the next response fail: the READ ends as success without its data, the QP in ERROR.',
+        evidence: 'rxe_comp.c#check_psn and #check_ack: the ACK resets the state of the READ',
+      },
+    ],
   },
   {
     id: 'ACK-14',
@@ -209,8 +217,8 @@ export const ACK_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Fails the work request.',
-        evidence: 'rxe_comp.c#check_ack, ref:conformance#G',
+        does: 'Ends the work request with the status that it has, success, warns in the kernel log, and moves the QP to ERROR.',
+        evidence: 'rxe_comp.c#check_ack and #rxe_completer: no status is set',
       },
     ],
   },
@@ -229,7 +237,7 @@ export const ACK_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Fails the work request with a remote operational error.',
-        evidence: 'rxe_comp.c#check_ack, ref:rxe#8',
+        evidence: 'rxe_comp.c#check_ack',
       },
     ],
   },

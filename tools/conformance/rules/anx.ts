@@ -70,7 +70,7 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Copies the whole traffic class byte of the address vector, the two ECN bits included.',
-        evidence: 'rxe_net.c#prepare4, ref:conformance#3 (ANX-05)',
+        evidence: 'rxe_net.c#prepare4',
       },
     ],
   },
@@ -97,6 +97,13 @@ export const ANX_RULES: readonly Rule[] = [
     priority: 1,
     says: 'The flags of IPv4 are 010: do not fragment.',
     shownBy: 'Parse every packet; send one without DF and one with MF: silence.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Sends the flag but does not look at it on receive.',
+        evidence: 'rxe_net.c#rxe_udp_encap_recv',
+      },
+    ],
   },
   {
     id: 'ANX-08',
@@ -192,7 +199,7 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Copies the whole traffic class byte of the address vector, the two ECN bits included.',
-        evidence: 'rxe_net.c#prepare6, ref:conformance#3 (ANX-14)',
+        evidence: 'rxe_net.c#prepare6',
       },
     ],
   },

@@ -93,8 +93,8 @@ export const ATM_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Answers with the saved value.',
-        evidence: 'inferred from rxe_resp.c#duplicate_request',
+        does: 'Answers with the saved value, also at the PSN of a READ, where it sends what the slot holds.',
+        evidence: 'rxe_resp.c#find_resource compares the PSN alone',
       },
     ],
   },
@@ -113,7 +113,7 @@ export const ATM_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Holds as many as max_dest_rd_atomic rounded up to a power of two.',
-        evidence: 'ref:rxe#7',
+        evidence: 'rxe_qp.c#rxe_qp_from_attr, rxe_resp.c#find_resource',
       },
     ],
   },
@@ -176,6 +176,13 @@ export const ATM_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A local buffer that is not 8 bytes long is a local error of an ATOMIC.',
     shownBy: 'The device posts ATOMICs with buffers of 4 and 16 bytes: no packet, or a local error.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Sends the request and takes a longer buffer; a shorter one fails when the answer is there, the memory being changed.',
+        evidence: 'rxe_comp.c#do_atomic',
+      },
+    ],
   },
   {
     id: 'ATM-14',

@@ -33,8 +33,9 @@ export const KEY_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Raises the asynchronous event only since commit f3f9825837df of early 2026.',
-        evidence: 'ref:conformance#G (KEY-02)',
+        versions: ['6.1', '6.12'],
+        does: 'Raises no asynchronous event.',
+        evidence: 'rxe_resp.c#do_class_ac_error; the event came with commit f3f9825837df, which 7.2 has',
       },
     ],
   },
@@ -53,8 +54,8 @@ export const KEY_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Consumes the receive with an error completion, as common devices do.',
-        evidence: 'ref:conformance#3 (KEY-03)',
+        does: 'Consumes the receive with an error completion when the faulty packet is the one that takes it, as common devices do.',
+        evidence: 'rxe_resp.c#do_complete',
       },
     ],
   },
@@ -93,13 +94,6 @@ export const KEY_RULES: readonly Rule[] = [
     priority: 2,
     says: 'A VA plus length that wraps 2^64 draws NAK 0x62.',
     shownBy: 'VA 0xFFFFFFFFFFFFFFF8 with lengths 8 and 16: NAK 0x62, and the device lives on.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'Builds without the fix of 2026 accept a range that wraps and touch memory outside the region.',
-        evidence: 'CVE-2026-98365, CVE-2016-8636, ref:hostile#4.1',
-      },
-    ],
   },
   {
     id: 'KEY-07',
@@ -161,6 +155,13 @@ export const KEY_RULES: readonly Rule[] = [
     priority: 3,
     says: 'The bounds of a memory window hold.',
     shownBy: 'One byte before and one behind the window: NAK 0x62.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Compares with the bounds of the region behind the window, not with those of the window.',
+        evidence: 'rxe_resp.c#check_rkey, rxe_mw.c#rxe_lookup_mw: the length of a window is compared with 0 only',
+      },
+    ],
   },
   {
     id: 'KEY-12',
@@ -185,6 +186,13 @@ export const KEY_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A key that dies during a long READ ends it with NAK 0x62 at the PSN of the missing response.',
     shownBy: 'Invalidate the key while the READ streams: an ACKNOWLEDGE with 0x62 in place of a response.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Sends the NAK at the PSN of the READ request.',
+        evidence: 'rxe_resp.c#acknowledge',
+      },
+    ],
   },
   {
     id: 'KEY-14',
@@ -209,7 +217,14 @@ export const KEY_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A remote invalidate that fails sends no NAK; the receive completes in error.',
     shownBy:
-      'SEND+inv with a wrong, a foreign and a type 1 key: silence on the wire, an error completion, and the QP in ERROR.',
+      'SEND+inv with a wrong, a foreign and a type 1 key: no NAK and no ACK, an error completion, and the QP in ERROR.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Sends a positive ACK where the SEND asked for one, then goes to ERROR.',
+        evidence: 'rxe_resp.c#acknowledge: the syndrome is still that of an ACK',
+      },
+    ],
   },
   {
     id: 'KEY-16',
@@ -238,7 +253,7 @@ export const KEY_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Checks the key first and answers 0x62.',
-        evidence: 'inferred from the order of rxe_resp.c#check_rkey and #process_atomic',
+        evidence: 'rxe_resp.c#check_rkey comes before #atomic_reply',
       },
     ],
   },
@@ -253,6 +268,13 @@ export const KEY_RULES: readonly Rule[] = [
     priority: 1,
     says: 'NAK 0x61, 0x62 and 0x63 carry ePSN; for a READ, the PSN of the response that they replace.',
     shownBy: 'Compare the PSN for single packets, for the middle of messages and for READs.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'A NAK inside a READ carries the PSN of the READ request, not that of the missing response.',
+        evidence: 'rxe_resp.c#acknowledge',
+      },
+    ],
   },
   {
     id: 'KEY-19',
@@ -280,8 +302,9 @@ export const KEY_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Builds without commit fbbe1d5cd7d4 of 2026 do not compare the three domains.',
-        evidence: 'ref:hostile#4.1',
+        versions: ['6.1', 'sid'],
+        does: 'Compares the domains of QP and window for windows of type 2 only, and never that of the region.',
+        evidence: 'rxe_mw.c#rxe_check_bind_mw; 6.12.117 has commit fbbe1d5cd7d4',
       },
     ],
   },

@@ -22,8 +22,8 @@ export const LEN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         versions: ['6.1'],
-        does: 'Does not check the length of SEND packets.',
-        evidence: 'rxe_resp.c#check_length; the check works since the C9-92 rewrite of 2023',
+        does: 'Takes SEND packets of any length; those of a WRITE are compared with its DMA length.',
+        evidence: 'rxe_resp.c#check_length, which checks nothing',
       },
     ],
   },
@@ -42,8 +42,8 @@ export const LEN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         versions: ['6.1'],
-        does: 'Does not check the length of SEND packets.',
-        evidence: 'rxe_resp.c#check_length; the check works since the C9-92 rewrite of 2023',
+        does: 'Takes SEND packets of any length; those of a WRITE are compared with its DMA length.',
+        evidence: 'rxe_resp.c#check_length, which checks nothing',
       },
     ],
   },
@@ -62,8 +62,8 @@ export const LEN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         versions: ['6.1'],
-        does: 'Does not check the length of SEND packets.',
-        evidence: 'rxe_resp.c#check_length; the check works since the C9-92 rewrite of 2023',
+        does: 'Takes SEND packets of any length; those of a WRITE are compared with its DMA length.',
+        evidence: 'rxe_resp.c#check_length, which checks nothing',
       },
     ],
   },
@@ -77,7 +77,15 @@ export const LEN_RULES: readonly Rule[] = [
     needs: 'wire',
     priority: 2,
     says: 'The bytes of a WRITE add up to the DMA length of its RETH at the LAST or ONLY packet.',
-    shownBy: 'Send a WRITE that is one byte short and one that is one byte long: NAK 0x61.',
+    shownBy:
+      'Send WRITEs that are one byte short, one byte long, and short by a whole PMTU at LAST and at ONLY: NAK 0x61.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Takes a LAST or ONLY of PMTU bytes although more are to come, so that the message ends short.',
+        evidence: 'rxe_resp.c#check_rkey: it compares each packet with PMTU or with the rest, whatever its opcode',
+      },
+    ],
   },
   {
     id: 'LEN-05',
@@ -104,6 +112,14 @@ export const LEN_RULES: readonly Rule[] = [
     says: 'A DMA length above 2^31 draws NAK 0x61.',
     shownBy:
       'WRITE and READ with 2^31: judged by its key and range alone (0x62); with 2^31 + 1 and 2^32 - 1: NAK 0x61.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.1'],
+        does: 'Judges such a length by the bounds of the region alone: NAK 0x62.',
+        evidence: 'rxe_resp.c#check_length, which checks nothing; 6.12 has the check',
+      },
+    ],
   },
   {
     id: 'LEN-07',
@@ -119,7 +135,7 @@ export const LEN_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Checks it on WRITE only; the pad of a SEND is believed.',
+        does: 'Checks the pad of a WRITE only; that of a SEND is believed.',
         evidence: 'rxe_resp.c#check_rkey',
       },
     ],
@@ -138,7 +154,7 @@ export const LEN_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Checks it on WRITE only; the pad of a SEND is believed.',
+        does: 'Checks the pad of a WRITE only; that of a SEND is believed.',
         evidence: 'rxe_resp.c#check_rkey',
       },
     ],
@@ -158,7 +174,7 @@ export const LEN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Executes the request and ignores the payload.',
-        evidence: 'inferred from rxe_resp.c#check_length',
+        evidence: 'rxe_opcode.c: these opcodes have no payload flag; rxe_resp.c checks nothing else',
       },
     ],
   },
@@ -176,8 +192,8 @@ export const LEN_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'The receive completes with a remote invalid request error instead of a local length error.',
-        evidence: 'ref:conformance#G (LEN-10)',
+        does: 'Answers NAK 0x63, and the receive completes with a local QP operation error.',
+        evidence: 'rxe_mr.c#copy_data fails with EINVAL, which rxe_resp.c#send_data_in takes for a malformed receive',
       },
     ],
   },
@@ -255,8 +271,8 @@ export const LEN_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Copies what arrives and fails only where the sink overflows.',
-        evidence: 'inferred from rxe_comp.c#do_read',
+        does: 'Copies what arrives, waits for the bytes that are missing without a timer, and never completes the READ.',
+        evidence: 'rxe_comp.c#do_read, #reset_retry_timer: the hang is inferred',
       },
     ],
   },

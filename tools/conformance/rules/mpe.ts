@@ -23,7 +23,7 @@ export const MPE_RULES: readonly Rule[] = [
         device: 'rxe',
         versions: ['6.12', 'sid'],
         does: 'Does not look at the payload.',
-        evidence: 'unverified, ref:conformance#3 (MPE-01)',
+        evidence: 'rxe_opcode.c: FLUSH has no payload flag',
       },
     ],
   },
@@ -73,7 +73,15 @@ export const MPE_RULES: readonly Rule[] = [
     needs: 'wire',
     priority: 2,
     says: 'The selectivity of a whole region ignores VA and length.',
-    shownBy: 'VA 0 and length 2^32 - 1: the FLUSH is answered.',
+    shownBy: 'VA 0 and length 2^31: the FLUSH is answered; a length above 2^31 is recorded.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'Refuses a length above 2^31 with NAK 0x61 although it ignores the length.',
+        evidence: 'rxe_resp.c#rxe_resp_check_length',
+      },
+    ],
   },
   {
     id: 'MPE-06',
@@ -98,6 +106,14 @@ export const MPE_RULES: readonly Rule[] = [
     priority: 2,
     says: 'A duplicate FLUSH is answered without another flush.',
     shownBy: 'Replay it: the answer again.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'Drops the duplicate: it does not store the PSN of a FLUSH.',
+        evidence: 'rxe_resp.c#rxe_prepare_res, #find_resource',
+      },
+    ],
   },
   {
     id: 'MPE-08',
@@ -122,14 +138,6 @@ export const MPE_RULES: readonly Rule[] = [
     priority: 2,
     says: 'ATOMIC WRITE moves exactly 8 bytes, and other lengths draw NAK 0x61.',
     shownBy: '0, 4, 7, 9 and 16 bytes, and a DMA length other than 8: NAK 0x61.',
-    deviations: [
-      {
-        device: 'rxe',
-        versions: ['6.12', 'sid'],
-        does: 'Builds without commit 1114c87 take an empty ATOMIC WRITE and store bytes from behind the packet.',
-        evidence: 'ref:rxe#11, ref:hostile#4.1',
-      },
-    ],
   },
   {
     id: 'MPE-10',
@@ -183,7 +191,7 @@ export const MPE_RULES: readonly Rule[] = [
         device: 'rxe',
         versions: ['6.12', 'sid'],
         does: 'Does not count FLUSH against the resources.',
-        evidence: 'inferred from rxe_resp.c#check_resource',
+        evidence: 'rxe_resp.c#check_resource',
       },
     ],
   },
@@ -222,5 +230,13 @@ export const MPE_RULES: readonly Rule[] = [
     priority: 3,
     says: 'Reserved bits of the FETH are ignored; placement 0 and unknown selectivities draw NAK 0x61.',
     shownBy: 'Sweep the values of the FETH.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'Answers placement 0 without a flush, and takes unknown selectivities for a range.',
+        evidence: 'rxe_resp.c#check_rkey, #process_flush',
+      },
+    ],
   },
 ];

@@ -66,14 +66,6 @@ export const PKQ_RULES: readonly Rule[] = [
     priority: 3,
     says: 'Two limited members do not match; otherwise the 15 low bits decide.',
     shownBy: '0x7FFF against 0xFFFF is accepted, 0x7FFF against 0x7FFF is dropped.',
-    deviations: [
-      {
-        device: 'rxe',
-        versions: ['6.12', 'sid'],
-        does: 'Compares all 16 bits with 0xFFFF, so 0x7FFF is dropped.',
-        evidence: 'inferred from rxe_recv.c#check_keys',
-      },
-    ],
   },
   {
     id: 'PKQ-06',

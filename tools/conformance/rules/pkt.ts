@@ -93,14 +93,6 @@ export const PKT_RULES: readonly Rule[] = [
     priority: 2,
     says: 'The class of an opcode has to fit the type of the QP, else the packet is dropped.',
     shownBy: 'Send UC, UD, RD, XRC and manufacturer opcodes to an RC QP, and RC opcodes to UC and UD QPs: no reply.',
-    deviations: [
-      {
-        device: 'rxe',
-        versions: ['6.1'],
-        does: 'Accepts any class of opcode on an RC QP.',
-        evidence: 'ref:rxe#10: the older check compares with the RC class value 0, which is never true',
-      },
-    ],
   },
   {
     id: 'PKT-08',
@@ -116,8 +108,8 @@ export const PKT_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Sends no NAK: the opcode has no table entry and the packet is dropped; builds without the fix of 2026 can panic.',
-        evidence: 'ref:rxe#11 (commit 4c6f86d), for reserved RC opcodes inferred',
+        does: 'Drops it in silence: an opcode without an entry in its table is dropped before the QP is looked up.',
+        evidence: 'rxe_recv.c#rxe_rcv',
       },
     ],
   },
@@ -169,13 +161,6 @@ export const PKT_RULES: readonly Rule[] = [
     says: 'A packet shorter than the headers of its opcode plus pad and ICRC is dropped.',
     shownBy:
       'Send every opcode with every truncation from 0 to 80 bytes and pad 0 to 3: silence, and the device lives on.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'Builds without commit 7244491dab34 compute a negative payload length for such packets and may crash.',
-        evidence: 'CVE-2026-46043, ref:hostile#4.1',
-      },
-    ],
   },
   {
     id: 'PKT-13',
@@ -188,6 +173,13 @@ export const PKT_RULES: readonly Rule[] = [
     priority: 1,
     says: 'A packet whose UDP length disagrees with its datagram is dropped.',
     shownBy: 'Send UDP lengths 4 less, 4 more, 0 and 8, with the ICRC where either length puts it: silence.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Takes the length from UDP alone: a shorter UDP length is accepted when the ICRC stands where it ends.',
+        evidence: 'inferred from rxe_net.c#rxe_udp_encap_recv, which reads only the UDP length',
+      },
+    ],
   },
   {
     id: 'PKT-14',
@@ -299,12 +291,5 @@ export const PKT_RULES: readonly Rule[] = [
     says: 'A packet to the multicast QPN 0xFFFFFF never reaches a connected QP.',
     shownBy:
       'Send RC opcodes, unknown opcodes and lengths of 0 to 64 bytes to 0xFFFFFF: silence, and the device lives on.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'Builds without commit 4c6f86d panic on an unknown opcode to this QPN.',
-        evidence: 'ref:rxe#11, reproduced by its reporters on 7.0-rc7',
-      },
-    ],
   },
 ];

@@ -90,6 +90,13 @@ export const QPS_RULES: readonly Rule[] = [
     priority: 3,
     says: 'In SQE, on UC and UD, the send side flushes while the receive side lives.',
     shownBy: 'Provoke a local error on UD: sends are flushed, receives still work.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Moves the QP to ERR: it has no SQE.',
+        evidence: 'rxe_req.c#rxe_requester, rxe_qp.c#rxe_qp_error',
+      },
+    ],
   },
   {
     id: 'QPS-08',
@@ -150,6 +157,13 @@ export const QPS_RULES: readonly Rule[] = [
     priority: 3,
     says: 'The first packet in RTR raises the event communication established.',
     shownBy: 'Send one to a QP in RTR: the event.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Never raises the event.',
+        evidence: 'it is nowhere in the source of rxe',
+      },
+    ],
   },
   {
     id: 'QPS-13',
@@ -213,8 +227,8 @@ export const QPS_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Builds before the fix of CVE-2021-47076 gave no completion.',
-        evidence: 'CVE-2021-47076',
+        does: 'Completes a SEND or WRITE with a bad lkey as local QP operation error; a READ gets the local protection error.',
+        evidence: 'rxe_mr.c#copy_data fails with EINVAL, rxe_req.c#rxe_requester expects EFAULT',
       },
     ],
   },
@@ -257,7 +271,7 @@ export const QPS_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Rounds them up to a power of two.',
-        evidence: 'ref:rxe#7',
+        evidence: 'rxe_qp.c#rxe_qp_from_attr',
       },
     ],
   },
@@ -272,5 +286,12 @@ export const QPS_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A fatal error of the requester moves the QP to ERR on RC, to SQE on UC and UD.',
     shownBy: 'Provoke local errors on each type and query the state.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Moves UC and UD to ERR as well: it has no SQE.',
+        evidence: 'rxe_req.c#rxe_requester, rxe_qp.c#rxe_qp_error',
+      },
+    ],
   },
 ];

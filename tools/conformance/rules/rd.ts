@@ -89,7 +89,15 @@ export const RD_RULES: readonly Rule[] = [
     needs: 'wire',
     priority: 1,
     says: 'A duplicate READ is executed again from memory.',
-    shownBy: 'Change the memory and replay the READ: new bytes at the same PSNs.',
+    shownBy: 'Change the memory and replay the READ: new bytes at the same PSNs; also for a READ of length zero.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'Drops the duplicate of a READ of length zero, unless its rkey is 0.',
+        evidence: 'rxe_resp.c#qp_resp_from_reth stores rkey 0 for it, #duplicate_request compares',
+      },
+    ],
   },
   {
     id: 'RD-08',
@@ -101,7 +109,15 @@ export const RD_RULES: readonly Rule[] = [
     needs: 'wire',
     priority: 1,
     says: 'A retried READ may ask for the missing tail only: VA, length and PSN moved by whole packets.',
-    shownBy: 'PSN + k, VA + k * PMTU and the rest of the length: exactly the tail, with the original PSNs.',
+    shownBy:
+      'PSN + k, VA + k * PMTU and the rest of the length: exactly the tail with the original PSNs; then the same from an earlier PSN.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'After one partial replay it drops replays that start earlier.',
+        evidence: 'rxe_resp.c#duplicate_request moves the beginning of what it holds',
+      },
+    ],
   },
   {
     id: 'RD-09',
@@ -118,7 +134,7 @@ export const RD_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Starts the tail with MIDDLE or LAST.',
-        evidence: 'rxe_resp.c#read_reply, replay state',
+        evidence: 'rxe_resp.c#duplicate_request sets the replay state, #read_reply takes it for the middle',
       },
     ],
   },
@@ -132,7 +148,27 @@ export const RD_RULES: readonly Rule[] = [
     needs: 'wire',
     priority: 2,
     says: 'A replayed READ outside the original range or with another rkey is not served.',
-    shownBy: 'Shifted VA, longer length and another rkey at an old PSN: silence; a NAK 0x61 is reported.',
+    shownBy:
+      'Shifted VA, a VA that wraps, longer length and another rkey at an old PSN, also after a partial replay: silence; NAK 0x61 is reported.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'After a partial replay it serves the original length from the new VA, beyond the original range but inside the region.',
+        evidence: 'rxe_resp.c#duplicate_request',
+      },
+      {
+        device: 'rxe',
+        versions: ['6.1'],
+        does: 'Answers a replay whose VA plus length wraps 2^64 with a response that it never filled.',
+        evidence: 'rxe_resp.c#duplicate_request adds without a check, #read_reply ignores a failing copy',
+      },
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'Answers a replay whose VA plus length wraps 2^64 with NAK 0x62, and the QP goes to ERROR.',
+        evidence: 'rxe_resp.c#duplicate_request adds without a check, #read_reply',
+      },
+    ],
   },
   {
     id: 'RD-11',
@@ -149,7 +185,7 @@ export const RD_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Serves all of them and recycles the oldest slots; NAK 0x61 only when the limit is 0.',
-        evidence: 'ref:rxe#7',
+        evidence: 'rxe_resp.c#check_resource',
       },
     ],
   },
@@ -190,6 +226,13 @@ export const RD_RULES: readonly Rule[] = [
     says: 'A NAK inside a READ takes the place of the response, as an ACKNOWLEDGE without data.',
     shownBy:
       'Let the key die while the READ streams: an ACKNOWLEDGE at the PSN of the missing response, and no more responses.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Sends the NAK at the PSN of the READ request.',
+        evidence: 'rxe_resp.c#acknowledge',
+      },
+    ],
   },
   {
     id: 'RD-15',
@@ -242,7 +285,7 @@ export const RD_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Notices a loss inside a READ only by timeout; the new READ does start at the oldest missing packet.',
-        evidence: 'ref:rxe#8',
+        evidence: 'rxe_comp.c#check_psn, rxe_req.c#req_retry',
       },
     ],
   },

@@ -22,7 +22,7 @@ export const REQ_RETRIES_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Treats retry_cnt 7 as without end.',
-        evidence: 'rxe_comp.c and ref:rxe#8',
+        evidence: 'rxe_comp.c#rxe_completer',
       },
     ],
   },
@@ -132,7 +132,14 @@ export const REQ_RETRIES_RULES: readonly Rule[] = [
     needs: 'agent',
     priority: 3,
     says: 'At most max_rd_atomic READs and ATOMICs are unanswered.',
-    shownBy: 'Limits 1, 2 and 4, answers withheld: count the requests on the wire.',
+    shownBy: 'Limits 1, 2, 3 and 4, answers withheld: count the requests on the wire.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Allows as many as max_rd_atomic rounded up to a power of two.',
+        evidence: 'rxe_qp.c#rxe_qp_from_attr, rxe_req.c#check_init_depth',
+      },
+    ],
   },
   {
     id: 'REQ-30',
@@ -158,6 +165,13 @@ export const REQ_RETRIES_RULES: readonly Rule[] = [
     says: 'An unexpected response opcode at the expected PSN is a bad response: an error completion and the QP in ERROR.',
     shownBy:
       'Answer a READ with ATOMIC ACKNOWLEDGE, and a SEND with READ RESPONSE: an error completion; its status differs between devices.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'A READ answered by ATOMIC ACKNOWLEDGE, or by MIDDLE without FIRST, ends as success with the QP in ERROR; other cases as fatal error.',
+        evidence: 'rxe_comp.c#check_ack and #rxe_completer: no status is set',
+      },
+    ],
   },
   {
     id: 'REQ-32',
@@ -170,6 +184,14 @@ export const REQ_RETRIES_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A NAK in the middle of READ responses ends the READ with its error.',
     shownBy: 'FIRST, MIDDLE, then NAK 0x62: a remote access error, and no endless retry.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.1'],
+        does: 'Ignores a NAK at the PSN of the request, and ends the READ as success at one at the awaited PSN.',
+        evidence: 'rxe_comp.c#check_psn and #check_ack; 6.12 has the change of 2022',
+      },
+    ],
   },
   {
     id: 'REQ-33',

@@ -65,7 +65,15 @@ export const REQ_RULES: readonly Rule[] = [
     needs: 'agent',
     priority: 2,
     says: 'An ATOMIC completes only with its ATOMIC ACKNOWLEDGE.',
-    shownBy: 'Two FETCH ADDs and two COMPARE SWAPs, one of each answered: one completion of each.',
+    shownBy:
+      'Two FETCH ADDs and two COMPARE SWAPs: one of each is answered, the other given a plain ACK: one completion of each.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Completes an ATOMIC with a plain ACK at its PSN, without the value.',
+        evidence: 'rxe_comp.c#check_ack',
+      },
+    ],
   },
   {
     id: 'REQ-06',
@@ -117,7 +125,7 @@ export const REQ_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Completes pending SENDs and WRITEs: there is no upper bound on the PSN of a response.',
+        does: 'Completes pending SENDs and WRITEs, and repeats READs: a response has no upper bound.',
         evidence: 'rxe_comp.c#check_psn',
       },
     ],
@@ -132,7 +140,15 @@ export const REQ_RULES: readonly Rule[] = [
     needs: 'agent',
     priority: 3,
     says: 'An acknowledge of the past changes nothing, but its credits may be taken.',
-    shownBy: 'Replay old ACKs at random: no effect.',
+    shownBy: 'Replay old ACKs at random, also between the responses of a READ: no effect.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'An old ACK between the responses of a READ makes the next response fail: the READ ends as success without its data.',
+        evidence: 'rxe_comp.c#check_psn and #check_ack',
+      },
+    ],
   },
   {
     id: 'REQ-11',
@@ -168,12 +184,20 @@ export const REQ_RULES: readonly Rule[] = [
     needs: 'agent',
     priority: 2,
     says: 'A plain ACK whose PSN lies inside an open READ is no implied NAK and completes nothing.',
-    shownBy: 'READ of 4 packets, answer 2, then ACK the last PSN: no data is invented, and the READ still completes.',
+    shownBy:
+      'READ of 4 packets: ACK the last PSN after 2 responses, the awaited PSN, and the last after 3: no data is invented, the READ completes.',
     deviations: [
       {
         device: 'rxe',
-        does: 'An ACK at the last PSN of a READ may complete it.',
-        evidence: 'inferred from rxe_comp.c#check_psn and #check_ack',
+        versions: ['6.12', 'sid'],
+        does: 'A plain ACK at the awaited PSN counts as the response: at the last PSN the READ completes without its data.',
+        evidence: 'rxe_comp.c#check_ack; it holds for a READ of one packet too',
+      },
+      {
+        device: 'rxe',
+        versions: ['6.1'],
+        does: 'A plain ACK at the awaited PSN ends the READ as success, with the QP in ERROR; that of a READ of one packet completes it without data.',
+        evidence: 'rxe_comp.c#check_ack and #rxe_completer',
       },
     ],
   },
@@ -192,7 +216,7 @@ export const REQ_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Waits for the timeout.',
-        evidence: 'ref:rxe#8',
+        evidence: 'rxe_comp.c#check_psn: a response beyond the awaited one is dropped',
       },
     ],
   },

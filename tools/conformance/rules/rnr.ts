@@ -82,7 +82,7 @@ export const RNR_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Adds NAK 0x60 for the next packet.',
-        evidence: 'rxe_resp.c#check_psn, ref:rxe#7',
+        evidence: 'rxe_resp.c#check_psn: a refusal does not count as a NAK sent',
       },
     ],
   },
@@ -109,13 +109,6 @@ export const RNR_RULES: readonly Rule[] = [
     priority: 2,
     says: 'A requester waits at least the interval of the RNR NAK before it tries again.',
     shownBy: 'Answer with code 31: no retransmission before 491.52 ms have passed.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'Builds without commit 445fd4f4fb76 may retransmit early, when the ACK timeout ends during the wait.',
-        evidence: 'ref:rxe#11',
-      },
-    ],
   },
   {
     id: 'RNR-09',
@@ -156,7 +149,7 @@ export const RNR_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Code 25 is 61,410 microseconds instead of 61,440.',
-        evidence: 'rxe_comp.c, table of RNR timers, ref:rxe#8',
+        evidence: 'rxe_comp.c, the table rnrnak_usec',
       },
     ],
   },
@@ -207,6 +200,13 @@ export const RNR_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A further RNR NAK during the wait is ignored.',
     shownBy: 'Two RNR NAKs 1 ms apart: the counter falls once.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Takes it: the counter falls again, and the wait begins anew.',
+        evidence: 'rxe_comp.c#rxe_completer',
+      },
+    ],
   },
   {
     id: 'RNR-16',

@@ -167,8 +167,8 @@ export const RSP_PSN_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Serves duplicates in the order they arrive, one at a time.',
-        evidence: 'inferred from rxe_resp.c#duplicate_request',
+        does: 'Serves one READ to its end, then the packets behind it in the order of arrival.',
+        evidence: 'rxe_resp.c#get_req: while a READ is being answered no other packet is looked at',
       },
     ],
   },
@@ -196,7 +196,26 @@ export const RSP_PSN_RULES: readonly Rule[] = [
     priority: 2,
     says: 'A faulty duplicate is never answered with a NAK.',
     shownBy:
-      'Replay with a bad rkey, a bad length and an opcode out of order: silence or a plain ACK, and the QP stays usable.',
+      'Replay with a bad rkey, a bad length, an opcode out of order, and a READ whose key has died: silence or a plain ACK, and the QP stays usable.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'A replayed READ whose region has gone since draws NAK 0x62, and the QP goes to ERROR.',
+        evidence: 'rxe_resp.c#read_reply by way of #rxe_recheck_mr',
+      },
+      {
+        device: 'rxe',
+        versions: ['6.1'],
+        does: 'A replayed READ of length zero with an rkey that is not valid draws NAK 0x62, and the QP goes to ERROR.',
+        evidence: 'rxe_resp.c#read_reply: every replay looks its rkey up',
+      },
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'A replayed READ of length zero with rkey 0 draws NAK 0x62 when a longer message came between, and the QP goes to ERROR.',
+        evidence: 'rxe_resp.c#read_reply: it tests the length of the current message',
+      },
+    ],
   },
   {
     id: 'RSP-PSN-16',
@@ -213,7 +232,7 @@ export const RSP_PSN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Holds as many as max_dest_rd_atomic rounded up to a power of two.',
-        evidence: 'ref:rxe#7',
+        evidence: 'rxe_qp.c#rxe_qp_from_attr, rxe_resp.c#find_resource',
       },
     ],
   },
@@ -268,7 +287,7 @@ export const RSP_PSN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Answers the packet behind the refused one with NAK 0x60.',
-        evidence: 'rxe_resp.c#check_psn, ref:rxe#7',
+        evidence: 'rxe_resp.c#check_psn: a refusal does not count as a NAK sent',
       },
     ],
   },

@@ -41,7 +41,14 @@ export const UC_RULES: readonly Rule[] = [
     needs: 'agent',
     priority: 3,
     says: 'After a gap the next FIRST or ONLY starts anew, whatever its PSN.',
-    shownBy: 'Jump by 1000 with an ONLY: it is delivered.',
+    shownBy: 'Jump by 1000 with an ONLY, with nothing open, inside a SEND and inside a WRITE: it is delivered.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'After a broken SEND it drops the next FIRST or ONLY as well; after a broken WRITE it drops all of them for ever.',
+        evidence: 'rxe_resp.c#do_class_d1e_error drops the packet, and without a receive leaves the old opcode open',
+      },
+    ],
   },
   {
     id: 'UC-04',
@@ -66,6 +73,13 @@ export const UC_RULES: readonly Rule[] = [
     priority: 3,
     says: 'The receive of a discarded SEND is used again.',
     shownBy: 'FIRST, a gap, ONLY: the ONLY arrives in the same receive.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Drops the ONLY; the one after it arrives in the same receive.',
+        evidence: 'rxe_resp.c#do_class_d1e_error',
+      },
+    ],
   },
   {
     id: 'UC-06',
@@ -78,6 +92,13 @@ export const UC_RULES: readonly Rule[] = [
     priority: 3,
     says: 'On an SRQ the receive of a broken message completes in error.',
     shownBy: 'FIRST, a gap, ONLY on an SRQ: one receive in error, the next holds the ONLY.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Completes the receive in error but drops the ONLY, and every message after it.',
+        evidence: 'rxe_resp.c#do_class_d1e_error drops the packet and leaves the old opcode open',
+      },
+    ],
   },
   {
     id: 'UC-07',
@@ -101,13 +122,19 @@ export const UC_RULES: readonly Rule[] = [
     needs: 'wire',
     priority: 2,
     says: 'Faults of length are silent.',
-    shownBy: 'Send FIRST with PMTU - 4 bytes, then a good message: silence, and the good one arrives.',
+    shownBy:
+      'FIRST of PMTU - 4 bytes, a SEND larger than its receive, then a good message: silence, and the good one arrives.',
     deviations: [
       {
         device: 'rxe',
         versions: ['6.1'],
-        does: 'Takes SEND packets of any length.',
+        does: 'Takes SEND packets of any length up to the size of the receive.',
         evidence: 'rxe_resp.c#check_length, as for LEN-01',
+      },
+      {
+        device: 'rxe',
+        does: 'A SEND larger than its receive moves the QP to ERROR.',
+        evidence: 'rxe_mr.c#copy_data, rxe_resp.c#send_data_in: taken for a malformed receive',
       },
     ],
   },

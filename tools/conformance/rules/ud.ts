@@ -30,6 +30,13 @@ export const UD_RULES: readonly Rule[] = [
     priority: 3,
     says: "A work request whose Q_Key has its top bit set is sent with the QP's own Q_Key.",
     shownBy: 'Post with 0x80000000 set: the wire shows the key of the QP.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Sends the Q_Key of the work request as it is.',
+        evidence: 'rxe_req.c#init_req_packet',
+      },
+    ],
   },
   {
     id: 'UD-03',
@@ -69,8 +76,9 @@ export const UD_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Builds without the fix of CVE-2024-40992 move the QP to ERROR.',
-        evidence: 'CVE-2024-40992, ref:hostile#4.1',
+        versions: ['6.1'],
+        does: 'Moves the QP to ERROR.',
+        evidence: 'rxe_resp.c#check_length, rxe_mr.c#copy_data: CVE-2024-40992 is not fixed in 6.1.192',
       },
     ],
   },
@@ -184,8 +192,9 @@ export const UD_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Builds without the fix of CVE-2024-40992 move the QP to ERROR on an oversize message.',
-        evidence: 'CVE-2024-40992, ref:hostile#4.1',
+        versions: ['6.1'],
+        does: 'An oversize message moves the QP to ERROR.',
+        evidence: 'rxe_resp.c#check_length, rxe_mr.c#copy_data: CVE-2024-40992 is not fixed in 6.1.192',
       },
     ],
   },
