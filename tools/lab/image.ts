@@ -1,16 +1,13 @@
 /**
  * Bootable guests, built from Debian packages and cached: a kernel as an ELF file and one uncompressed initramfs (userland, then
- * modules; unpacking it costs an emulated processor less than decompressing it). Owns the cache's layout:
+ * modules; unpacking it costs an emulated processor less than decompressing it). The cache's layout is that of parts.ts:
  *
  *   CACHE/parts/userland-RECIPE-VERSIONS/{userland.cpio,manifest.json}
  *   CACHE/images/KERNEL-RECIPE-VERSIONS/{kernel,initrd,manifest.json}
  *
- * RECIPE hashes what this program asks for, VERSIONS the packages it got. A directory is written elsewhere and renamed into
- * place whole, so builds may run side by side. Nothing is fetched while an image of the recipe is there.
+ * Nothing is fetched while an image of the recipe is there.
  */
-import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { RoceError } from '../../packets/errors.ts';
 import { type CpioEntry, writeCpio } from './cpio.ts';
@@ -18,7 +15,16 @@ import { decompress, readPackage } from './deb.ts';
 import { AGENT_SCRIPT, INIT_SCRIPT } from './init.ts';
 import { extractKernel } from './kernel.ts';
 import { moduleName, parseBuiltin, resolveModules, writeModulesDep } from './modules.ts';
-import { type PackageRecord, resolvePackages } from './packages.ts';
+import { resolvePackages } from './packages.ts';
+import {
+  type BuildOptions,
+  type Built,
+  buildPart,
+  defaultCacheDirectory,
+  hash,
+  readManifest,
+  wholeDirectories,
+} from './parts.ts';
 import * as recipe from './recipe.ts';
 import { AptRoot } from './sources.ts';
 import type { TarEntry } from './tar.ts';
@@ -32,16 +38,6 @@ export interface Image {
   readonly initrdPath: string;
   /** Package versions, by package. */
   readonly packages: Readonly<Record<string, string>>;
-}
-
-export interface BuildOptions {
-  /** Default: `ROCE_LAB_CACHE`, else ~/.cache/rocev2/lab. */
-  readonly cacheDirectory?: string | undefined;
-  /** Asks the mirror for newer packages even though an image is there. */
-  readonly refresh?: boolean | undefined;
-  /** Told one line for each step that takes time. */
-  readonly log?: ((line: string) => void) | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** The image of a kernel generation, from the cache or built. Throws `RoceError` when the machine cannot build one. */
@@ -75,55 +71,10 @@ export async function cleanImages(cacheDirectory = defaultCacheDirectory()): Pro
   }
 }
 
-export function defaultCacheDirectory(): string {
-  const directory = process.env['ROCE_LAB_CACHE'];
-  return directory === undefined || directory === '' ? join(homedir(), '.cache', 'rocev2', 'lab') : directory;
-}
-
 function userlandPart(cache: string, options: BuildOptions): Promise<string> {
   return buildPart(join(cache, 'parts'), `userland-${userlandRecipe()}`, options, (scratch) =>
     buildUserland(scratch, options),
   );
-}
-
-/** What a build writes into its scratch directory's `out`, and which packages it came from. */
-interface Built {
-  readonly release: string;
-  readonly packages: readonly PackageRecord[];
-}
-
-/** The newest whole directory of that prefix, or a new one that `build` fills. */
-async function buildPart(
-  parent: string,
-  prefix: string,
-  options: BuildOptions,
-  build: (scratch: string) => Promise<Built>,
-): Promise<string> {
-  const existing = (await wholeDirectories(parent, `${prefix}-`)).at(-1);
-  if (existing !== undefined && options.refresh !== true) return existing;
-  const scratchParent = join(parent, '..', 'scratch');
-  await mkdir(scratchParent, { recursive: true });
-  await mkdir(parent, { recursive: true });
-  const scratch = await mkdtemp(join(scratchParent, 'build-'));
-  try {
-    await mkdir(join(scratch, 'out'));
-    const built = await build(scratch);
-    const packages = Object.fromEntries(built.packages.map((record) => [record.name, record.version]));
-    await writeFile(
-      join(scratch, 'out', MANIFEST),
-      `${JSON.stringify({ release: built.release, packages }, null, 2)}\n`,
-    );
-    const versions = hash(built.packages.map((record) => `${record.name}=${record.version} ${record.sha256}`));
-    const target = join(parent, `${prefix}-${versions}`);
-    await rename(join(scratch, 'out'), target).catch(async (cause: unknown) => {
-      // Another build was first, with the same packages: its result is as good.
-      if (await isWhole(target)) return;
-      throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `the lab's cache ${parent} cannot be written`, { cause });
-    });
-    return target;
-  } finally {
-    await rm(scratch, { recursive: true, force: true });
-  }
 }
 
 async function buildUserland(scratch: string, options: BuildOptions): Promise<Built> {
@@ -215,7 +166,6 @@ function isKernelPath(path: string): boolean {
 
 /** /boot/vmlinuz-RELEASE, or beside the modules since Debian's 7.x packages. */
 const KERNEL_IMAGE = /^(?:boot\/vmlinuz-[^/]+|usr\/lib\/modules\/[^/]+\/vmlinuz)$/;
-const MANIFEST = 'manifest.json';
 /** Raised when the code changes what it makes of the same recipe. */
 const RECIPE_VERSION = 4;
 
@@ -227,33 +177,9 @@ function kernelRecipe(): string {
   return hash([RECIPE_VERSION, recipe.KERNEL_SUITES, recipe.BOOT_MODULES, recipe.EXTRA_MODULES]);
 }
 
-function hash(value: unknown): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
-}
-
 async function readImage(directory: string): Promise<Image> {
   const { release, packages } = await readManifest(directory);
   const kernel = recipe.KERNELS.find((label) => basename(directory).startsWith(`${label}-`));
   if (kernel === undefined) throw new RoceError('ERR_ROCE_ARGUMENT', `${directory} is not an image of the lab`);
   return { kernel, release, kernelPath: join(directory, 'kernel'), initrdPath: join(directory, 'initrd'), packages };
-}
-
-async function readManifest(directory: string): Promise<{ release: string; packages: Record<string, string> }> {
-  return JSON.parse(await readFile(join(directory, MANIFEST), 'utf8')) as never;
-}
-
-async function isWhole(directory: string): Promise<boolean> {
-  return (await stat(join(directory, MANIFEST)).catch(() => undefined)) !== undefined;
-}
-
-async function wholeDirectories(parent: string, prefix: string): Promise<string[]> {
-  const names = await readdir(parent).catch(() => []);
-  const found: { path: string; time: number }[] = [];
-  for (const name of names) {
-    if (!name.startsWith(prefix)) continue;
-    const path = join(parent, name);
-    const manifest = await stat(join(path, MANIFEST)).catch(() => undefined);
-    if (manifest !== undefined) found.push({ path, time: manifest.mtimeMs });
-  }
-  return found.sort((a, b) => a.time - b.time).map(({ path }) => path);
 }

@@ -32,6 +32,9 @@ export interface Work {
   readonly signaled?: boolean;
 }
 
+/** How work ended: its name and the status; default success. */
+export type Ending = readonly [wrId: number, status?: number];
+
 type Extra = Pick<Work, 'fence' | 'signaled'>;
 export const send = (wrId: number, length = 64, extra: Extra = {}): Work => ({
   opcode: 'send',
@@ -98,6 +101,13 @@ export class Responder {
     return this.peer.rxAll(this.packetsOf(psn, ...works));
   }
 
+  /** The same, after a wait of the device's that may be as long as said. */
+  async seesWithin(withinNs: number, psn: number, ...works: readonly Work[]): Promise<Received[]> {
+    const [first, ...others] = this.packetsOf(psn, ...works);
+    if (first === undefined) return [];
+    return [await this.peer.rx(first, withinNs), ...(await this.peer.rxAll(others))];
+  }
+
   /** The packets that the device must make of work; whether they ask for acknowledges is left open. */
   packetsOf(psn: number, ...works: readonly Work[]): Packet[] {
     const packets: Packet[] = [];
@@ -145,9 +155,14 @@ export class Responder {
   }
 
   /** These completions come next and in this order: name and status. */
-  async completes(...wanted: readonly (readonly [wrId: number, status?: number])[]): Promise<Completion[]> {
-    const found = await this.peer.sendCompletions(wanted.length);
-    const text = (all: readonly (readonly [number, number?])[]): string =>
+  async completes(...wanted: readonly Ending[]): Promise<Completion[]> {
+    return this.completesWithin(this.#t.dut.patienceNs, ...wanted);
+  }
+
+  /** The same, after a wait of the device's that may be as long as said. */
+  async completesWithin(withinNs: number, ...wanted: readonly Ending[]): Promise<Completion[]> {
+    const found = await this.peer.sendCompletions(wanted.length, withinNs);
+    const text = (all: readonly Ending[]): string =>
       all.map(([wrId, status = WcStatus.Success]) => `${wrId} with status ${status}`).join(', ');
     const came = found.map(({ wrId, status }) => [wrId, status] as const);
     demand(text(came) === text(wanted), () => `completions of ${text(wanted)} were expected, and ${text(came)} came`);

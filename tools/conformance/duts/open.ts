@@ -5,8 +5,6 @@ import { RoceError } from '../../../packets/errors.ts';
 import { KERNELS } from '../../lab/recipe.ts';
 import type { Dut } from '../tester/dut.ts';
 import { InProcessDut } from './in-process.ts';
-import { LabDut } from './lab.ts';
-import { RemoteDut } from './remote.ts';
 
 export interface DutFlags {
   readonly dut: string;
@@ -20,13 +18,14 @@ export interface DutFlags {
   readonly targetPort?: number;
 }
 
-/** Opens it. @throws RoceError ERR_ROCE_ARGUMENT for a word that names nothing, ERR_ROCE_LINK_UNAVAILABLE for what is not to be had */
+/** Opens it; what only some devices need is loaded only for them. @throws RoceError ERR_ROCE_ARGUMENT for a word that names nothing, ERR_ROCE_LINK_UNAVAILABLE for what is not to be had */
 export async function openDut(flags: DutFlags, log: (line: string) => void): Promise<Dut> {
   const { dut, seed, agent, link, ip, mac, mtu, gateway, targetPort } = flags;
   if (dut === 'in-process') return new InProcessDut({ seed });
   if (dut.startsWith('lab:')) {
     const kernel = KERNELS.find((label) => label === dut.slice(4));
     if (kernel === undefined) refuse(`the lab has the kernels ${KERNELS.join(', ')}, and not '${dut.slice(4)}'`);
+    const { LabDut } = await import('./lab.ts');
     return LabDut.open({ kernel, log });
   }
   const addresses = dut.split(',');
@@ -34,6 +33,7 @@ export async function openDut(flags: DutFlags, log: (line: string) => void): Pro
   if (wrong !== undefined) refuse(`'${wrong}' is not in-process, lab:KERNEL or an IP address`);
   if (link === undefined)
     refuse(`--link is required for ${dut}: the wire that it is on ("roce links" tells which there are)`);
+  const { RemoteDut } = await import('./remote.ts');
   return RemoteDut.open({
     ...{ addresses, link },
     ...(ip === undefined ? {} : { ip }),

@@ -118,7 +118,7 @@ export class RemoteDut implements Dut {
 async function agentOf({ agent }: RemoteDutOptions): Promise<HandsClient | undefined> {
   if (agent === undefined) return undefined;
   try {
-    return await connectAgent(agent);
+    return await connectAgent(agent, { answerTimeoutMs: ANSWER_TIMEOUT_MS, connectTimeoutMs: CONNECT_TIMEOUT_MS });
   } catch (error) {
     if (!(error instanceof HandsError)) throw error;
     throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `the agent at ${agent}: ${error.message}`);
@@ -148,3 +148,5 @@ function randomMac(): MacAddress {
 }
 
 const DEFAULT_TARGET_PORT = 7471;
+const CONNECT_TIMEOUT_MS = 5_000;
+const ANSWER_TIMEOUT_MS = 10_000;

@@ -4,6 +4,7 @@
  * which go with the connection. What comes in is never looked at.
  */
 import {
+  CmRejReason,
   type CmService,
   type Connection,
   ConnectionRejected,
@@ -84,9 +85,10 @@ class Connections {
 
   listen(handle: Handle, options: Listen): void {
     const refusal = options.reject === undefined ? undefined : bytesOf(options.reject);
+    const most = options.udp === true ? SIDR_REP_BYTES : REJ_BYTES;
+    if ((refusal?.length ?? 0) > most) throw refused('EINVAL', `a refusal has room for ${most} bytes`);
     this.#listeners.make(handle, () => {
-      const listening = options.udp === true ? this.#offer(handle, options, refusal) : undefined;
-      if (listening !== undefined) return listening;
+      if (options.udp === true) return this.#offer(handle, options, refusal);
       const listener = this.#cm.listen(options.port, { services: ['rc'] });
       const made: Listening = { close: () => listener.close(), newest: undefined };
       void this.#serve(listener, (request) => this.#take(handle, made, options, refusal, request));
@@ -271,6 +273,9 @@ async function turns(): Promise<undefined> {
 
 const nothing = (): undefined => undefined;
 
+/** Of private data. */
+const REJ_BYTES = 148;
+const SIDR_REP_BYTES = 136;
 const AT_ONCE = ['ERR_ROCE_ARGUMENT', 'ERR_ROCE_STATE', 'ERR_ROCE_LIMIT', 'ERR_ROCE_CLOSED'];
 const TURNS = 16;
 const EIO = 5;

@@ -43,7 +43,8 @@ export async function runCase(dut: Dut, one: Case, options: RunOptions): Promise
   const { station } = dut;
   const capture = new CaseCapture(station.medium, one);
   station.capture = capture;
-  const t = new Tester({ dut, seed: options.seed, psn: options.psn });
+  const label = [...one.rules, one.title ?? ''].join(' ');
+  const t = new Tester({ dut, seed: options.seed, psn: options.psn, label });
   const unmet = unmetNeed(dut, one);
   let ending: Pick<CaseRun, 'verdict' | 'reason'>;
   try {

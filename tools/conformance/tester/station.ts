@@ -48,6 +48,7 @@ export class Station implements Machine {
   readonly #resolutions = new Map<string, { resolve(): void; reject(error: RoceError): void }[]>();
   readonly #sleepers = new Set<{ readonly at: number; wake(): void }>();
   readonly #frame = new Frame();
+  #lastQpn = FIRST_QPN;
 
   constructor(options: StationOptions) {
     const { host, medium, mac, addresses, gateway } = options;
@@ -67,6 +68,12 @@ export class Station implements Machine {
   send(bytes: Uint8Array, comment?: string): void {
     this.#outbox.push({ bytes, comment });
     this.#host.wake();
+  }
+
+  /** A queue pair number that nobody has had for a long time. */
+  nextQpn(): number {
+    this.#lastQpn = this.#lastQpn >= LAST_QPN ? FIRST_QPN : this.#lastQpn + 1;
+    return this.#lastQpn;
   }
 
   /** Packets for this queue pair number go to an inbox of its own from now on. @throws RoceError ERR_ROCE_IN_USE */
@@ -203,6 +210,9 @@ export class Station implements Machine {
   }
 }
 
+/** Far from those of devices, which begin at 16 or so; within 24 bits, and not the group's. */
+const FIRST_QPN = 0x1a_00_00;
+const LAST_QPN = 0x7f_ff_ff;
 const NO_MAC: MacAddress = new Uint8Array(6);
 /** A device that answers for queue pairs nobody has does so without end. */
 const MAX_STRAYS = 10_000;

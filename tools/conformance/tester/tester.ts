@@ -16,6 +16,8 @@ export interface TesterOptions {
   readonly dut: Dut;
   /** Of all chance in the case. */
   readonly seed: number;
+  /** What tells its chance from that of other cases. */
+  readonly label?: string;
   /** Where our PSNs begin when a case does not say; default by chance, near the wrap. */
   readonly psn?: number | undefined;
 }
@@ -31,13 +33,11 @@ export class Tester {
   readonly psn: number;
   readonly #peers: Peer[] = [];
   #nextHandle = 1;
-  #nextQpn: number;
 
   constructor(options: TesterOptions) {
     this.dut = options.dut;
-    this.random = new Prng(options.seed);
+    this.random = new Prng(options.seed).fork(options.label ?? '');
     this.psn = options.psn ?? (0xff_ff_fe - this.random.below(4)) & 0xff_ff_ff;
-    this.#nextQpn = 0x100 + this.random.below(0x10_00_00);
   }
 
   /** The hands. @throws NotApplicable where there are none */
@@ -56,10 +56,9 @@ export class Tester {
     return this.#nextHandle++;
   }
 
-  /** A queue pair number of ours that nobody has. */
+  /** A queue pair number of ours that nobody has or had lately: what a device still sends to the one before is not taken for an answer. */
   qpn(): number {
-    this.#nextQpn = (this.#nextQpn + 1) & 0xff_ff_ff;
-    return this.#nextQpn;
+    return this.dut.station.nextQpn();
   }
 
   /** The device did something that is allowed and not usual. */
