@@ -6,7 +6,8 @@ import { stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { RoceError } from '../../packets/errors.ts';
 import { Guest } from './guest.ts';
-import { buildImage, cleanImages, defaultCacheDirectory, listImages } from './image.ts';
+import { buildImage, cleanImages, listImages } from './image.ts';
+import { defaultCacheDirectory } from './parts.ts';
 import { labAvailable } from './probe.ts';
 import { KERNELS, type KernelLabel } from './recipe.ts';
 
