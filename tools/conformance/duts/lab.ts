@@ -12,7 +12,7 @@ import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';
 import { labAvailable } from '../../lab/probe.ts';
 import type { KernelLabel } from '../../lab/recipe.ts';
-import { buildAgent } from '../agent/build.ts';
+import { startAgent } from '../agent/in-guest.ts';
 import { HandsClient } from '../hands/client.ts';
 import type { Dut, DutAddress } from '../tester/dut.ts';
 import type { Station } from '../tester/station.ts';
@@ -107,9 +107,8 @@ export class LabDut implements Dut {
   }
 
   async close(): Promise<void> {
-    const { guest } = { guest: this.#guest };
     await this.#hands.close();
-    await guest.stop();
+    await this.#guest.stop();
     await this.#open.close();
     await rm(this.#directory, { recursive: true, force: true });
   }
@@ -128,7 +127,6 @@ interface LabHost {
 
 async function bootHost({ kernel, log }: LabDutOptions, path: string): Promise<LabHost> {
   const image = await buildImage(kernel, log === undefined ? {} : { log });
-  const agent = await buildAgent(log === undefined ? {} : { log });
   const guest = await Guest.boot({
     image,
     netSocket: { path },
@@ -138,7 +136,7 @@ async function bootHost({ kernel, log }: LabDutOptions, path: string): Promise<L
     hands: true,
   });
   try {
-    const { socket } = await guest.attach(agent, ['--console']);
+    const { socket } = await startAgent(guest, log === undefined ? {} : { log });
     return { guest, hands: await HandsClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS }) };
   } catch (error) {
     await guest.stop();
