@@ -3,6 +3,7 @@
  * has happened, with the names of rdma_event_str(3). Owns the ends of connections: a queue pair with receives and a region for the peer,
  * which go with the connection. What comes in is never looked at.
  */
+import { CM_REJ_PRIVATE_DATA_BYTES, CM_SIDR_REP_PRIVATE_DATA_BYTES } from '../../../packets/cm/index.ts';
 import {
   CmRejReason,
   type CmService,
@@ -85,7 +86,7 @@ class Connections {
 
   listen(handle: Handle, options: Listen): void {
     const refusal = options.reject === undefined ? undefined : bytesOf(options.reject);
-    const most = options.udp === true ? SIDR_REP_BYTES : REJ_BYTES;
+    const most = options.udp === true ? CM_SIDR_REP_PRIVATE_DATA_BYTES : CM_REJ_PRIVATE_DATA_BYTES;
     if ((refusal?.length ?? 0) > most) throw refused('EINVAL', `a refusal has room for ${most} bytes`);
     this.#listeners.make(handle, () => {
       if (options.udp === true) return this.#offer(handle, options, refusal);
@@ -273,9 +274,6 @@ async function turns(): Promise<undefined> {
 
 const nothing = (): undefined => undefined;
 
-/** Of private data. */
-const REJ_BYTES = 148;
-const SIDR_REP_BYTES = 136;
 const AT_ONCE = ['ERR_ROCE_ARGUMENT', 'ERR_ROCE_STATE', 'ERR_ROCE_LIMIT', 'ERR_ROCE_CLOSED'];
 const TURNS = 16;
 const EIO = 5;
