@@ -312,7 +312,16 @@ export const CM_RULES: readonly Rule[] = [
     needs: 'wire',
     priority: 2,
     says: 'MADs with the wrong Q_Key or a wrong size are dropped.',
-    shownBy: 'Send 255 and 257 bytes, and a wrong key: silence.',
+    shownBy: 'Send 255 and 257 bytes, and a wrong key: silence, and a good MAD is answered afterwards.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.1'],
+        does: 'A MAD of more than 256 bytes moves QP1 to ERROR, and the connection manager is silent from then on.',
+        evidence:
+          'inferred from rxe_resp.c#check_length and rxe_mr.c#copy_data, as for UD-05: QP1 has receives of 296 bytes',
+      },
+    ],
   },
   {
     id: 'CM-26',

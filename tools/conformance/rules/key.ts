@@ -204,7 +204,7 @@ export const KEY_RULES: readonly Rule[] = [
     needs: 'agent',
     priority: 3,
     says: 'SEND with invalidate kills the key after the data is placed.',
-    shownBy: 'SEND+inv, then READ with the key: NAK 0x62.',
+    shownBy: 'SEND+inv with the key of a type 2 window, then READ with that key: NAK 0x62.',
   },
   {
     id: 'KEY-15',

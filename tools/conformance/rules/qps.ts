@@ -18,6 +18,13 @@ export const QPS_RULES: readonly Rule[] = [
     priority: 3,
     says: 'Posting a send in RESET, INIT or RTR fails at once.',
     shownBy: 'Post in each of the states: an immediate error.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Refuses it, but the work request stays in the queue and leaves when the next one is posted in RTS.',
+        evidence: 'inferred from rxe_verbs.c#rxe_post_send: the provider in user space has queued it before it calls',
+      },
+    ],
   },
   {
     id: 'QPS-02',

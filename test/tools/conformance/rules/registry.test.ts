@@ -2,6 +2,7 @@
  * Goal: the registry holds every rule of the catalogue once, with all that a verdict and a report need.
  * Method: count it against the catalogue's own table, look at every text, and ask for rules by id and by glob.
  */
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { findRule, matchRules, RULES } from '../../../../tools/conformance/rules/index.ts';
 import { AREAS, type Area, type Rule } from '../../../../tools/conformance/rules/types.ts';
@@ -72,6 +73,12 @@ describe('the registry of rules', () => {
   it('never demands what nobody has read or cited', () => {
     const unsure = RULES.filter((rule) => rule.certainty === 'U');
     expect(unsure.filter((rule) => rule.level === 'must').map((rule) => rule.id)).toEqual([]);
+  });
+
+  it('has the levels that its page counts', () => {
+    const page = readFileSync(new URL('../../../../docs/conformance-registry.md', import.meta.url), 'utf8');
+    const count = (level: Rule['level']): number => RULES.filter((rule) => rule.level === level).length;
+    expect(page).toContain(`${count('must')} rules are a must, ${count('should')} should, ${count('may')} may.`);
   });
 
   it('says and shows each rule in a sentence of its own, with a source', () => {
