@@ -175,9 +175,10 @@ const EXPECTED_CASES: readonly Case[] = [
       await peer.acked(0, 1);
       peer.tx(at(HALF, pattern(16, 3)));
       await peer.naked(0x60, 1);
-      await peer.stillExpects(1, 2);
-      peer.tx(at(1, pattern(16, 4)));
-      await peer.acked(1, 2);
+      for (const payload of [pattern(0), pattern(16, 4)]) {
+        peer.tx(at(1, payload));
+        await peer.acked(1, 2);
+      }
       peer.tx(at(2 - (HALF - 1), pattern(16, 5)));
       const old = await nothingBut(peer, 2, 3, (packet) => isAck(packet) && packet.psn < 2);
       if (old.length === 0) t.variation('a duplicate 2^23 - 1 behind is not acknowledged');

@@ -7,7 +7,16 @@ import type { MacAddress } from '../../../packets/address.ts';
 import { Op } from '../../../packets/opcode.ts';
 import type { Completion, Handle, QpAttributes, QpStateName, QpTypeName, SendRequest } from '../hands/hands.ts';
 import { buildFrame, type Route } from '../packet/build.ts';
-import { ack, describePacket, isResponse, nak, type Packet, writeOnly } from '../packet/packet.ts';
+import {
+  ack,
+  describePacket,
+  isResponse,
+  nak,
+  type Packet,
+  readOnly,
+  readRequest,
+  writeOnly,
+} from '../packet/packet.ts';
 import { relativeTo, type Sighting } from '../packet/sighting.ts';
 import type { Inbox } from './inbox.ts';
 import { demand, Inconclusive, Violation } from './outcome.ts';
@@ -185,19 +194,21 @@ export class Peer {
   }
 
   /**
-   * The sentinel: what was sent before must have drawn no answer and changed nothing, so a WRITE of no bytes at `psn` is the next new
-   * request, and `msn` counts it. Takes the PSN `psn`. @throws Violation for any other packet, or when the queue pair is silent
+   * The sentinel: what was sent before must have drawn no answer and changed nothing, so a READ of no bytes at `psn` is the next new
+   * request, and `msn` counts it. Takes the PSN `psn`. It is a READ since a WRITE would be acknowledged just so when a stimulus had taken
+   * its PSN; a READ that takes the place of another request is dropped. @throws Violation for any other packet, or when the queue pair
+   * is silent
    */
   async stillExpects(psn: number, msn: number): Promise<void> {
     const { va, rkey } = this.region;
-    this.tx(writeOnly({ psn, ackReq: true, reth: { va, rkey, length: 0 } }));
+    this.tx(readRequest({ psn, reth: { va, rkey, length: 0 } }));
     const received = await this.take();
     demand(
       received !== undefined,
-      `the queue pair does not answer any more: a correct WRITE at psn+${psn} was not acknowledged`,
+      `no answer to a correct READ at psn+${psn}: the queue pair is dead, or has taken something else for that PSN`,
     );
     const { packet } = received;
-    const want = ack({ psn, msn });
+    const want = readOnly({ psn, msn, payload: NO_BYTES });
     demand(
       matches(packet, want),
       () =>
@@ -289,4 +300,5 @@ export class Peer {
   }
 }
 
+const NO_BYTES = new Uint8Array(0);
 const NO_PACKET: Packet = { opcode: 0, psn: 0 };
