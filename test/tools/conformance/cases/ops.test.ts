@@ -1,0 +1,7 @@
+/**
+ * Goal: our stack keeps the order of opcodes on either side, and its matrix is that of the catalogue. Method: support.ts.
+ */
+import { OPS_CASES } from '../../../../tools/conformance/cases/ops.ts';
+import { describeCases } from './support.ts';
+
+describeCases('OPS', OPS_CASES);
