@@ -1,0 +1,108 @@
+/**
+ * What a device is known to do otherwise, as data: a difference that a switch explains is told as the deviation it is, and hides no other.
+ * Owns names, rules and evidence of the switches; the models ask for them by name.
+ */
+
+/** One known deviation, or one liberty that the catalogue leaves open and a device takes. */
+export interface Switch {
+  /** The rule that the device breaks with it. */
+  readonly ruleId: string;
+  /** What the device does. */
+  readonly says: string;
+  /** Where that can be seen. */
+  readonly evidence: string;
+}
+
+export const SWITCHES = {
+  'read-tail-continues': {
+    ruleId: 'RD-09',
+    says: 'the tail of a resent READ begins with MIDDLE or LAST',
+    evidence: 'rxe_resp.c#read_reply',
+  },
+  'nak-after-rnr': {
+    ruleId: 'RNR-06',
+    says: 'a packet behind one that was refused for lack of a receive draws NAK 0x60',
+    evidence: 'rxe_resp.c#check_psn',
+  },
+  'send-length-unchecked': {
+    ruleId: 'LEN-01',
+    says: 'a SEND packet of any size is taken in any position',
+    evidence: 'rxe_resp.c#check_length before the rewrite of 2023',
+  },
+  'write-length-residual': {
+    ruleId: 'LEN-01',
+    says: 'a WRITE packet is measured by what the message still has to bring, not by its opcode',
+    evidence: 'rxe_resp.c#check_rkey',
+  },
+  'send-pad-believed': {
+    ruleId: 'LEN-07',
+    says: 'the pad count of a SEND is believed, whatever it makes of the length',
+    evidence: 'rxe_resp.c#check_rkey looks at WRITE only',
+  },
+  'payload-on-read-ignored': {
+    ruleId: 'LEN-09',
+    says: 'payload behind a READ or ATOMIC is not looked at',
+    evidence: 'ref:conformance LEN-09',
+  },
+  'payload-on-flush-ignored': {
+    ruleId: 'MPE-01',
+    says: 'payload behind a FLUSH is not looked at',
+    evidence: 'ref:conformance MPE-01',
+  },
+  'atomic-replayed-by-psn': {
+    ruleId: 'ATM-07',
+    says: 'a duplicate with another atomic opcode is answered with the saved value',
+    evidence: 'rxe_resp.c#duplicate_request',
+  },
+  'reserved-dropped': {
+    ruleId: 'PKT-08',
+    says: 'a reserved opcode draws no NAK: it is dropped',
+    evidence: 'rxe_opcode.c has no entry for it',
+  },
+  'ack-beyond-completes': {
+    ruleId: 'REQ-09',
+    says: 'an acknowledge of a PSN that was never sent completes what is open',
+    evidence: 'rxe_comp.c#check_psn has no upper bound',
+  },
+  'ack-in-read-completes': {
+    ruleId: 'REQ-13',
+    says: 'a plain ACK of the last PSN of a READ completes it',
+    evidence: 'rxe_comp.c#check_psn',
+  },
+  'reserved-syndrome-fatal': {
+    ruleId: 'ACK-16',
+    says: 'a reserved syndrome fails the work request',
+    evidence: 'rxe_comp.c#check_ack',
+  },
+  'reserved-nak-fatal': {
+    ruleId: 'ACK-17',
+    says: 'a reserved NAK code fails the work request',
+    evidence: 'rxe_comp.c#check_ack',
+  },
+} as const satisfies Readonly<Record<string, Switch>>;
+
+export type SwitchName = keyof typeof SWITCHES;
+
+/** A kind of device. */
+export interface Profile {
+  readonly name: string;
+  /** Deviations that are known and therefore expected as much as the right answer is. */
+  readonly switches: readonly SwitchName[];
+  /** Reserved opcodes, addresses that wrap and wrong sizes of ATOMIC WRITE are not sent: they may crash or corrupt the host (ref:rxe#11). */
+  readonly fragile: boolean;
+}
+
+const RXE: readonly SwitchName[] = [
+  ...(['read-tail-continues', 'nak-after-rnr', 'write-length-residual', 'send-pad-believed'] as const),
+  ...(['payload-on-read-ignored', 'payload-on-flush-ignored', 'atomic-replayed-by-psn', 'reserved-dropped'] as const),
+  ...(['ack-beyond-completes', 'ack-in-read-completes', 'reserved-syndrome-fatal', 'reserved-nak-fatal'] as const),
+];
+
+export const PROFILES = {
+  /** The catalogue, and nothing else. */
+  strict: { name: 'strict', switches: [], fragile: false },
+  'rxe-6.1': { name: 'rxe-6.1', switches: [...RXE, 'send-length-unchecked'], fragile: true },
+  'rxe-6.12': { name: 'rxe-6.12', switches: RXE, fragile: true },
+} as const satisfies Readonly<Record<string, Profile>>;
+
+export type ProfileName = keyof typeof PROFILES;

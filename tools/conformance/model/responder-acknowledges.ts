@@ -1,0 +1,69 @@
+/**
+ * Plain acknowledges: a device may send one for each request, one for many, and the newest again at any time (ACK-02, ACK-03, ACK-13,
+ * RSP-PSN-12). Owns which of them make sense (ACK-05..ACK-07, RSP-PSN-08, RSP-PSN-11, RD-13) and what they settle.
+ */
+import { Op } from '../../../packets/opcode.ts';
+import { describePacket, type Packet } from '../packet/packet.ts';
+import type { Difference } from './difference.ts';
+import { describeExpected } from './responder-match.ts';
+import type { Expected, ResponderState } from './responder-state.ts';
+
+/** A reply that has still to come, or may. */
+export interface Pending extends Expected {
+  /** PSN of the request that drew it. */
+  readonly request: number;
+  /** What was expected next when it was owed. */
+  readonly at: number;
+}
+
+/** One way that the device may have taken. */
+export interface Hypothesis {
+  readonly state: ResponderState;
+  /** In the order in which they are to come. */
+  readonly pending: readonly Pending[];
+  /** Requests that have to be acknowledged, by themselves or by something later. */
+  readonly owed: readonly { readonly psn: number; readonly ruleId: string }[];
+  /** PSN of the newest acknowledge; -1 before the first. */
+  readonly newestAck: number;
+}
+
+export const isPlainAck = ({ opcode, syndrome = 0xff }: Packet): boolean =>
+  opcode === Op.Acknowledge && syndrome < 0x20;
+
+/** The way goes on with this acknowledge; or why it cannot be. */
+export function acknowledged(way: Hypothesis, packet: Packet): Hypothesis | Difference {
+  const { psn } = packet;
+  const blocker = way.pending.find((item) => item.must && blocks(item, psn));
+  if (blocker !== undefined) {
+    const refusal = typeof blocker.syndrome === 'number';
+    const sentence = `${describeExpected(blocker)} was expected first, and ${describePacket(packet)} came`;
+    return { ruleId: refusal ? blocker.ruleId : 'RD-13', sentence };
+  }
+  const ruleId = brokenRule(way, packet);
+  if (ruleId !== undefined)
+    return { ruleId, sentence: `${describePacket(packet)} came, and ${explanation(way, ruleId)}` };
+  const pending = way.pending.filter((item) => item.must || !blocks(item, psn));
+  return { ...way, pending, owed: way.owed.filter((debt) => debt.psn > psn), newestAck: psn };
+}
+
+/** What was asked for before the packet that is acknowledged comes before its acknowledge; a packet that is refused gets none. */
+function blocks(item: Pending, psn: number): boolean {
+  return item.again ? item.at <= psn : item.psn <= psn;
+}
+
+function brokenRule({ state, newestAck }: Hypothesis, { psn, msn = -1 }: Packet): string | undefined {
+  if (psn >= state.expected) return 'RSP-PSN-08';
+  const past = state.past.find(({ first, last }) => psn >= first && psn <= last);
+  // Before anything was executed there is nothing to name but the packet before the first.
+  if (past === undefined) return psn === -1 && newestAck < 0 && msn <= state.msn ? undefined : 'RSP-PSN-11';
+  if (past.packet.opcode === Op.ReadRequest) return 'RSP-PSN-11';
+  if (psn < newestAck) return 'ACK-05';
+  return msn >= past.msn && msn <= state.msn ? undefined : 'ACK-06';
+}
+
+function explanation({ state, newestAck }: Hypothesis, ruleId: string): string {
+  if (ruleId === 'RSP-PSN-08') return `psn+${state.expected} has not been executed`;
+  if (ruleId === 'RSP-PSN-11') return 'no SEND, WRITE or atomic was executed there';
+  if (ruleId === 'ACK-05') return `psn+${newestAck} had been acknowledged before`;
+  return `${state.msn} messages are complete`;
+}

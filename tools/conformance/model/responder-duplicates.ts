@@ -1,0 +1,98 @@
+/**
+ * Requests before the expected PSN (ref:conformance RSP-PSN-10..RSP-PSN-17, RD-07..RD-10, RD-16, ATM-05..ATM-08, MPE-07, MPE-12, C.3): nothing is
+ * executed again but a READ. What must be answered is what was there and is still remembered; the rest may be, rightly, or not at all.
+ */
+import { Op, OpFlag } from '../../../packets/opcode.ts';
+import type { Packet } from '../packet/packet.ts';
+import { hasFlag, kindOf, sizeOf } from './responder-faults.ts';
+import { type Asked, answersTo } from './responder-replies.ts';
+import type { Expected, Outcome, Past, ResponderSetup, ResponderState } from './responder-state.ts';
+
+/** `psn`: where the packet stands, counted from the connection's first; negative before it. */
+export function duplicate(setup: ResponderSetup, state: ResponderState, packet: Packet, psn: number): Outcome {
+  const past = state.past.find(({ first, last }) => psn >= first && psn <= last);
+  const nothing = { state, replies: [] };
+  if (past === undefined) return nothing;
+  if (kindOf(packet) !== 'answered') return repeats(past.packet, packet) ? acknowledged(nothing, packet, psn) : nothing;
+  const replies = answersAgain(setup, state, past, packet, psn);
+  return { state, replies };
+}
+
+/** RSP-PSN-10, RSP-PSN-12: with AckReq it is acknowledged, by whatever is newest; without, as the device likes. */
+function acknowledged(nothing: Outcome, packet: Packet, psn: number): Outcome {
+  return packet.ackReq === true ? { ...nothing, owed: { psn, ruleId: 'RSP-PSN-10' } } : nothing;
+}
+
+/** The same request, whatever it brings. */
+function repeats(before: Packet, now: Packet): boolean {
+  return (
+    before.opcode === now.opcode &&
+    sizeOf(before) === sizeOf(now) &&
+    before.pad === now.pad &&
+    before.imm === now.imm &&
+    before.reth?.va === now.reth?.va &&
+    before.reth?.rkey === now.reth?.rkey &&
+    before.reth?.length === now.reth?.length
+  );
+}
+
+function answersAgain(
+  setup: ResponderSetup,
+  state: ResponderState,
+  past: Past,
+  packet: Packet,
+  psn: number,
+): Expected[] {
+  const { memory } = state;
+  const asked: Asked = { psn, memory, again: true, must: isHeld(setup, state, past) };
+  if (packet.opcode === Op.ReadRequest) return readAgain(setup, past, packet, asked);
+  if (packet.opcode === past.packet.opcode) {
+    const same = sameOperands(past.packet, packet);
+    return answersTo(setup, past, { ...asked, must: asked.must === true && same });
+  }
+  const loose = setup.profile.switches.includes('atomic-replayed-by-psn');
+  const bothAtomic = hasFlag(packet, OpFlag.Atomic) && hasFlag(past.packet, OpFlag.Atomic);
+  return loose && bothAtomic ? answersTo(setup, past, { ...asked, must: false }) : [];
+}
+
+/** RD-08: the tail, moved by whole packets; RD-10: anything outside the original, or by another key, is dropped. */
+function readAgain(setup: ResponderSetup, past: Past, packet: Packet, asked: Asked): Expected[] {
+  const before = past.packet.reth;
+  const now = packet.reth;
+  if (past.packet.opcode !== Op.ReadRequest || before === undefined || now === undefined) return [];
+  if (now.rkey !== before.rkey && before.length > 0) return [];
+  const skipped = (asked.psn - past.first) * setup.mtu;
+  const rest = before.length - skipped;
+  if (now.length > rest) return [];
+  if (rest > 0 && now.va !== before.va + BigInt(skipped)) return [];
+  // A part that ends early, or that bears a payload, is no tail: answered or not.
+  const exact = now.length === rest && now.rkey === before.rkey && now.va === before.va + BigInt(skipped);
+  const must = asked.must === true && exact && sizeOf(packet) === 0 && (packet.pad ?? 0) === 0;
+  const offset = now.length === 0 ? 0 : Number(now.va - setup.region.va);
+  return answersTo(setup, past, { ...asked, part: { offset, length: now.length }, must });
+}
+
+/** ATM-06, MPE-12: with other operands it is answered with the saved result, or not at all. */
+function sameOperands(before: Packet, now: Packet): boolean {
+  return (
+    repeats(before, now) &&
+    before.atomic?.va === now.atomic?.va &&
+    before.atomic?.rkey === now.atomic?.rkey &&
+    before.atomic?.swapAdd === now.atomic?.swapAdd &&
+    before.atomic?.compare === now.atomic?.compare &&
+    before.feth?.placement === now.feth?.placement &&
+    before.feth?.selectivity === now.feth?.selectivity &&
+    (before.opcode !== Op.AtomicWrite || sameBytes(before.payload, now.payload))
+  );
+}
+
+/** RSP-PSN-16, ATM-08: the last `maxDestRdAtomic` of them are remembered, or more. */
+function isHeld({ maxDestRdAtomic }: ResponderSetup, { past }: ResponderState, one: Past): boolean {
+  const answered = past.filter(({ packet }) => kindOf(packet) === 'answered');
+  return answered.slice(-maxDestRdAtomic).includes(one);
+}
+
+const sameBytes = (a: Uint8Array = NOTHING, b: Uint8Array = NOTHING): boolean =>
+  a.length === b.length && a.every((byte, i) => byte === b[i]);
+
+const NOTHING = new Uint8Array(0);

@@ -1,0 +1,54 @@
+/** The properties: what is generated and how it is played. */
+import type fc from 'fast-check';
+import { duplicates, faults, type Limits, type ResponderPlan, sequences } from './responder-steps.ts';
+import { MTU, tryResponder } from './responder-trial.ts';
+import type { Against, Stage } from './stage.ts';
+import type { Trial } from './trial.ts';
+
+export interface Property {
+  readonly name: string;
+  /** One line. */
+  readonly says: string;
+  readonly role: 'responder' | 'requester';
+  /** Somebody has to post work on the device's host. */
+  readonly needsHands: boolean;
+  readonly plans: (against: Against) => fc.Arbitrary<unknown>;
+  readonly play: (stage: Stage, plan: unknown) => Promise<Trial>;
+}
+
+/** Ties what is generated to what plays it. */
+function property<Plan>(
+  parts: Omit<Property, 'plans' | 'play'> & {
+    readonly plans: (against: Against) => fc.Arbitrary<Plan>;
+    readonly play: (stage: Stage, plan: Plan) => Promise<Trial>;
+  },
+): Property {
+  // The plans of a property are the only ones it is ever given.
+  return { ...parts, play: (stage, plan) => parts.play(stage, plan as Plan) };
+}
+
+const responder = (name: string, says: string, plans: (limits: Limits) => fc.Arbitrary<ResponderPlan>): Property =>
+  property({
+    ...{ name, says, role: 'responder', needsHands: false },
+    plans: (against) => plans(limitsOf(against)),
+    play: tryResponder,
+  });
+
+function limitsOf({ subject, profile }: Against): Limits {
+  const { flush, atomicWrite, atomics, hands } = subject;
+  return { mtu: MTU, flush, atomicWrite, atomics, posts: hands, fragile: profile.fragile };
+}
+
+export const PROPERTIES: readonly Property[] = [
+  responder(
+    'responder-sequences',
+    'a responder answers any sequence of requests, right and wrong, as the model does',
+    sequences,
+  ),
+  responder('responder-duplicates', 'a responder executes nothing twice and answers what is repeated', duplicates),
+  responder(
+    'responder-faults',
+    'a responder refuses one fault in a legal run with the right NAK and nothing else',
+    faults,
+  ),
+];

@@ -1,0 +1,26 @@
+/** One try of a property: what was sent and seen, in order, and what came of it. Data only, so that it can be printed and played again. */
+import type { Difference } from '../model/difference.ts';
+import { describePacket, type Packet } from '../packet/packet.ts';
+
+/** A thing that happened, in the order in which the tester saw it. */
+export type Happening =
+  | { readonly at: 'tx' | 'rx'; readonly packet: Packet }
+  /** Something else that the tester did: receives posted, work posted, time passed. */
+  | { readonly at: 'do'; readonly what: string };
+
+export interface Trial {
+  readonly happenings: readonly Happening[];
+  /** The device did what the model does not allow. */
+  readonly difference?: Difference;
+  /** Nothing is proven, and why. */
+  readonly inconclusive?: string;
+}
+
+/** A ladder: `tx ...`, `rx ...`, and `# ...` for what else was done. */
+export function ladder({ happenings }: Pick<Trial, 'happenings'>): string[] {
+  return happenings.map((each) => (each.at === 'do' ? `# ${each.what}` : `${each.at} ${describePacket(each.packet)}`));
+}
+
+/** What was sent. */
+export const packetsOf = ({ happenings }: Trial): Packet[] =>
+  happenings.flatMap((each) => (each.at === 'tx' ? [each.packet] : []));
