@@ -94,8 +94,8 @@ export class LabDut implements Dut {
     return promise;
   }
 
-  async renew(): Promise<void> {
-    this.#options.log?.(`a fresh guest is booted${this.#gone === undefined ? '' : `: ${this.#gone}`}`);
+  async renew(why?: string): Promise<void> {
+    this.#options.log?.(`a fresh guest is booted${why === undefined ? '' : `: ${why}`}`);
     const old = this.#guest;
     await this.#hands.close();
     await old.stop();

@@ -38,7 +38,7 @@ export interface SuiteResult {
   readonly description: string;
   readonly seed: number;
   readonly rules: readonly RuleResult[];
-  /** Times the device died, and after what. */
+  /** Times the device died, or had to be exchanged because it served no more, and after what. */
   readonly deaths: readonly string[];
 }
 
@@ -155,15 +155,17 @@ class Suite {
     dut.station.watchOther = (bytes, ip, timeNs) => this.#watchers.seeOther(bytes, ip, timeNs);
     this.#watchers.begin();
     const run = await runCase(dut, one, { seed: this.#options.seed, ...(psn === undefined ? {} : { psn }) });
-    if (run.died) this.#deaths.push(`${one.rules.join(', ')}: ${run.reason}`);
     const suspicious = run.verdict === 'fail' || run.verdict === 'inconclusive';
-    if (!dut.virtual && suspicious && (run.died || !(await isHealthy(dut)))) await this.#renew();
+    if (run.died) await this.#renew(`${one.rules.join(', ')}: ${run.reason}`);
+    else if (!dut.virtual && suspicious && !(await isHealthy(dut)))
+      await this.#renew(`${one.rules.join(', ')}: it does not serve any more (${run.reason})`);
     return run;
   }
 
-  async #renew(): Promise<void> {
+  async #renew(death: string): Promise<void> {
+    this.#deaths.push(death);
     try {
-      await this.#dut.renew();
+      await this.#dut.renew(death);
     } catch (error) {
       if (!(error instanceof RoceError)) throw error;
       this.#over = `the device was lost: ${error.message}`;

@@ -31,8 +31,8 @@ export interface Dut {
   readonly gone: string | undefined;
   /** Lets time pass until `promise` settles: virtual time moves only then. */
   run<T>(promise: Promise<T>): Promise<T>;
-  /** Puts a fresh device in the place of one that is gone or behaves as if. @throws RoceError when there is none to be had */
-  renew(): Promise<void>;
+  /** Puts a fresh device in the place of one that is gone or behaves as if; `why` is for a log. @throws RoceError when there is none to be had */
+  renew(why?: string): Promise<void>;
   close(): Promise<void>;
 }
 
