@@ -65,6 +65,7 @@ class InProcessHands implements Hands {
   }
 
   call<C extends HandsCall>(name: C, args: Readonly<HandsCalls[C]['takes']>): Promise<Given<C>> {
+    if (this.#closed) return Promise.reject(closed());
     try {
       const given = this.#tail === undefined ? this.#do(name, args) : this.#tail.then(() => this.#do(name, args));
       return given instanceof Promise ? this.#follow(given) : Promise.resolve(given);
@@ -81,7 +82,8 @@ class InProcessHands implements Hands {
   }
 
   #do<C extends HandsCall>(name: C, args: Readonly<HandsCalls[C]['takes']>): Given<C> | Promise<Given<C>> {
-    if (this.#closed) throw new HandsError('gone', 'ENODEV', 'these hands were closed');
+    // They may have been closed while the call waited for others.
+    if (this.#closed) throw closed();
     return this.#handlers[name](args);
   }
 
@@ -97,6 +99,10 @@ class InProcessHands implements Hands {
     this.#tail = tail;
     return answer;
   }
+}
+
+function closed(): HandsError {
+  return new HandsError('gone', 'ENODEV', 'these hands were closed');
 }
 
 function describe(device: Device, options: InProcessOptions): Description {
