@@ -13,16 +13,16 @@ import { add, psnsOf, read, responder, send, sendImm, swap, type Work, write, wr
 export const REQ_COMPLETION_CASES: readonly Case[] = [
   { rules: ['REQ-01'], psnSweep: true, run: numbersRequests },
   { rules: ['REQ-02'], run: asksForAcknowledges },
-  { rules: ['REQ-03'], psnSweep: true, run: completesSendsWhenWhole },
+  { rules: ['REQ-03'], run: completesSendsWhenWhole },
   { rules: ['REQ-04'], psnSweep: true, run: completesReadsWhenWhole },
   { rules: ['REQ-05'], needs: ['atomics'], run: completesAtomicsWhenAnswered },
   { rules: ['REQ-06'], run: completesInOrder },
-  { rules: ['REQ-07'], psnSweep: true, run: takesOneAckForAll },
+  { rules: ['REQ-07'], run: takesOneAckForAll },
   { rules: ['REQ-08'], psnSweep: true, run: ignoresOldAnswers },
   { rules: ['REQ-09'], psnSweep: true, run: ignoresAcksOfTheFuture },
   { rules: ['REQ-10'], run: ignoresGhosts },
   { rules: ['REQ-35'], run: followsPsnsAndNotMessages },
-  { rules: ['REQ-36'], psnSweep: true, run: ignoresDuplicateResponses },
+  { rules: ['REQ-36'], run: ignoresDuplicateResponses },
 ];
 
 async function numbersRequests(t: Tester): Promise<void> {

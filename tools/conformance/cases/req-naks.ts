@@ -29,17 +29,17 @@ export const REQ_NAK_CASES: readonly Case[] = [
   { rules: ['REQ-13'], psnSweep: true, run: bearsAcksInsideReads },
   { rules: ['REQ-14'], run: repairsGapsInReads },
   { rules: ['REQ-15'], psnSweep: true, run: repeatsFromTheNak },
-  { rules: ['REQ-16'], psnSweep: true, run: takesNaksAsAcksOfEarlier },
-  { rules: ['REQ-17'], psnSweep: true, run: repeatsReadsBeforeNaks },
+  { rules: ['REQ-16'], run: takesNaksAsAcksOfEarlier },
+  { rules: ['REQ-17'], run: repeatsReadsBeforeNaks },
   { rules: ['REQ-18'], run: tellsNaksApart },
-  { rules: ['REQ-19'], psnSweep: true, run: failsTheNamedOne },
+  { rules: ['REQ-19'], run: failsTheNamedOne },
   { rules: ['REQ-24'], run: neverRepeatsFatal },
   { rules: ['REQ-31'], run: refusesWrongAnswers },
   { rules: ['REQ-32'], run: endsReadsByNak },
   { rules: ['REQ-33'], run: completesUnsignalledErrors },
   { rules: ['REQ-34'], run: flushesAfterErrors },
   { rules: ['REQ-37'], run: dropsForgedAnswers },
-  { rules: ['REQ-38'], psnSweep: true, run: restartsInsideMessages },
+  { rules: ['REQ-38'], run: restartsInsideMessages },
 ];
 
 /** An operation whose answer carries data, as far as the device has it. */

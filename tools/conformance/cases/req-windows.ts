@@ -19,7 +19,7 @@ import {
 
 export const REQ_WINDOW_CASES: readonly Case[] = [
   { rules: ['REQ-27'], psnSweep: true, run: goesBack },
-  { rules: ['REQ-28'], psnSweep: true, run: keepsOrder },
+  { rules: ['REQ-28'], run: keepsOrder },
   { rules: ['REQ-29'], run: limitsReads },
   { rules: ['REQ-30'], run: fences },
 ];
