@@ -84,7 +84,7 @@ async function outcomeAt(
 ): Promise<Outcome | string | undefined> {
   const invalidates = opcode === Op.SendOnlyInvalidate || opcode === Op.SendLastInvalidate;
   if (invalidates && expected !== 'refuse' && !has(t, 'mw2')) return undefined;
-  const peer = await t.connect(everyRight(t));
+  const peer = await t.connect({ ...everyRight(t), receives: 1, regionBytes: 4096 });
   const inv = invalidates && expected !== 'refuse' ? (await bindWindow(t, peer, 2048, 64)).rkey : 0;
   const psn = open === 'none' ? 0 : 1;
   if (open !== 'none') {

@@ -1,0 +1,389 @@
+/**
+ * Cases of area UC: a responder that never answers. What it did is seen in memory and in receives; that it did nothing, in what comes
+ * after: good traffic is delivered, and what was sent before it was not. Writes that only the wire would show are awaited in memory.
+ */
+import { Op } from '../../../packets/opcode.ts';
+import type { Completion } from '../hands/hands.ts';
+import {
+  type Packet,
+  pattern,
+  request,
+  sendFirst,
+  sendLast,
+  sendLastImm,
+  sendMiddle,
+  sendOnly,
+  sendPackets,
+  uc,
+  writeFirst,
+  writeLast,
+  writeLastImm,
+  writeMiddle,
+  writeOnly,
+  writeOnlyImm,
+  writePackets,
+} from '../packet/packet.ts';
+import type { Case } from '../tester/case.ts';
+import type { ConnectOptions } from '../tester/connect.ts';
+import { demand } from '../tester/outcome.ts';
+import type { Peer } from '../tester/peer.ts';
+import type { Tester } from '../tester/tester.ts';
+import { holds, RECEIVE_BYTES, target } from './answers.ts';
+
+export const UC_CASES: readonly Case[] = [
+  {
+    rules: ['UC-01'],
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t);
+      const { va, rkey } = peer.region;
+      const asking = (packet: Packet): Packet => ({ ...uc(packet), ackReq: true });
+      // Good, in several packets and asking for acknowledges; lost and repeated; faulty in every way.
+      peer.tx(...sendPackets({ psn: 0, data: pattern(600) }).map(asking));
+      peer.tx(...writePackets({ psn: 3, data: pattern(600), va, rkey }).map(asking));
+      peer.tx(asking(sendOnly({ psn: 100, payload: pattern(8) })), asking(sendOnly({ psn: 100, payload: pattern(8) })));
+      peer.tx(
+        asking(sendOnly({ psn: 50, payload: pattern(8) })),
+        asking(sendMiddle({ psn: 60, payload: pattern(256) })),
+      );
+      for (const packet of faulty(peer, 200)) peer.tx(asking(packet));
+      await stored(t, peer, 300);
+      await peer.silence();
+    },
+  },
+  {
+    rules: ['UC-02'],
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t);
+      const full = pattern(MTU);
+      const reth = target(peer, 0, 2 * MTU);
+      const broken: Packet[][] = [
+        [sendFirst({ psn: 0, payload: full }), sendLast({ psn: 2, payload: full })],
+        [
+          sendFirst({ psn: 10, payload: full }),
+          sendMiddle({ psn: 12, payload: full }),
+          sendLast({ psn: 13, payload: full }),
+        ],
+        [
+          sendFirst({ psn: 20, payload: full }),
+          sendMiddle({ psn: 21, payload: full }),
+          sendLastImm({ psn: 23, payload: full, imm: 1 }),
+        ],
+        [writeFirst({ psn: 30, payload: full, reth }), writeLastImm({ psn: 32, payload: full, imm: 2 })],
+      ];
+      for (const packets of broken) peer.tx(...packets.map(uc));
+      peer.tx(uc(sendOnly({ psn: 40, payload: pattern(40) })));
+      await delivered(t, peer, [{ wrId: 1, data: pattern(40) }]);
+    },
+  },
+  {
+    rules: ['UC-03'],
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t);
+      let wrId = 0;
+      let psn = 0;
+      for (const jump of [1000, 1, 0x7f_ff_f0, 0x80_00_00, -5]) {
+        psn += jump;
+        peer.tx(uc(sendOnly({ psn, payload: pattern(16, ++wrId) })));
+        await delivered(t, peer, [{ wrId, data: pattern(16, wrId) }]);
+        psn += jump;
+        const data = pattern(600, ++wrId);
+        peer.tx(...sendPackets({ psn, data }).map(uc));
+        await delivered(t, peer, [{ wrId, data }]);
+        // The jump breaks a message in progress as well, and a WRITE may be what comes.
+        peer.tx(uc(sendFirst({ psn: psn + 3, payload: pattern(MTU) })));
+        await stored(t, peer, psn + 1003);
+        psn += 1004;
+      }
+    },
+  },
+  {
+    rules: ['UC-04'],
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t);
+      let psn = 0;
+      let wrId = 0;
+      for (const opcode of [
+        ...[Op.SendMiddle, Op.SendLast, Op.SendLastImm],
+        ...[Op.WriteMiddle, Op.WriteLast, Op.WriteLastImm],
+      ]) {
+        peer.tx(uc(request(opcode, { psn: psn++, payload: pattern(MTU), imm: 1 })));
+        peer.tx(uc(sendOnly({ psn: psn++, payload: pattern(16, ++wrId) })));
+        await delivered(t, peer, [{ wrId, data: pattern(16, wrId) }]);
+      }
+      await holds(peer, 0, new Uint8Array(MTU), 'WRITE MIDDLE and LAST without a FIRST');
+    },
+  },
+  {
+    rules: ['UC-05'],
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t, { receives: 2 });
+      const full = pattern(MTU, 9);
+      // Three messages that end early, in three ways, and two receives in all.
+      peer.tx(uc(sendFirst({ psn: 0, payload: full })), uc(sendLast({ psn: 2, payload: full })));
+      peer.tx(uc(sendFirst({ psn: 5, payload: full })), uc(sendMiddle({ psn: 6, payload: full })));
+      peer.tx(uc(sendFirst({ psn: 10, payload: full })));
+      peer.tx(uc(sendOnly({ psn: 12, payload: pattern(16, 1) })));
+      await delivered(t, peer, [{ wrId: 1, data: pattern(16, 1) }]);
+      peer.tx(uc(sendFirst({ psn: 13, payload: full })));
+      const data = pattern(600, 2);
+      peer.tx(...sendPackets({ psn: 20, data }).map(uc));
+      await delivered(t, peer, [{ wrId: 2, data }]);
+    },
+  },
+  { rules: ['UC-06'], needs: ['uc', 'srq'], run: brokenOnSrq },
+  {
+    rules: ['UC-07'],
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t);
+      let psn = 0;
+      for (const reth of [
+        { ...target(peer, 0, 16), rkey: (peer.region.rkey ^ 0xff_ff_00) >>> 0 },
+        target(peer, -1, 16),
+        target(peer, peer.region.length - 15, 16),
+        target(peer, 0, peer.region.length + 1),
+      ]) {
+        const payload = pattern(16, 3);
+        peer.tx(
+          reth.length === 16
+            ? uc(writeOnly({ psn, payload, reth }))
+            : uc(writeFirst({ psn, payload: pattern(MTU, 3), reth })),
+        );
+        await stored(t, peer, ++psn);
+        psn++;
+      }
+      await holds(peer, 0, new Uint8Array(MTU), 'WRITEs that their key does not allow');
+      await peer.reaches('RTS');
+      await peer.silence();
+    },
+  },
+  {
+    rules: ['UC-08'],
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t);
+      let psn = 0;
+      let wrId = 0;
+      for (const packets of wrongSizes(peer)) {
+        for (const packet of packets) peer.tx(uc({ ...packet, psn: psn++ }));
+        peer.tx(uc(sendOnly({ psn: psn++, payload: pattern(16, ++wrId) })));
+        await delivered(t, peer, [{ wrId, data: pattern(16, wrId) }]);
+      }
+      await peer.reaches('RTS');
+      await peer.silence();
+    },
+  },
+  {
+    rules: ['UC-09'],
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t, { access: ['local-write'] });
+      const reth = target(peer, 0, 64);
+      peer.tx(
+        uc(writeOnly({ psn: 0, payload: pattern(64), reth })),
+        uc(writeOnlyImm({ psn: 1, payload: pattern(64), reth, imm: 1 })),
+        uc(writeFirst({ psn: 2, payload: pattern(MTU), reth: target(peer, 0, 2 * MTU) })),
+        uc(writeLast({ psn: 3, payload: pattern(MTU) })),
+        uc(sendOnly({ psn: 4, payload: pattern(16) })),
+      );
+      await delivered(t, peer, [{ wrId: 1, data: pattern(16) }]);
+      await holds(peer, 0, new Uint8Array(2 * MTU), 'WRITEs without the right of the queue pair');
+      await peer.reaches('RTS');
+      await peer.silence();
+    },
+  },
+  {
+    rules: ['UC-10'],
+    // None of them is in the tables of an unpatched kernel (ref:rxe#11).
+    needs: ['uc', 'throw-away'],
+    async run(t) {
+      const peer = await connect(t);
+      await peer.setMemory(MTU, pattern(MTU, 4));
+      const before = await peer.memory(MTU, MTU);
+      let psn = 0;
+      for (let opcode = 0x2c; opcode <= 0x3f; opcode++) {
+        for (const headers of [16, 28]) {
+          // Where a READ or an ATOMIC would have its RETH or AtomicETH, and good ones.
+          peer.tx(request(opcode, { psn: psn++, payload: headersOf(peer, headers) }));
+        }
+        await stored(t, peer, psn++);
+      }
+      await holds(peer, MTU, before, 'opcodes that UC does not have');
+      await delivered(t, peer, []);
+      await peer.reaches('RTS');
+      await peer.silence();
+    },
+  },
+  {
+    rules: ['UC-11'],
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t);
+      const packet = uc(sendOnly({ psn: 0, payload: pattern(16) }));
+      peer.tx(packet, packet);
+      await delivered(t, peer, [
+        { wrId: 1, data: pattern(16) },
+        { wrId: 2, data: pattern(16) },
+      ]);
+      const reth = target(peer, 0, 8);
+      peer.tx(uc(writeOnly({ psn: 1, payload: pattern(8, 2), reth })));
+      peer.tx(uc(writeOnly({ psn: 1, payload: pattern(8, 3), reth })));
+      await stored(t, peer, 2);
+      await holds(peer, 0, pattern(8, 3), 'a WRITE and another with its PSN');
+    },
+  },
+  { rules: ['UC-12'], needs: ['uc'], run: immediates },
+];
+
+const connect = (t: Tester, options: ConnectOptions = {}): Promise<Peer> => t.connect({ type: 'uc', ...options });
+
+/** On a shared receive queue the receive of a broken message cannot be used again: it completes in error. */
+async function brokenOnSrq(t: Tester): Promise<void> {
+  const [pd, srq, mr] = [t.handle(), t.handle(), t.handle()];
+  const calls = [
+    t.hands.call('pd.alloc', { pd }),
+    t.hands.call('srq.create', { srq, pd, maxWr: 8 }),
+    t.hands.call('mr.reg', { mr, pd, length: 8192, access: ['local-write'] }),
+  ];
+  for (let i = 0; i < 4; i++)
+    calls.push(t.hands.call('srq.recv', { srq, wrId: 101 + i, pieces: [{ mr, offset: i * 1024, length: 1024 }] }));
+  await Promise.all(calls);
+  const peer = await connect(t, { pd, srq });
+  peer.tx(uc(sendFirst({ psn: 0, payload: pattern(MTU, 9) })), uc(sendOnly({ psn: 2, payload: pattern(16) })));
+  const done = await peer.recvCompletions(2);
+  const words = done.map(({ wrId, status }) => `${wrId} with status ${status}`).join(', ');
+  const [broken, good] = done;
+  demand(
+    broken?.wrId === 101 && broken.status !== 0 && good?.wrId === 102 && good.status === 0 && good.byteLen === 16,
+    `receive 101 was to complete in error, and 102 with 16 bytes; what completed: ${words}`,
+  );
+  const { hex } = await t.hands.call('mem.read', { mr, offset: 1024, length: 16 });
+  const wanted = Array.from(pattern(16), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  demand(hex === wanted, 'the receive behind that of a broken message does not hold the next message');
+}
+
+/** WRITE with immediate, with a receive and without. */
+async function immediates(t: Tester): Promise<void> {
+  const peer = await connect(t, { receives: 0 });
+  const reth = target(peer, 64, 16);
+  const full = { payload: pattern(MTU), reth: target(peer, 1024, 2 * MTU) };
+  peer.tx(
+    uc(writeOnlyImm({ psn: 0, payload: pattern(16), reth, imm: 1 })),
+    uc(writeFirst({ psn: 1, ...full })),
+    uc(writeLastImm({ psn: 2, payload: pattern(MTU), imm: 2 })),
+  );
+  await stored(t, peer, 3);
+  // Had they been kept, the receives would complete now.
+  await peer.postReceive(1);
+  await peer.postReceive(2);
+  peer.tx(uc(writeOnlyImm({ psn: 4, payload: pattern(16, 2), reth, imm: 3 })));
+  peer.tx(uc(writeFirst({ psn: 5, ...full })), uc(writeLastImm({ psn: 6, payload: pattern(MTU), imm: 4 })));
+  const done = await peer.recvCompletions(2);
+  await none(t, peer);
+  const text = (all: readonly Partial<Completion>[]): string =>
+    all.map(({ wrId, status, imm, byteLen }) => `${wrId}: status ${status}, ${byteLen} bytes, imm ${imm}`).join('; ');
+  const wanted = [
+    { wrId: 1, status: 0, imm: 3, byteLen: 16 },
+    { wrId: 2, status: 0, imm: 4, byteLen: 2 * MTU },
+  ];
+  demand(text(done) === text(wanted), () => `completions were to be ${text(wanted)}, and are ${text(done)}`);
+  await holds(peer, 64, pattern(16, 2), 'a WRITE with immediate');
+}
+
+/** Messages with one packet of the wrong size each, and what would complete them. PSNs are the caller's. */
+function wrongSizes(peer: Peer): Packet[][] {
+  const psn = 0;
+  const full = pattern(MTU);
+  const last = sendLast({ psn, payload: pattern(8) });
+  const reth = target(peer, 0, 2 * MTU);
+  return [
+    [sendFirst({ psn, payload: pattern(MTU - 4) }), last],
+    [sendFirst({ psn, payload: pattern(MTU + 4) }), last],
+    [sendFirst({ psn, payload: pattern(0) }), last],
+    [sendFirst({ psn, payload: full }), sendMiddle({ psn, payload: pattern(MTU - 4) }), last],
+    [sendFirst({ psn, payload: full }), sendLast({ psn, payload: pattern(0) })],
+    [sendFirst({ psn, payload: full }), sendLast({ psn, payload: pattern(MTU + 4) })],
+    [sendOnly({ psn, payload: pattern(MTU + 4) })],
+    [writeOnlyImm({ psn, payload: pattern(7), reth: target(peer, 0, 8), imm: 1 })],
+    [writeOnlyImm({ psn, payload: pattern(9), reth: target(peer, 0, 8), imm: 1 })],
+    [writeFirst({ psn, payload: pattern(MTU - 4), reth }), writeLastImm({ psn, payload: full, imm: 1 })],
+    [writeFirst({ psn, payload: full, reth }), writeLastImm({ psn, payload: pattern(8), imm: 1 })],
+  ];
+}
+
+/** Packets that RC would refuse, each for another reason. */
+function faulty(peer: Peer, psn: number): Packet[] {
+  const payload = pattern(16, 3);
+  const good = target(peer, 0, 16);
+  return [
+    writeOnly({ psn, payload, reth: { ...good, rkey: (good.rkey ^ 0xff_ff_00) >>> 0 } }),
+    writeOnly({ psn: psn + 1, payload, reth: { ...good, length: 0xff_ff_ff_ff } }),
+    writeOnly({ psn: psn + 2, payload, reth: target(peer, peer.region.length, 16) }),
+    writeMiddle({ psn: psn + 3, payload }),
+    sendLast({ psn: psn + 4, payload }),
+    sendFirst({ psn: psn + 5, payload }),
+    sendOnly({ psn: psn + 6, payload: pattern(MTU + 4) }),
+    ...wrongSizes(peer).flatMap((packets, i) => packets.map((packet, k) => ({ ...packet, psn: psn + 10 + 4 * i + k }))),
+  ];
+}
+
+/** A RETH or an AtomicETH of the connection's region, as plain bytes. */
+function headersOf(peer: Peer, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  const view = new DataView(bytes.buffer);
+  view.setBigUint64(0, peer.region.va + BigInt(MTU));
+  view.setUint32(8, peer.region.rkey);
+  if (length === 16) view.setUint32(12, 64);
+  else view.setBigUint64(12, 1n);
+  return bytes;
+}
+
+/** The sentinel of UC: a good WRITE with bytes that nothing else has, awaited in memory, so that all before it has been looked at. */
+async function stored(t: Tester, peer: Peer, psn: number): Promise<void> {
+  const offset = peer.region.length - 64;
+  const mark = pattern(16, 0x100 + (psn & 0xff_ff) + 1);
+  peer.tx(uc(writeOnly({ psn, payload: mark, reth: target(peer, offset, 16), note: 'sentinel' })));
+  const deadline = t.now() + t.dut.patienceNs;
+  for (;;) {
+    const found = await peer.memory(offset, 16);
+    if (found.every((byte, i) => byte === mark[i])) return;
+    demand(t.now() < deadline, 'a good WRITE behind what was sent was not stored');
+    await t.sleep(t.dut.pollNs);
+  }
+}
+
+/** These receives complete next, with these bytes, and no others. */
+async function delivered(
+  t: Tester,
+  peer: Peer,
+  wanted: readonly { readonly wrId: number; readonly data: Uint8Array }[],
+): Promise<void> {
+  const done = wanted.length === 0 ? [] : await peer.recvCompletions(wanted.length);
+  await none(t, peer);
+  for (const [i, { wrId, data }] of wanted.entries()) {
+    const { wrId: id, status, byteLen } = done[i] ?? {};
+    demand(
+      id === wrId && status === 0 && byteLen === data.length,
+      () => `receive ${wrId} was to complete with ${data.length} bytes; ${id} did, status ${status}, ${byteLen} bytes`,
+    );
+    const found = await t.memory(t.need(peer.buffers), (wrId - 1) * RECEIVE_BYTES, data.length);
+    demand(
+      found.every((byte, k) => byte === data[k]),
+      `receive ${wrId} does not hold what was sent`,
+    );
+  }
+}
+
+/** Nothing more has completed. */
+async function none(t: Tester, peer: Peer): Promise<void> {
+  const { completions } = await t.hands.call('cq.poll', { cq: peer.recvCq, max: 100 });
+  const words = completions.map(({ wrId, status, byteLen }) => `${wrId} with status ${status}, ${byteLen} bytes`);
+  demand(words.length === 0, () => `a message was delivered that should not have been: receive ${words.join(', ')}`);
+}
+
+const MTU = 256;
