@@ -316,7 +316,7 @@ export const ANSWER = z.union([
 ]);
 
 /** A line to an agent; what is in `args` depends on the call. */
-export const REQUEST = z.object({ id: handle, call: z.string(), args: z.unknown() });
+export const REQUEST = z.object({ id: handle, call: z.string(), args: z.unknown().optional() });
 
 /** Whether there is such a call. */
 export function isCall(name: string): name is HandsCall {

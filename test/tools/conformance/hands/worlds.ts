@@ -1,9 +1,9 @@
 /** Subjects of the compliance suite in a simulated world: hands themselves, and hands behind client and server. */
-import { duplexPair } from 'node:stream';
 import { attachDevice, type Device, World } from '../../../../src/index.ts';
 import { HandsClient } from '../../../../tools/conformance/hands/client.ts';
 import { inProcessHands } from '../../../../tools/conformance/hands/in-process.ts';
 import { serveHands } from '../../../../tools/conformance/hands/server.ts';
+import { streamPair } from './stream-pair.ts';
 import type { Subject } from './subject.ts';
 
 export interface Two {
@@ -62,7 +62,7 @@ export async function servedSubject(): Promise<Subject> {
 }
 
 async function served(device: Device): Promise<{ client: HandsClient; over: Promise<void> }> {
-  const [ours, theirs] = duplexPair();
+  const [ours, theirs] = streamPair();
   const over = serveHands(inProcessHands(device), theirs);
   const client = await HandsClient.open(ours, { answerTimeoutMs: 60_000 });
   return { client, over };
