@@ -118,7 +118,7 @@ function isOddUdpLength(theirs: TsharkFrame): boolean {
   const udp = number(theirs, 'udp.length') ?? 0;
   const ip = number(theirs, 'ip.len');
   const room = ip === undefined ? (number(theirs, 'ipv6.plen') ?? 0) : ip - (number(theirs, 'ip.hdr_len') ?? 0);
-  return udp > room || udp < UDP_BTH_AND_ICRC_BYTES;
+  return udp !== room || udp < UDP_BTH_AND_ICRC_BYTES;
 }
 
 function isShortOfHeaders(theirs: TsharkFrame, { frame }: FramePair['ours']): boolean {
