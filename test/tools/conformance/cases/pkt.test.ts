@@ -1,0 +1,7 @@
+/**
+ * Goal: our own stack keeps the rules of area PKT. Method: support.ts.
+ */
+import { PKT_CASES } from '../../../../tools/conformance/cases/pkt.ts';
+import { describeCases } from './support.ts';
+
+describeCases('PKT', PKT_CASES);
