@@ -55,6 +55,8 @@ interface Listening {
   readonly close: () => void;
   /** The last that came about and has not ended. */
   newest: Connection | undefined;
+  /** Requests that nobody answers while it listens. */
+  readonly unanswered: ConnectionRequest[];
 }
 
 /** One that was begun here. */
@@ -91,14 +93,14 @@ class Connections {
     this.#listeners.make(handle, () => {
       if (options.udp === true) return this.#offer(handle, options, refusal);
       const listener = this.#cm.listen(options.port, { services: ['rc'] });
-      const made: Listening = { close: () => listener.close(), newest: undefined };
+      const made: Listening = { close: () => listener.close(), newest: undefined, unanswered: [] };
       void this.#serve(listener, (request) => this.#take(handle, made, options, refusal, request));
       return made;
     });
   }
 
   unlisten(handle: Handle): void {
-    this.#listeners.remove(handle, ({ close }) => close());
+    this.#listeners.remove(handle, endListening);
   }
 
   /** What cannot be is refused; what is on its way, `cm.events` tells of. */
@@ -129,7 +131,7 @@ class Connections {
 
   /** Peers are told; nobody waits for what they say. */
   endAll(): void {
-    this.#listeners.clear(({ close }) => close());
+    this.#listeners.clear(endListening);
     this.#begun.clear(() => {});
     for (const [end, connection] of this.#ends) {
       void connection?.disconnect();
@@ -152,7 +154,7 @@ class Connections {
       listener.close();
       if (end !== undefined) this.#drop(end);
     };
-    return { close, newest: undefined };
+    return { close, newest: undefined, unanswered: [] };
   }
 
   /** Takes every request that comes; what becomes of one holds up no other. */
@@ -169,7 +171,10 @@ class Connections {
   ): Promise<void> {
     const of = { listener: handle };
     this.#tell('connect-request', 0, of, { privateData: request.privateData });
-    if (options.mute === true) return;
+    if (options.mute === true) {
+      listening.unanswered.push(request);
+      return;
+    }
     if (refusal !== undefined) {
       request.reject(refusal);
       return;
@@ -247,6 +252,18 @@ class Connections {
     const { privateData, qpn } = more;
     const hex = privateData === undefined ? undefined : Buffer.from(privateData).toString('hex');
     this.#events.push({ event, status, ...of, ...present({ qpn, privateData: hex }) });
+  }
+}
+
+/** As with rdma_destroy_id(3): who still waits is refused. */
+function endListening({ close, unanswered }: Listening): void {
+  close();
+  for (const request of unanswered) {
+    try {
+      request.reject();
+    } catch (error) {
+      passOver(error);
+    }
   }
 }
 

@@ -2,7 +2,7 @@
  * Calls on what queue pairs are made from and use: domains, completion queues, memory, windows, shared receive queues, address handles;
  * and what is asked of the port. Owns how bytes and completions look to the caller. Never: queue pairs and connections.
  */
-import { type Device, type MemoryRegion, WorkCompletion } from '../../../src/index.ts';
+import { type Device, type MemoryRegion, WcStatus, WorkCompletion } from '../../../src/index.ts';
 import type { AsyncEvent, Completion, HandsCalls } from './hands.ts';
 import { accessBits, CountingCq, DONE, type Handlers, type Objects, present, refused } from './in-process-objects.ts';
 import { addressVector, receiveOf } from './in-process-work.ts';
@@ -194,6 +194,8 @@ async function eventsOf({ device, qps, cqs, srqs }: Objects): Promise<AsyncEvent
 
 function completionOf(wc: WorkCompletion): Completion {
   const { wrId, status, opcode, byteLen, qpn, srcQpn, immData, invalidatedRkey, grh } = wc;
+  // Of a failure verbs say no more than these; who looks at more is to see nothing in it, here as there.
+  if (status !== WcStatus.Success) return { wrId, status, opcode: 0, byteLen: 0, qpn, srcQp: 0, grh: false };
   return {
     ...{ wrId, status, opcode, byteLen, qpn, srcQp: srcQpn, grh },
     ...present({

@@ -13,6 +13,8 @@ export const PROTOCOL = 1;
 /** Longest line that an agent is sent, and that it may send. */
 export const MAX_REQUEST_BYTES = 1 << 20;
 export const MAX_ANSWER_BYTES = 4 << 20;
+/** Of one `mem.read`, which takes two digits a byte. */
+export const MAX_READ_BYTES = 1 << 20;
 
 /** One line to the agent. */
 export function requestLine(id: number, call: HandsCall, args: object): string {
@@ -137,7 +139,7 @@ export const TAKES: { readonly [C in HandsCall]: z.ZodType<TakesOf<C>> } = {
   'cq.events': z.strictObject({ cq: handle }),
   'mr.reg': z.strictObject({ mr: handle, pd: handle, length: whole, access }),
   'mr.dereg': z.strictObject({ mr: handle }),
-  'mem.read': z.strictObject({ mr: handle, offset: whole, length: whole }),
+  'mem.read': z.strictObject({ mr: handle, offset: whole, length: whole.max(MAX_READ_BYTES) }),
   'mem.write': z.strictObject({ mr: handle, offset: whole, hex }),
   'mw.alloc': z.strictObject({ mw: handle, pd: handle }),
   'mw.dealloc': z.strictObject({ mw: handle }),

@@ -118,6 +118,22 @@ describe('hands of a device of our own, seen from the device', () => {
     expect(events.map(({ event }) => event)).toEqual(['connect-request', 'connect-request']);
   });
 
+  it('refuse who still waits for an answer when they stop to listen', async () => {
+    const { world, a, b } = makeWorld();
+    const hands = inProcessHands(b);
+    await hands.call('cm.listen', { listener: 1, port: 9, mute: true });
+    const cq = a.createCq(8);
+    const qp = a.allocPd().createQp({ sendCq: cq, recvCq: cq });
+    const attempt = expect(a.cm.connect({ address: '10.0.0.2', port: 9, qp })).rejects.toMatchObject({ reason: 28 });
+    // Long enough for the request to come again more than once.
+    await world.run(world.sleep(20e9));
+    expect((await hands.call('cm.events', {})).events.map(({ event }) => event)).toEqual(['connect-request']);
+    await hands.call('reset', {});
+    await world.run(attempt);
+    await world.run(world.sleep(300e9));
+    expect(b.cm.size).toBe(0);
+  });
+
   it('refuse a request of the connection manager for which there is no queue pair left', async () => {
     const world = new World({ seed: 5 });
     const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
