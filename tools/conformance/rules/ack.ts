@@ -175,7 +175,7 @@ export const ACK_RULES: readonly Rule[] = [
         device: 'rxe',
         versions: ['6.12', 'sid'],
         does: 'A plain ACK between the responses of a READ makes the next response fail: the READ ends as success without its data, the QP in ERROR.',
-        evidence: 'rxe_comp.c#check_psn and #check_ack: the ACK resets the state of the READ',
+        evidence: 'rxe_comp.c#check_psn and #check_ack: the ACK resets the state of the READ; seen',
       },
     ],
   },
@@ -218,7 +218,7 @@ export const ACK_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Ends the work request with the status that it has, success, warns in the kernel log, and moves the QP to ERROR.',
-        evidence: 'rxe_comp.c#check_ack and #rxe_completer: no status is set',
+        evidence: 'rxe_comp.c#check_ack and #rxe_completer: no status is set; seen',
       },
     ],
   },

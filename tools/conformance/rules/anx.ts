@@ -101,7 +101,7 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Sends the flag but does not look at it on receive.',
-        evidence: 'rxe_net.c#rxe_udp_encap_recv',
+        evidence: 'rxe_net.c#rxe_udp_encap_recv; seen',
       },
     ],
   },

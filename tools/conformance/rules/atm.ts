@@ -94,7 +94,7 @@ export const ATM_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Answers with the saved value, also at the PSN of a READ, where it sends what the slot holds.',
-        evidence: 'rxe_resp.c#find_resource compares the PSN alone',
+        evidence: 'rxe_resp.c#find_resource compares the PSN alone; seen',
       },
     ],
   },
@@ -179,8 +179,8 @@ export const ATM_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Sends the request and takes a longer buffer; a shorter one fails when the answer is there, the memory being changed.',
-        evidence: 'rxe_comp.c#do_atomic',
+        does: 'Takes a longer buffer; the library refuses a shorter one.',
+        evidence: 'rxe_comp.c#do_atomic; seen',
       },
     ],
   },

@@ -159,7 +159,7 @@ export const KEY_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Compares with the bounds of the region behind the window, not with those of the window.',
-        evidence: 'rxe_resp.c#check_rkey, rxe_mw.c#rxe_lookup_mw: the length of a window is compared with 0 only',
+        evidence: 'rxe_resp.c#check_rkey, rxe_mw.c#rxe_lookup_mw: the length of a window is compared with 0 only; seen',
       },
     ],
   },
@@ -190,7 +190,7 @@ export const KEY_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Sends the NAK at the PSN of the READ request.',
-        evidence: 'rxe_resp.c#acknowledge',
+        evidence: 'rxe_resp.c#acknowledge; seen',
       },
     ],
   },
@@ -222,7 +222,7 @@ export const KEY_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Sends a positive ACK where the SEND asked for one, then goes to ERROR.',
-        evidence: 'rxe_resp.c#acknowledge: the syndrome is still that of an ACK',
+        evidence: 'rxe_resp.c#acknowledge: the syndrome is still that of an ACK; seen',
       },
     ],
   },
@@ -287,6 +287,13 @@ export const KEY_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A QP with bound windows of type 2B can be destroyed, and the windows lose their binding.',
     shownBy: 'Destroy the QP, then use the key elsewhere: NAK 0x62.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'The destruction waits for the reference that the window holds, 50 s, and then fails.',
+        evidence: 'rxe_mw.c#rxe_do_bind_mw, rxe_pool.c#__rxe_cleanup; seen',
+      },
+    ],
   },
   {
     id: 'KEY-20',

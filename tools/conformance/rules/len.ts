@@ -83,7 +83,8 @@ export const LEN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Takes a LAST or ONLY of PMTU bytes although more are to come, so that the message ends short.',
-        evidence: 'rxe_resp.c#check_rkey: it compares each packet with PMTU or with the rest, whatever its opcode',
+        evidence:
+          'rxe_resp.c#check_rkey: it compares each packet with PMTU or with the rest, whatever its opcode; seen',
       },
     ],
   },
@@ -117,7 +118,7 @@ export const LEN_RULES: readonly Rule[] = [
         device: 'rxe',
         versions: ['6.1'],
         does: 'Judges such a length by the bounds of the region alone: NAK 0x62.',
-        evidence: 'rxe_resp.c#check_length, which checks nothing; 6.12 has the check',
+        evidence: 'rxe_resp.c#check_length, which checks nothing; 6.12 has the check; seen',
       },
     ],
   },
@@ -132,13 +133,6 @@ export const LEN_RULES: readonly Rule[] = [
     priority: 2,
     says: 'The pad count fits the length of the last packet.',
     shownBy: 'DMA length 5 with pad 0, 1 and 2: NAK 0x61; with pad 3: ACK.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'Checks the pad of a WRITE only; that of a SEND is believed.',
-        evidence: 'rxe_resp.c#check_rkey',
-      },
-    ],
   },
   {
     id: 'LEN-08',
@@ -174,7 +168,7 @@ export const LEN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Executes the request and ignores the payload.',
-        evidence: 'rxe_opcode.c: these opcodes have no payload flag; rxe_resp.c checks nothing else',
+        evidence: 'rxe_opcode.c: these opcodes have no payload flag; rxe_resp.c checks nothing else; seen',
       },
     ],
   },
@@ -193,7 +187,8 @@ export const LEN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Answers NAK 0x63, and the receive completes with a local QP operation error.',
-        evidence: 'rxe_mr.c#copy_data fails with EINVAL, which rxe_resp.c#send_data_in takes for a malformed receive',
+        evidence:
+          'rxe_mr.c#copy_data fails with EINVAL, which rxe_resp.c#send_data_in takes for a malformed receive; seen',
       },
     ],
   },
@@ -272,7 +267,7 @@ export const LEN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Copies what arrives, waits for the bytes that are missing without a timer, and never completes the READ.',
-        evidence: 'rxe_comp.c#do_read, #reset_retry_timer: the hang is inferred',
+        evidence: 'rxe_comp.c#do_read, #reset_retry_timer; seen',
       },
     ],
   },

@@ -109,7 +109,7 @@ export const PKT_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Drops it in silence: an opcode without an entry in its table is dropped before the QP is looked up.',
-        evidence: 'rxe_recv.c#rxe_rcv',
+        evidence: 'rxe_recv.c#rxe_rcv; seen',
       },
     ],
   },

@@ -22,7 +22,7 @@ export const QPS_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Refuses it, but the work request stays in the queue and leaves when the next one is posted in RTS.',
-        evidence: 'inferred from rxe_verbs.c#rxe_post_send: the provider in user space has queued it before it calls',
+        evidence: 'rxe_verbs.c#rxe_post_send: the library has queued it before it calls; seen',
       },
     ],
   },
@@ -101,7 +101,7 @@ export const QPS_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Moves the QP to ERR: it has no SQE.',
-        evidence: 'rxe_req.c#rxe_requester, rxe_qp.c#rxe_qp_error',
+        evidence: 'rxe_req.c#rxe_requester, rxe_qp.c#rxe_qp_error; seen',
       },
     ],
   },
@@ -234,8 +234,15 @@ export const QPS_RULES: readonly Rule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'Completes a SEND or WRITE with a bad lkey as local QP operation error; a READ gets the local protection error.',
-        evidence: 'rxe_mr.c#copy_data fails with EINVAL, rxe_req.c#rxe_requester expects EFAULT',
+        versions: ['6.1'],
+        does: 'Completes a SEND or WRITE with a bad lkey as local QP operation error.',
+        evidence: 'rxe_mr.c#copy_data fails with EINVAL, rxe_req.c#rxe_requester expects EFAULT; seen',
+      },
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'Completes a SEND or WRITE with a bad lkey as flushed: the first error is lost.',
+        evidence: 'rxe_comp.c#rxe_completer flushes what rxe_req.c#rxe_requester has marked; seen',
       },
     ],
   },
@@ -297,7 +304,7 @@ export const QPS_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Moves UC and UD to ERR as well: it has no SQE.',
-        evidence: 'rxe_req.c#rxe_requester, rxe_qp.c#rxe_qp_error',
+        evidence: 'rxe_req.c#rxe_requester, rxe_qp.c#rxe_qp_error; seen',
       },
     ],
   },

@@ -95,7 +95,7 @@ export const RD_RULES: readonly Rule[] = [
         device: 'rxe',
         versions: ['6.12', 'sid'],
         does: 'Drops the duplicate of a READ of length zero, unless its rkey is 0.',
-        evidence: 'rxe_resp.c#qp_resp_from_reth stores rkey 0 for it, #duplicate_request compares',
+        evidence: 'rxe_resp.c#qp_resp_from_reth stores rkey 0 for it, #duplicate_request compares; seen',
       },
     ],
   },
@@ -115,7 +115,7 @@ export const RD_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'After one partial replay it drops replays that start earlier.',
-        evidence: 'rxe_resp.c#duplicate_request moves the beginning of what it holds',
+        evidence: 'rxe_resp.c#duplicate_request moves the beginning of what it holds; seen',
       },
     ],
   },
@@ -134,7 +134,7 @@ export const RD_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Starts the tail with MIDDLE or LAST.',
-        evidence: 'rxe_resp.c#duplicate_request sets the replay state, #read_reply takes it for the middle',
+        evidence: 'rxe_resp.c#duplicate_request sets the replay state, #read_reply takes it for the middle; seen',
       },
     ],
   },
@@ -154,19 +154,19 @@ export const RD_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'After a partial replay it serves the original length from the new VA, beyond the original range but inside the region.',
-        evidence: 'rxe_resp.c#duplicate_request',
+        evidence: 'rxe_resp.c#duplicate_request; seen',
       },
       {
         device: 'rxe',
         versions: ['6.1'],
         does: 'Answers a replay whose VA plus length wraps 2^64 with a response that it never filled.',
-        evidence: 'rxe_resp.c#duplicate_request adds without a check, #read_reply ignores a failing copy',
+        evidence: 'rxe_resp.c#duplicate_request adds without a check, #read_reply ignores a failing copy; seen',
       },
       {
         device: 'rxe',
         versions: ['6.12', 'sid'],
         does: 'Answers a replay whose VA plus length wraps 2^64 with NAK 0x62, and the QP goes to ERROR.',
-        evidence: 'rxe_resp.c#duplicate_request adds without a check, #read_reply',
+        evidence: 'rxe_resp.c#duplicate_request adds without a check, #read_reply; seen',
       },
     ],
   },
@@ -230,7 +230,7 @@ export const RD_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Sends the NAK at the PSN of the READ request.',
-        evidence: 'rxe_resp.c#acknowledge',
+        evidence: 'rxe_resp.c#acknowledge; seen',
       },
     ],
   },

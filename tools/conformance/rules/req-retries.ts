@@ -22,7 +22,7 @@ export const REQ_RETRIES_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Treats retry_cnt 7 as without end.',
-        evidence: 'rxe_comp.c#rxe_completer',
+        evidence: 'rxe_comp.c#rxe_completer; seen',
       },
     ],
   },
@@ -137,7 +137,7 @@ export const REQ_RETRIES_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Allows as many as max_rd_atomic rounded up to a power of two.',
-        evidence: 'rxe_qp.c#rxe_qp_from_attr, rxe_req.c#check_init_depth',
+        evidence: 'rxe_qp.c#rxe_qp_from_attr, rxe_req.c#check_init_depth; seen',
       },
     ],
   },
@@ -169,7 +169,7 @@ export const REQ_RETRIES_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'A READ answered by ATOMIC ACKNOWLEDGE, or by MIDDLE without FIRST, ends as success with the QP in ERROR; other cases as fatal error.',
-        evidence: 'rxe_comp.c#check_ack and #rxe_completer: no status is set',
+        evidence: 'rxe_comp.c#check_ack and #rxe_completer: no status is set; seen',
       },
     ],
   },

@@ -82,7 +82,7 @@ export const RNR_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Adds NAK 0x60 for the next packet.',
-        evidence: 'rxe_resp.c#check_psn: a refusal does not count as a NAK sent',
+        evidence: 'rxe_resp.c#check_psn: a refusal does not count as a NAK sent; seen',
       },
     ],
   },
@@ -204,7 +204,7 @@ export const RNR_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Takes it: the counter falls again, and the wait begins anew.',
-        evidence: 'rxe_comp.c#rxe_completer',
+        evidence: 'rxe_comp.c#rxe_completer; seen',
       },
     ],
   },

@@ -201,19 +201,19 @@ export const RSP_PSN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'A replayed READ whose region has gone since draws NAK 0x62, and the QP goes to ERROR.',
-        evidence: 'rxe_resp.c#read_reply by way of #rxe_recheck_mr',
+        evidence: 'rxe_resp.c#read_reply by way of #rxe_recheck_mr; seen',
       },
       {
         device: 'rxe',
         versions: ['6.1'],
         does: 'A replayed READ of length zero with an rkey that is not valid draws NAK 0x62, and the QP goes to ERROR.',
-        evidence: 'rxe_resp.c#read_reply: every replay looks its rkey up',
+        evidence: 'rxe_resp.c#read_reply: every replay looks its rkey up; seen',
       },
       {
         device: 'rxe',
         versions: ['6.12', 'sid'],
         does: 'A replayed READ of length zero with rkey 0 draws NAK 0x62 when a longer message came between, and the QP goes to ERROR.',
-        evidence: 'rxe_resp.c#read_reply: it tests the length of the current message',
+        evidence: 'rxe_resp.c#read_reply: it tests the length of the current message; seen',
       },
     ],
   },
@@ -287,7 +287,7 @@ export const RSP_PSN_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Answers the packet behind the refused one with NAK 0x60.',
-        evidence: 'rxe_resp.c#check_psn: a refusal does not count as a NAK sent',
+        evidence: 'rxe_resp.c#check_psn: a refusal does not count as a NAK sent; seen',
       },
     ],
   },

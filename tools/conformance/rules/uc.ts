@@ -46,7 +46,8 @@ export const UC_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'After a broken SEND it drops the next FIRST or ONLY as well; after a broken WRITE it drops all of them for ever.',
-        evidence: 'rxe_resp.c#do_class_d1e_error drops the packet, and without a receive leaves the old opcode open',
+        evidence:
+          'rxe_resp.c#do_class_d1e_error drops the packet, and without a receive leaves the old opcode open; seen',
       },
     ],
   },
@@ -77,7 +78,7 @@ export const UC_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Drops the ONLY; the one after it arrives in the same receive.',
-        evidence: 'rxe_resp.c#do_class_d1e_error',
+        evidence: 'rxe_resp.c#do_class_d1e_error; seen',
       },
     ],
   },
@@ -96,7 +97,7 @@ export const UC_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Completes the receive in error but drops the ONLY, and every message after it.',
-        evidence: 'rxe_resp.c#do_class_d1e_error drops the packet and leaves the old opcode open',
+        evidence: 'rxe_resp.c#do_class_d1e_error drops the packet and leaves the old opcode open; seen',
       },
     ],
   },
@@ -134,7 +135,7 @@ export const UC_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'A SEND larger than its receive moves the QP to ERROR.',
-        evidence: 'rxe_mr.c#copy_data, rxe_resp.c#send_data_in: taken for a malformed receive',
+        evidence: 'rxe_mr.c#copy_data, rxe_resp.c#send_data_in: taken for a malformed receive; seen',
       },
     ],
   },
