@@ -1,21 +1,26 @@
 /** All cases, area by area. */
 
 import type { Case } from '../tester/case.ts';
+import { ACK_REQUESTER_CASES } from './ack-requester.ts';
 import { ACK_RESPONDER_CASES } from './ack-responder.ts';
 import { ATM_CASES } from './atm.ts';
+import { CNP_CASES } from './cnp.ts';
 import { KEY_CASES } from './key.ts';
 import { LEN_CASES } from './len.ts';
 import { MPE_CASES } from './mpe.ts';
 import { OPS_CASES } from './ops.ts';
+import { PKT_CASES } from './pkt.ts';
+import { QPS_CASES } from './qps.ts';
 import { RD_CASES } from './rd.ts';
-import { REQ_COMPLETION_CASES } from './req-completions.ts';
-import { REQ_NAK_CASES } from './req-naks.ts';
+import { REQ_CASES } from './req.ts';
+import { RNR_REQUESTER_CASES } from './rnr-requester.ts';
 import { RNR_RESPONDER_CASES } from './rnr-responder.ts';
 import { RSP_PSN_CASES } from './rsp-psn.ts';
 import { UC_CASES } from './uc.ts';
 
 /** In the order of the catalogue's areas. */
 export const CASES: readonly Case[] = [
+  ...PKT_CASES,
   ...RSP_PSN_CASES,
   ...OPS_CASES,
   ...LEN_CASES,
@@ -23,9 +28,12 @@ export const CASES: readonly Case[] = [
   ...RD_CASES,
   ...ATM_CASES,
   ...ACK_RESPONDER_CASES,
+  ...ACK_REQUESTER_CASES,
   ...RNR_RESPONDER_CASES,
-  ...REQ_COMPLETION_CASES,
-  ...REQ_NAK_CASES,
+  ...RNR_REQUESTER_CASES,
+  ...REQ_CASES,
   ...UC_CASES,
+  ...CNP_CASES,
   ...MPE_CASES,
+  ...QPS_CASES,
 ];
