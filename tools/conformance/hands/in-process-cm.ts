@@ -13,8 +13,8 @@ import {
   RoceError,
   type UdRequest,
 } from '../../../src/index.ts';
-import type { Handle, HandsCalls } from './hands.ts';
-import { type End, type Means, makeEnd } from './in-process-ends.ts';
+import { type Handle, type HandsCalls, HandsError } from './hands.ts';
+import { checkMeans, type End, type Means, makeEnd } from './in-process-ends.ts';
 import { DONE, type Handlers, type Objects, present, refused, Table } from './in-process-objects.ts';
 
 type ConnectionCall = Extract<keyof Handlers, `cm.${string}`>;
@@ -53,6 +53,8 @@ export function connectionCalls(objects: Objects): Pick<Handlers, ConnectionCall
 /** One that takes requests. */
 interface Listening {
   readonly close: () => void;
+  /** Requests that had come before may be looked at after. */
+  closed: boolean;
   /** The last that came about and has not ended. */
   newest: Connection | undefined;
   /** Requests that nobody answers while it listens. */
@@ -90,10 +92,11 @@ class Connections {
     const refusal = options.reject === undefined ? undefined : bytesOf(options.reject);
     const most = options.udp === true ? CM_SIDR_REP_PRIVATE_DATA_BYTES : CM_REJ_PRIVATE_DATA_BYTES;
     if ((refusal?.length ?? 0) > most) throw refused('EINVAL', `a refusal has room for ${most} bytes`);
+    checkMeans(options);
     this.#listeners.make(handle, () => {
       if (options.udp === true) return this.#offer(handle, options, refusal);
       const listener = this.#cm.listen(options.port, { services: ['rc'] });
-      const made: Listening = { close: () => listener.close(), newest: undefined, unanswered: [] };
+      const made: Listening = { close: () => listener.close(), closed: false, newest: undefined, unanswered: [] };
       void this.#serve(listener, (request) => this.#take(handle, made, options, refusal, request));
       return made;
     });
@@ -146,6 +149,8 @@ class Connections {
     const answers = refusal === undefined && options.mute !== true;
     const end = answers ? this.#makeEnd('ud', options) : undefined;
     void this.#serve(listener, async (request: UdRequest) => {
+      // It may have come before the end of the service and be looked at after.
+      if (offer.closed) return request.reject();
       this.#tell('connect-request', 0, { listener: handle }, { privateData: request.privateData });
       if (refusal !== undefined) request.reject(undefined, refusal);
       if (end !== undefined) request.accept({ qp: end.qp, privateData: end.invitation });
@@ -154,7 +159,8 @@ class Connections {
       listener.close();
       if (end !== undefined) this.#drop(end);
     };
-    return { close, newest: undefined, unanswered: [] };
+    const offer: Listening = { close, closed: false, newest: undefined, unanswered: [] };
+    return offer;
   }
 
   /** Takes every request that comes; what becomes of one holds up no other. */
@@ -170,6 +176,7 @@ class Connections {
     request: ConnectionRequest,
   ): Promise<void> {
     const of = { listener: handle };
+    if (listening.closed) return request.reject();
     this.#tell('connect-request', 0, of, { privateData: request.privateData });
     if (options.mute === true) {
       listening.unanswered.push(request);
@@ -198,12 +205,12 @@ class Connections {
   ): Promise<void> {
     try {
       const connection = await attempt;
+      const { qpn } = end.qp;
       if (this.#ends.has(end)) {
         this.#ends.set(end, connection);
         made(connection);
-        this.#tell('established', 0, of, { privateData: connection.privateData, qpn: end.qp.qpn });
-      }
-      const { qpn } = end.qp;
+        this.#tell('established', 0, of, { privateData: connection.privateData, qpn });
+      } else void connection.disconnect();
       await connection.closed;
       if (this.#ends.has(end)) this.#tell('disconnected', 0, of, { qpn });
     } catch (error) {
@@ -256,9 +263,10 @@ class Connections {
 }
 
 /** As with rdma_destroy_id(3): who still waits is refused. */
-function endListening({ close, unanswered }: Listening): void {
-  close();
-  for (const request of unanswered) {
+function endListening(listening: Listening): void {
+  listening.closed = true;
+  listening.close();
+  for (const request of listening.unanswered) {
     try {
       request.reject();
     } catch (error) {
@@ -274,7 +282,7 @@ function bytesOf(hex: string): Uint8Array {
 
 /** A request that cannot be taken, or was taken back: for the peer to find out. */
 function passOver(error: unknown): void {
-  if (!(error instanceof RoceError)) throw error;
+  if (!(error instanceof RoceError || error instanceof HandsError)) throw error;
 }
 
 /** What is wrong with the call itself, before anything was sent. */

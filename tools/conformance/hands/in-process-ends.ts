@@ -23,18 +23,23 @@ export interface End {
   destroy(): void;
 }
 
-/** @throws RoceError for more than the device has left, HandsError for what no device has */
-export function makeEnd(device: Device, type: 'rc' | 'ud', means: Means): End {
-  const { receives = 16, receiveBytes = 1024, regionBytes = 65_536 } = means;
+/** With the defaults. @throws HandsError EINVAL for what no device has */
+export function checkMeans({ receives = 16, receiveBytes = 1024, regionBytes = 65_536 }: Means): Required<Means> {
   for (const number of [receives, receiveBytes, regionBytes, receives * receiveBytes])
     if (!Number.isSafeInteger(number) || number < 0 || number > MAX_BYTES)
       throw refused('EINVAL', `an end of a connection has no ${number} of anything`);
+  return { receives, receiveBytes, regionBytes };
+}
+
+/** @throws RoceError for more than the device has left, HandsError for what no device has */
+export function makeEnd(device: Device, type: 'rc' | 'ud', means: Means): End {
+  const checked = checkMeans(means);
   const undo: (() => void)[] = [];
   const destroy = (): void => {
     for (const step of undo.splice(0).reverse()) step();
   };
   try {
-    return { ...fillEnd(device, type, { receives, receiveBytes, regionBytes }, undo), destroy };
+    return { ...fillEnd(device, type, checked, undo), destroy };
   } catch (error) {
     destroy();
     throw error;

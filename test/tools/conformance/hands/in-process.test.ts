@@ -134,6 +134,37 @@ describe('hands of a device of our own, seen from the device', () => {
     expect(b.cm.size).toBe(0);
   });
 
+  it('take no request that had come when they stopped to listen', async () => {
+    const { world, a, b } = makeWorld();
+    const hands = inProcessHands(b);
+    for (const udp of [false, true]) {
+      await hands.call('cm.listen', { listener: 1, port: 9, udp });
+      const pd = a.allocPd();
+      const cq = a.createCq(8);
+      const peer = { address: '10.0.0.2', port: 9 };
+      const attempt = udp
+        ? a.cm.resolveUd({ ...peer, pd })
+        : a.cm.connect({ ...peer, qp: pd.createQp({ sendCq: cq, recvCq: cq }) });
+      const refused = expect(attempt).rejects.toMatchObject({ code: 'ERR_ROCE_REJECTED' });
+      const before = b.counters.receivedFrames;
+      for (let turn = 0; turn < 10; turn++) await null;
+      // Without a turn of the promise queue between the last step and the reset: nobody has seen the request.
+      while (b.counters.receivedFrames === before) world.step();
+      await hands.call('reset', {});
+      await world.run(refused);
+      expect(b.qpCount).toBe(0);
+    }
+  });
+
+  it('refuse what no end of a connection has', async () => {
+    const hands = inProcessHands(makeWorld().b);
+    for (const means of [{ receives: -1 }, { receiveBytes: 0.5 }, { regionBytes: 1e12 }, { reject: '00'.repeat(149) }])
+      await expect(hands.call('cm.listen', { listener: 1, port: 9, ...means })).rejects.toMatchObject({
+        kind: 'refused',
+        errno: 'EINVAL',
+      });
+  });
+
   it('refuse a request of the connection manager for which there is no queue pair left', async () => {
     const world = new World({ seed: 5 });
     const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
