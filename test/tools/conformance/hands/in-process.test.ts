@@ -153,6 +153,7 @@ describe('hands of a device of our own, seen from the device', () => {
       await hands.call('reset', {});
       await world.run(refused);
       expect(b.qpCount).toBe(0);
+      expect(await hands.call('cm.events', {})).toEqual({ events: [] });
     }
   });
 
