@@ -129,8 +129,8 @@ static void leave_groups(struct object *object)
 
 int destroy_all(struct device *device)
 {
-	/* Each kind before what it is made of. */
-	static const enum kind order[] = { KIND_QP, KIND_AH, KIND_MW, KIND_SRQ, KIND_MR, KIND_CQ, KIND_PD };
+	/* Each kind before what it is made of; windows first: rdma_rxe waits 50 s for a window that is bound to a queue pair. */
+	static const enum kind order[] = { KIND_MW, KIND_QP, KIND_AH, KIND_SRQ, KIND_MR, KIND_CQ, KIND_PD };
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		for (struct object *object = device->objects[order[i]], *next; object != NULL; object = next) {
