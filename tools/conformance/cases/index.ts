@@ -9,6 +9,7 @@ import { KEY_CASES } from './key.ts';
 import { LEN_CASES } from './len.ts';
 import { MPE_CASES } from './mpe.ts';
 import { OPS_CASES } from './ops.ts';
+import { PKQ_CASES } from './pkq.ts';
 import { PKT_CASES } from './pkt.ts';
 import { QPS_CASES } from './qps.ts';
 import { RD_CASES } from './rd.ts';
@@ -21,6 +22,7 @@ import { UC_CASES } from './uc.ts';
 /** In the order of the catalogue's areas. */
 export const CASES: readonly Case[] = [
   ...PKT_CASES,
+  ...PKQ_CASES,
   ...RSP_PSN_CASES,
   ...OPS_CASES,
   ...LEN_CASES,
