@@ -188,7 +188,7 @@ void call_cm_disconnect(struct call *call)
 	} else {
 		struct listener *listener = find_listener(call);
 		for (link = cm.links; link != NULL; link = link->next)
-			if (link->listener == listener)
+			if (link->listener == listener && link->established)
 				break;
 	}
 	if (call->failed)

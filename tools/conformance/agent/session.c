@@ -136,20 +136,26 @@ static void take_input(struct session *session)
 static void wait_for_something(struct session *session, int door)
 {
 	bool listens = !session->ended && pending(session) < OUTPUT_BYTES_HIGH;
+	bool speaks = pending(session) > 0;
+	bool joined = session->in == session->out;
 	struct pollfd fds[] = {
 		{ .fd = session->in, .events = listens ? POLLIN : 0 },
-		{ .fd = session->out, .events = pending(session) > 0 ? POLLOUT : 0 },
+		/* One descriptor must not be here twice: a virtio port that is looked at for the second entry forgets to wake the first. */
+		{ .fd = joined ? -1 : session->out, .events = speaks ? POLLOUT : 0 },
 		{ .fd = cm_open(), .events = POLLIN },
 		{ .fd = door, .events = POLLIN },
 	};
 
+	if (joined && speaks)
+		fds[0].events |= POLLOUT;
 	if (poll(fds, sizeof(fds) / sizeof(fds[0]), -1) < 0)
 		return;
-	if ((fds[0].revents & POLLIN) != 0)
+	short ends = POLLHUP | POLLERR | POLLNVAL;
+	if ((fds[0].revents & POLLIN) != 0 && listens)
 		take_input(session);
-	else if ((fds[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0)
+	else if ((fds[0].revents & ends) != 0)
 		session->ended = true;
-	if ((fds[1].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0)
+	if ((fds[1].revents & ends) != 0 || (joined && session->ended && (fds[0].revents & ends) != 0))
 		session->gone = true;
 	if ((fds[2].revents & POLLIN) != 0)
 		cm_drain();

@@ -121,6 +121,7 @@ void call_cq_events(struct call *call)
 static void put_completion(struct text *out, const struct ibv_wc *wc)
 {
 	bool good = wc->status == IBV_WC_SUCCESS;
+	bool received = good && (wc->opcode & IBV_WC_RECV) != 0;
 
 	json_open(out, NULL, '{');
 	json_put_number(out, "wrId", wc->wr_id);
@@ -129,9 +130,10 @@ static void put_completion(struct text *out, const struct ibv_wc *wc)
 	json_put_number(out, "byteLen", good ? wc->byte_len : 0);
 	json_put_number(out, "qpn", wc->qp_num);
 	json_put_number(out, "srcQp", good ? wc->src_qp : 0);
-	if (good && (wc->wc_flags & IBV_WC_WITH_IMM) != 0)
+	/* Drivers flag completions of senders too, whose value is anything. */
+	if (received && (wc->wc_flags & IBV_WC_WITH_IMM) != 0)
 		json_put_number(out, "imm", be32toh(wc->imm_data));
-	if (good && (wc->wc_flags & IBV_WC_WITH_INV) != 0)
+	if (received && (wc->wc_flags & IBV_WC_WITH_INV) != 0)
 		json_put_number(out, "invalidatedRkey", wc->invalidated_rkey);
 	json_put_boolean(out, "grh", good && (wc->wc_flags & IBV_WC_GRH) != 0);
 	json_close(out, '}');
