@@ -6,7 +6,10 @@ import { Inconclusive, Violation } from '../tester/outcome.ts';
 import { Tester } from '../tester/tester.ts';
 
 export async function isHealthy(dut: Dut): Promise<boolean> {
-  if (dut.gone !== undefined) return false;
+  return dut.gone === undefined && dut.run(serves(dut));
+}
+
+async function serves(dut: Dut): Promise<boolean> {
   const t = new Tester({ dut, seed: 1 });
   try {
     const peer = await t.connect();

@@ -56,7 +56,8 @@ export async function runCase(dut: Dut, one: Case, options: RunOptions): Promise
     station.capture = undefined;
   }
   const died = dut.gone !== undefined;
-  if (died) ending = { verdict: 'fail', reason: `the device died: ${dut.gone}` };
+  if (died)
+    ending = { verdict: 'fail', reason: `the device died: ${dut.gone}; the last packets sent: ${capture.lastSent()}` };
   else if (ending.verdict === 'pass' && t.variations.length > 0)
     ending = { verdict: 'variation', reason: t.variations.join('; ') };
   const { variations, notes, psn } = t;
@@ -140,6 +141,15 @@ class CaseCapture {
     this.#frames.push({ timeNs, out: direction === 'out', bytes: bytes.slice(start, end), comment });
   }
 
+  /** What the tester sent last, in words: one of these it was. */
+  lastSent(): string {
+    const sent = this.#frames.filter(({ out, comment }) => out && comment !== undefined);
+    return sent
+      .slice(-LAST_FRAMES)
+      .map(({ comment = '' }) => comment.replace(/^tx /, ''))
+      .join('; ');
+  }
+
   bytes(verdict: Verdict, reason: string): Uint8Array {
     const title = `${this.#case.rules.join(', ')}${this.#case.title === undefined ? '' : `: ${this.#case.title}`}`;
     const writer = new PcapngWriter({
@@ -158,6 +168,8 @@ class CaseCapture {
   }
 }
 
+/** Sent before a device died, and told. */
+const LAST_FRAMES = 3;
 const LIMIT_MS = 60_000;
 /** What a report keeps of a run that floods. */
 const MAX_FRAMES = 20_000;

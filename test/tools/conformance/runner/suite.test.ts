@@ -1,0 +1,268 @@
+/**
+ * Goal: a verdict is what was seen, and nothing hangs. Method: cases of the test's own against a device that passes, fails, fails once, dies,
+ * loses its agent, or answers nonsense; what the run says of each rule.
+ */
+import { describe, expect, it } from 'vitest';
+import { analyzeChunks } from '../../../../tools/analyze/index.ts';
+import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
+import { findRule } from '../../../../tools/conformance/rules/index.ts';
+import type { Rule } from '../../../../tools/conformance/rules/types.ts';
+import { junit, resultFile } from '../../../../tools/conformance/runner/files.ts';
+import { exitCodeOf, summaryLine, verdictTable } from '../../../../tools/conformance/runner/report.ts';
+import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
+import { runSuite, type SuiteResult } from '../../../../tools/conformance/runner/suite.ts';
+import type { Case } from '../../../../tools/conformance/tester/case.ts';
+import type { Dut } from '../../../../tools/conformance/tester/dut.ts';
+import { Inconclusive, NotApplicable, Violation } from '../../../../tools/conformance/tester/outcome.ts';
+import { StubDut } from './stub-dut.ts';
+
+const must = ruleOf('RSP-PSN-04');
+const should = ruleOf('PKT-16');
+const knownOfRxe = ruleOf('REQ-09');
+
+function ruleOf(id: string): Rule {
+  const rule = findRule(id);
+  if (rule === undefined) throw new Error(`${id} is in the registry`);
+  return rule;
+}
+
+const caseOf = (rule: Rule, run: Case['run'], more: Partial<Case> = {}): Case => ({ rules: [rule.id], run, ...more });
+
+/** A case that ends otherwise each time: the first time with the first, ... */
+function inTurn(...errors: readonly (Error | undefined)[]): Case['run'] {
+  let turn = 0;
+  return async () => {
+    const error = errors[Math.min(turn++, errors.length - 1)];
+    if (error !== undefined) throw error;
+  };
+}
+
+async function suite(dut: Dut, ...cases: readonly Case[]): Promise<SuiteResult> {
+  const rules = [...new Set(cases.flatMap((one) => one.rules))].map(ruleOf);
+  return runSuite(dut, { seed: 1, rules, cases, now: () => 0 });
+}
+
+async function* chunks(...bytes: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* bytes;
+}
+
+const verdicts = ({ rules }: SuiteResult): string[] =>
+  rules.map(({ rule, verdict, reason }) => `${rule.id} ${verdict} ${reason}`.trim());
+
+describe('a case', () => {
+  const virtual = () => new InProcessDut({ seed: 1 });
+
+  it.each([
+    ['passes when it returns', undefined, 'pass', ''],
+    ['fails for a violation', new Violation('it spoke'), 'fail', 'it spoke'],
+    ['is inconclusive when it says so', new Inconclusive('no probe'), 'inconclusive', 'no probe'],
+    ['does not apply when it says so', new NotApplicable('none here'), 'not-applicable', 'none here'],
+  ])('%s', async (_, error, verdict, reason) => {
+    const run = await runCase(virtual(), caseOf(must, inTurn(error)), { seed: 1 });
+    expect([run.verdict, run.reason]).toEqual([verdict, reason]);
+  });
+
+  it('is a variation when the device did something that is allowed and unusual', async () => {
+    const run = await runCase(
+      virtual(),
+      caseOf(must, async (t) => t.variation('credits of 3')),
+      { seed: 1 },
+    );
+    expect([run.verdict, run.reason]).toEqual(['variation', 'credits of 3']);
+  });
+
+  it('does not turn a bug of the tester into a verdict', async () => {
+    await expect(runCase(virtual(), caseOf(must, inTurn(new TypeError('oops'))), { seed: 1 })).rejects.toThrow('oops');
+  });
+
+  it('does not apply where the device lacks what it needs', async () => {
+    const dut = new InProcessDut({ seed: 1, congestion: false });
+    const run = await runCase(dut, caseOf(must, inTurn(undefined), { needs: ['cnp'] }), { seed: 1 });
+    expect([run.verdict, run.reason]).toEqual(['not-applicable', 'the device has no cnp']);
+  });
+
+  it('that waits for ever is given up', async () => {
+    const run = await runCase(
+      new StubDut(),
+      caseOf(must, () => new Promise(() => undefined)),
+      { seed: 1, limitMs: 5 },
+    ).catch(String);
+    // In a simulated world silence is seen before the limit: either way nothing hangs.
+    expect(typeof run === 'string' ? run : run.reason).toMatch(/fell silent|did not end within/);
+  });
+
+  it('leaves a capture that says what was sent and how it ended', async () => {
+    const run = await runCase(
+      virtual(),
+      caseOf(must, async (t) => {
+        const peer = await t.connect();
+        await peer.stillExpects(0, 1);
+        throw new Violation('for the capture');
+      }),
+      { seed: 1 },
+    );
+    const text = new TextDecoder('latin1').decode(run.capture);
+    expect(text).toContain('fail: for the capture');
+    expect(text).toMatch(/tx [A-Z]+ \w+ psn\+0/);
+    const { analysis } = await analyzeChunks(chunks(run.capture));
+    expect(analysis.capture.packets).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe('a suite', () => {
+  it('takes the worst of the cases of a rule, and what does not apply for nothing', async () => {
+    const dut = new InProcessDut({ seed: 1 });
+    const result = await suite(dut, caseOf(must, inTurn(undefined)), caseOf(must, inTurn(new NotApplicable('no'))));
+    expect(verdicts(result)).toEqual([`${must.id} pass`]);
+    const worse = await suite(dut, caseOf(must, inTurn(undefined)), caseOf(must, inTurn(new Violation('bad'))));
+    expect(verdicts(worse)).toEqual([`${must.id} fail bad`]);
+  });
+
+  it('calls the breach of a rule that is no must a variation', async () => {
+    const result = await suite(
+      new InProcessDut({ seed: 1 }),
+      caseOf(should, inTurn(new Violation('reserved bits count'))),
+    );
+    expect(verdicts(result)).toEqual([`${should.id} variation reserved bits count`]);
+  });
+
+  it('says what the registry knows of a failure, of the device it knows it of', async () => {
+    const one = caseOf(knownOfRxe, inTurn(new Violation('completed')));
+    expect((await suite(new StubDut('rxe'), one)).rules[0]?.known).toBeDefined();
+    expect((await suite(new StubDut('mlx5_core'), one)).rules[0]?.known).toBeUndefined();
+  });
+
+  it('looks twice at what fails: once is no verdict', async () => {
+    const result = await suite(new StubDut(), caseOf(must, inTurn(new Violation('once'), undefined)));
+    expect(verdicts(result)).toEqual([`${must.id} inconclusive it failed once and not when repeated (pass): once`]);
+    const twice = await suite(new StubDut(), caseOf(must, inTurn(new Violation('always'))));
+    expect(verdicts(twice)).toEqual([`${must.id} fail always`]);
+  });
+
+  it('looks twice at what was open', async () => {
+    const result = await suite(new StubDut(), caseOf(must, inTurn(new Inconclusive('slow'), undefined)));
+    expect(verdicts(result)).toEqual([`${must.id} pass`]);
+  });
+
+  it('goes on with a fresh device when one dies, and says after what', async () => {
+    const dut = new StubDut();
+    const kill = caseOf(must, async (t) => {
+      const peer = await t.connect();
+      peer.ack(0, 0);
+      await t.sleep(1000);
+      dut.gone = 'Kernel panic - not syncing';
+    });
+    const after = caseOf(should, async (t) => {
+      await (await t.connect()).stillExpects(0, 1);
+    });
+    const result = await suite(dut, kill, after);
+    expect(verdicts(result)).toEqual([
+      `${must.id} fail the device died: Kernel panic - not syncing; the last packets sent: ACK psn+0 msn 0`,
+      `${should.id} pass`,
+    ]);
+    expect(result.deaths).toHaveLength(1);
+    expect(dut.renewals).toBe(1);
+  });
+
+  it('goes on with a fresh device when the agent is gone', async () => {
+    const dut = new StubDut();
+    const vanish = caseOf(must, async (t) => {
+      dut.deaf = true;
+      await t.hands.call('events', {});
+    });
+    const result = await suite(dut, vanish, caseOf(should, inTurn(undefined)));
+    expect(verdicts(result)).toEqual([
+      `${must.id} inconclusive the hands: the agent does not answer`,
+      `${should.id} pass`,
+    ]);
+    expect(dut.renewals).toBeGreaterThan(0);
+  });
+
+  it('leaves everything open when there is no other device', async () => {
+    const dut = new StubDut();
+    dut.renewalsMax = 0;
+    const kill = caseOf(must, async () => {
+      dut.gone = 'gone';
+    });
+    const result = await suite(dut, kill, caseOf(should, inTurn(undefined)));
+    expect(verdicts(result)[1]).toBe(`${should.id} inconclusive the device was lost: there is no other`);
+  });
+
+  it('runs a case with every starting PSN that it asks for', async () => {
+    const psns: number[] = [];
+    const one = caseOf(must, async (t) => void psns.push(t.psn), { psnSweep: true });
+    await suite(new InProcessDut({ seed: 1 }), one);
+    expect(psns).toEqual([0, 0x7f_ff_ff, 0x80_00_00, 0xff_ff_fe, 0xff_ff_ff]);
+  });
+
+  it('says that nothing was run for a rule without a case', async () => {
+    const result = await runSuite(new InProcessDut({ seed: 1 }), { seed: 1, rules: [must], cases: [], now: () => 0 });
+    expect(verdicts(result)).toEqual([`${must.id} inconclusive nothing was run`]);
+  });
+
+  it('judges a rule that stands for others by them', async () => {
+    const whole = ruleOf('ANX-23');
+    const part = ruleOf('PKT-01');
+    const run = (error?: Error) =>
+      runSuite(new InProcessDut({ seed: 1 }), {
+        seed: 1,
+        rules: [whole],
+        cases: [caseOf(part, inTurn(error))],
+        now: () => 0,
+      });
+    expect(verdicts(await run())).toEqual(['ANX-23 pass']);
+    expect(verdicts(await run(new Violation('x')))).toEqual(['ANX-23 fail broken: PKT-01']);
+    expect(verdicts(await run(new Inconclusive('x')))).toEqual(['ANX-23 inconclusive open: PKT-01']);
+  });
+});
+
+describe('a report', () => {
+  const mixed = () =>
+    suite(
+      new StubDut(),
+      caseOf(must, inTurn(new Violation('a < b & "c" \u0000'))),
+      caseOf(knownOfRxe, inTurn(new Violation('completed'))),
+      caseOf(should, inTurn(new Inconclusive('no sentinel'))),
+      caseOf(ruleOf('PKT-01'), inTurn(undefined)),
+      caseOf(ruleOf('PKT-02'), inTurn(new NotApplicable('no IPv4'))),
+    );
+
+  it('is a table and a line', async () => {
+    const result = await mixed();
+    expect(verdictTable(result)).toMatch(/RSP-PSN-04 +FAIL/);
+    expect(verdictTable(result)).toMatch(/REQ-09 +fail \(known\)/);
+    expect(verdictTable(result, { all: false })).not.toContain('PKT-01');
+    expect(summaryLine(result)).toContain(
+      '1 pass, 0 allowed variations, 1 fail, 1 fail as known, 1 inconclusive, 1 not applicable',
+    );
+  });
+
+  it('is JSON that says the same', async () => {
+    const { rules } = JSON.parse(JSON.stringify(resultFile(await mixed())));
+    expect(rules.map((row: { rule: string; verdict: string }) => `${row.rule} ${row.verdict}`)).toEqual([
+      'RSP-PSN-04 fail',
+      'REQ-09 fail',
+      'PKT-16 inconclusive',
+      'PKT-01 pass',
+      'PKT-02 not-applicable',
+    ]);
+  });
+
+  it('is XML that a parser takes, whatever a reason holds', async () => {
+    const xml = junit(await mixed());
+    expect(xml).toContain('message="a &lt; b &amp; &quot;c&quot; \ufffd" type="violation"');
+    expect(xml).toMatch(/<testsuite name="RSP-PSN"[^>]* tests="1" failures="1" errors="0" skipped="0"/);
+    expect(xml.match(/<testcase /g)).toHaveLength(5);
+    expect(xml.match(/<(?:failure|error|skipped) /g)).toHaveLength(4);
+  });
+
+  it('has an exit code', async () => {
+    const code = async (rule: Rule, error?: Error, options = {}) =>
+      exitCodeOf(await suite(new StubDut(), caseOf(rule, inTurn(error))), options);
+    expect(await code(must)).toBe(0);
+    expect(await code(must, new Violation('x'))).toBe(1);
+    expect(await code(must, new Inconclusive('x'))).toBe(3);
+    expect(await code(knownOfRxe, new Violation('x'))).toBe(0);
+    expect(await code(knownOfRxe, new Violation('x'), { strict: true })).toBe(1);
+  });
+});
