@@ -1,0 +1,98 @@
+/**
+ * What a responder did that never answers: messages that have arrived or not, and the sentinel of a service without acknowledges.
+ */
+import type { Completion } from '../hands/hands.ts';
+import { pattern, sendOnly, uc, writeOnly } from '../packet/packet.ts';
+import { demand } from '../tester/outcome.ts';
+import type { Peer } from '../tester/peer.ts';
+import type { Tester } from '../tester/tester.ts';
+import { RECEIVE_BYTES, target } from './answers.ts';
+
+/** The sentinel of UC: a good WRITE with bytes that nothing else has, awaited in memory, so that all before it has been looked at. */
+export async function stored(t: Tester, peer: Peer, psn: number): Promise<void> {
+  const offset = peer.region.length - 64;
+  const mark = pattern(16, 0x100 + (psn & 0xff_ff) + 1);
+  peer.tx(uc(writeOnly({ psn, payload: mark, reth: target(peer, offset, 16), note: 'sentinel' })));
+  const deadline = t.now() + t.dut.patienceNs;
+  for (;;) {
+    const found = await peer.memory(offset, 16);
+    if (found.every((byte, i) => byte === mark[i])) return;
+    demand(t.now() < deadline, 'a good WRITE behind what was sent was not stored');
+    await t.sleep(t.dut.pollNs);
+  }
+}
+
+/** These receives complete next, with these bytes, and no others. */
+export async function delivered(
+  t: Tester,
+  peer: Peer,
+  wanted: readonly { readonly wrId: number; readonly data: Uint8Array }[],
+): Promise<void> {
+  const done = wanted.length === 0 ? [] : await peer.recvCompletions(wanted.length);
+  await none(t, peer);
+  for (const [i, { wrId, data }] of wanted.entries()) {
+    const { wrId: id, status, byteLen } = done[i] ?? {};
+    demand(
+      id === wrId && status === 0 && byteLen === data.length,
+      () => `receive ${wrId} was to complete with ${data.length} bytes; ${id} did, status ${status}, ${byteLen} bytes`,
+    );
+    const found = await t.memory(t.need(peer.buffers), (wrId - 1) * RECEIVE_BYTES, data.length);
+    demand(
+      found.every((byte, k) => byte === data[k]),
+      `receive ${wrId} does not hold what was sent`,
+    );
+  }
+}
+
+/**
+ * What was sent before is not delivered, and a good message is: the first behind a broken one, which is UC-03's and UC-05's affair, or
+ * one of the next. Returns the PSN behind them.
+ */
+export async function recovers(t: Tester, peer: Peer, psn: number, wrId: number): Promise<number> {
+  for (let tried = 0; tried < TRIES; tried++) {
+    peer.tx(uc(sendOnly({ psn: psn + tried, payload: pattern(16, 40 + tried) })));
+    const done = await arrival(t, peer, tried === TRIES - 1 ? t.dut.patienceNs : t.dut.quietNs);
+    if (done === undefined) continue;
+    demand(
+      done.wrId === wrId && done.status === 0 && done.byteLen === 16 && done.imm === undefined,
+      () => `receive ${wrId} was to hold 16 bytes; ${done.wrId} has ${done.byteLen}, status ${done.status}`,
+    );
+    await none(t, peer);
+    if (tried > 0) t.note(`behind a broken message ${tried} good ones were lost as well`);
+    return psn + tried + 1;
+  }
+  demand(false, `after a broken message ${TRIES} good ones were sent, and none was delivered`);
+}
+
+/** The next receive that completes, waited for. */
+async function arrival(t: Tester, peer: Peer, withinNs: number): Promise<Completion | undefined> {
+  for (const deadline = t.now() + withinNs; ; await t.sleep(t.dut.pollNs)) {
+    const [done] = (await t.hands.call('cq.poll', { cq: peer.recvCq, max: 1 })).completions;
+    if (done !== undefined || t.now() >= deadline) return done;
+  }
+}
+
+/** Nothing more has completed. */
+export async function none(t: Tester, peer: Peer): Promise<void> {
+  const { completions } = await t.hands.call('cq.poll', { cq: peer.recvCq, max: 100 });
+  const words = completions.map(({ wrId, status, byteLen }) => `${wrId} with status ${status}, ${byteLen} bytes`);
+  demand(words.length === 0, () => `a message was delivered that should not have been: receive ${words.join(', ')}`);
+}
+
+/** One receive completes next, and no other. */
+export async function completesWith(
+  t: Tester,
+  peer: Peer,
+  wanted: Pick<Completion, 'wrId' | 'imm' | 'byteLen'>,
+): Promise<void> {
+  const [done] = await peer.recvCompletions(1);
+  await none(t, peer);
+  const text = ({ wrId, imm, byteLen }: Partial<Completion>): string => `${wrId} with ${byteLen} bytes, imm ${imm}`;
+  demand(
+    done?.status === 0 && text(done) === text(wanted),
+    () => `receive ${text(wanted)} was to complete; ${text(done ?? {})} did, status ${done?.status}`,
+  );
+}
+
+/** Good messages behind a broken one. */
+const TRIES = 3;
