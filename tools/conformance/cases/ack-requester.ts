@@ -8,7 +8,11 @@ import { add, read, responder, send, write } from './responder.ts';
 
 export const ACK_REQUESTER_CASES: readonly Case[] = [
   { rules: ['ACK-12'], run: heedsCredits },
-  { rules: ['ACK-13'], psnSweep: true, run: bearsRepeatedAcknowledges },
+  { rules: ['ACK-13'], title: 'after SENDs', psnSweep: true, run: repeatsAfterSends },
+  { rules: ['ACK-13'], title: 'after a READ', run: (t) => repeatsAfterReads(t, 'last', false) },
+  { rules: ['ACK-13'], title: 'after a READ while more is open', run: (t) => repeatsAfterReads(t, 'last', true) },
+  { rules: ['ACK-13'], title: 'after each READ response', run: (t) => repeatsAfterReads(t, 'all', true) },
+  { rules: ['ACK-13'], title: 'after an ATOMIC', needs: ['atomics'], run: repeatsAfterAtomics },
   { rules: ['ACK-16'], run: (t) => ignoresReserved(t, RESERVED_SYNDROMES) },
   { rules: ['ACK-17'], run: (t) => ignoresReserved(t, RESERVED_NAKS) },
 ];
@@ -43,43 +47,54 @@ async function heedsCredits(t: Tester): Promise<void> {
   await r.completes([2], [3], [4], [5], [6]);
 }
 
-async function bearsRepeatedAcknowledges(t: Tester): Promise<void> {
+async function repeatsAfterSends(t: Tester): Promise<void> {
   const r = await responder(t);
-  await r.post(send(1, 700));
-  await r.sees(0, send(1, 700));
-  for (const psn of [1, 2]) {
-    for (let i = 0; i < 3; i++) r.peer.ack(psn, psn === 2 ? 1 : 0);
-    if (psn === 1) await r.undisturbed();
+  await r.post(send(1, 700), write(2));
+  await r.sees(0, send(1, 700), write(2));
+  for (const [psn, msn] of [
+    [1, 0],
+    [2, 1],
+    [3, 2],
+  ] as const) {
+    for (let i = 0; i < 3; i++) r.peer.ack(psn, msn);
+    if (psn === 2) await r.completes([1]);
+    if (psn === 3) await r.completes([2]);
+    await r.undisturbed();
+  }
+}
+
+/** The last acknowledge was a READ response: it may be repeated as ACKNOWLEDGE. `after`: behind which of the responses that is done. */
+async function repeatsAfterReads(t: Tester, after: 'all' | 'last', more: boolean): Promise<void> {
+  const r = await responder(t);
+  const works = [read(1, 700), ...(more ? [write(2)] : [])];
+  await r.post(...works);
+  const [request] = await r.sees(0, ...works);
+  if (request === undefined) throw new Inconclusive('there is no READ');
+  const responses = r.responsesTo(request.packet, 1);
+  for (const [i, packet] of responses.entries()) {
+    const last = i === responses.length - 1;
+    r.peer.tx(packet);
+    if (last || after === 'all') r.peer.ack(packet.psn, last ? 1 : 0);
   }
   await r.completes([1]);
   await r.undisturbed();
-  // The last acknowledge was a READ response: it may be repeated as ACKNOWLEDGE, also while more is open.
-  await r.post(read(2, 700), write(3));
-  const [request] = await r.sees(3, read(2, 700), write(3));
-  if (request === undefined) throw new Inconclusive('there is no READ');
-  for (const packet of r.responsesTo(request.packet, 2)) {
-    r.peer.tx(packet);
-    r.peer.ack(packet.psn, packet.psn === 5 ? 2 : 1);
-  }
+  await r.readIsRight(read(1, 700));
+  if (!more) return;
+  r.peer.ack(3, 2);
   await r.completes([2]);
+}
+
+async function repeatsAfterAtomics(t: Tester): Promise<void> {
+  const r = await responder(t);
+  await r.post(add(1), send(2));
+  await r.sees(0, add(1), send(2));
+  r.answerAtomic(0, 1);
+  for (let i = 0; i < 3; i++) r.peer.ack(0, 1);
+  await r.completes([1]);
   await r.undisturbed();
-  r.peer.ack(6, 3);
-  r.peer.ack(6, 3);
-  await r.completes([3]);
-  await r.readIsRight(read(2, 700));
-  if (t.hands.description.features.includes('atomics')) {
-    await r.post(add(4), send(5));
-    await r.sees(7, add(4), send(5));
-    r.answerAtomic(7, 4);
-    for (let i = 0; i < 3; i++) r.peer.ack(7, 4);
-    await r.completes([4]);
-    await r.undisturbed();
-    r.peer.ack(8, 5);
-    await r.completes([5]);
-    await r.atomicIsRight(4);
-  }
-  r.peer.ack(8, 5);
-  await r.undisturbed();
+  r.peer.ack(1, 2);
+  await r.completes([2]);
+  await r.atomicIsRight(1);
 }
 
 /** 0x40 to 0x5F. */

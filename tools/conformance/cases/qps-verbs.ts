@@ -1,4 +1,5 @@
 /** Cases of area QPS that the host's verbs answer alone: what is refused, in which state (QPS-01 to QPS-03, -09, -10, -14, -16, -20). */
+import { Op } from '../../../packets/opcode.ts';
 import { WcStatus } from '../../../src/index.ts';
 import { HandsError, type QpAttributes, type QpStateName, type QpTypeName } from '../hands/hands.ts';
 import type { Case } from '../tester/case.ts';
@@ -10,6 +11,7 @@ import { attributesOf, inState, MOVES, STATES, typesOf } from './qp-moves.ts';
 
 export const QPS_VERB_CASES: readonly Case[] = [
   { rules: ['QPS-01'], needs: ['hands'], run: refusesEarlySends },
+  { rules: ['QPS-01'], title: 'nothing is left of it', needs: ['hands'], run: forgetsRefusedSends },
   { rules: ['QPS-02'], needs: ['hands'], run: flushesLateSends },
   { rules: ['QPS-03'], needs: ['hands'], run: refusesReceivesInReset },
   { rules: ['QPS-09'], needs: ['hands'], run: demandsAttributes },
@@ -37,6 +39,24 @@ async function refusesEarlySends(t: Tester): Promise<void> {
       const peer = await t.connect({ type, state, receives: 0 });
       await t.refused(`a send on ${type.toUpperCase()} in ${state}`, () => sendFrom(t, peer, 1));
     }
+}
+
+/** A send that was refused is not done later. */
+async function forgetsRefusedSends(t: Tester): Promise<void> {
+  for (const state of ['RESET', 'INIT', 'RTR'] as const) {
+    const peer = await t.connect({ state, receives: 0 });
+    const moves = attributesOf(t, peer);
+    await t.refused(`a send in ${state}`, () => peer.post({ wrId: 1, opcode: 'send', pieces: [] }));
+    for (const move of MOVES.slice(['RESET', 'INIT', 'RTR'].indexOf(state)))
+      await peer.modify({ state: move, ...moves[move] });
+    await peer.post({ wrId: 2, opcode: 'send', pieces: [] });
+    const { packet } = await peer.rx({ opcode: Op.SendOnly, psn: 0 });
+    const second = await peer.take(t.dut.quietNs);
+    demand(second === undefined, `a send that was refused in ${state} left in RTS`);
+    peer.ack(packet.psn, 1);
+    const [completion] = await peer.sendCompletions(1);
+    demand(completion?.wrId === 2, `of a refused and a good send, number ${completion?.wrId} completed`);
+  }
 }
 
 async function flushesLateSends(t: Tester): Promise<void> {

@@ -160,6 +160,8 @@ async function ignoresMoreDuringTheWait(t: Tester): Promise<void> {
     await t.sleep(1e6);
     r.peer.tx(rnrNak(code, { psn: 0, msn: 0 }));
   }
+  await t.sleep(t.dut.pollNs);
+  await r.completesNothing();
   if (t.now() - from >= intervalNs(code)) throw new Inconclusive('the tester was too slow: the wait was over');
   const [again] = await r.seesWithin(atMost(t, intervalNs(code)), 0, send(1));
   if (again === undefined) throw new Inconclusive('nothing was sent');
