@@ -128,7 +128,7 @@ class Connections {
     const made = connection === undefined ? undefined : this.#begun.get(connection).made;
     const taken = listener === undefined ? undefined : this.#listeners.get(listener).newest;
     const ending = made ?? taken;
-    if (ending === undefined) throw refused('EINVAL', 'there is no connection that could be ended');
+    if (ending === undefined) throw refused('ENOTCONN', 'there is no connection that could be ended');
     void ending.disconnect();
   }
 

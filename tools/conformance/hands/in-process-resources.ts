@@ -112,7 +112,7 @@ function register({ pds }: Objects, { pd, length, access }: Omit<HandsCalls['mr.
 function bytesOf({ bytes }: MemoryRegion, offset: number, length: number): Uint8Array {
   const inside = Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0;
   if (!inside || offset + length > bytes.length)
-    throw refused('EINVAL', `bytes ${offset} to ${offset + length} are not all in a region of ${bytes.length}`);
+    throw refused('ERANGE', `bytes ${offset} to ${offset + length} are not all in a region of ${bytes.length}`);
   return bytes.subarray(offset, offset + length);
 }
 
@@ -156,7 +156,7 @@ function portCalls(objects: Objects) {
   return {
     events: async () => ({ events: await eventsOf(objects) }),
     'port.query': () => ({
-      state: 'ACTIVE',
+      state: 'PORT_ACTIVE',
       linkLayer: 'Ethernet',
       lid: 0,
       smLid: 0,

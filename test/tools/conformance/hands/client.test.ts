@@ -13,7 +13,7 @@ import { HELLO, ManualTimers, playedAgent } from './played-agent.ts';
 import { streamPair } from './stream-pair.ts';
 import { servedSubject } from './worlds.ts';
 
-describeHands('hands behind client and server', IN_PROCESS_FEATURES, servedSubject);
+describeHands('hands behind client and server', { features: IN_PROCESS_FEATURES, conforms: true }, servedSubject);
 
 describe('a client', () => {
   it('learns who the agent is, and passes over features it does not know', async () => {

@@ -11,37 +11,37 @@ export function connectionTests(at: () => Bench): void {
     const bench = at();
     const { left, right, rightGid } = bench.subject;
     const means = { receives: 4, receiveBytes: 64, regionBytes: 4096 };
+    const log = new EventLog(bench);
     await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT, ...means });
     await bench.call({ hands: left }, 'cm.connect', {
       ...{ connection: 1, address: rightGid.address, port: PORT, privateData: 'beef', initiatorDepth: 1 },
     });
-    const [active, passive] = await untilBoth(bench, 'established');
-    const request = passive.find(({ event }) => event === 'connect-request');
-    expect(request).toMatchObject({ listener: 1, status: 0 });
-    expect(request?.privateData).toMatch(/^beef/);
-    const made = active.find(({ event }) => event === 'established');
-    expect(made).toMatchObject({ connection: 1, status: 0, qpn: expect.any(Number) });
-    const invitation = new DataView(Uint8Array.from(Buffer.from(made?.privateData ?? '', 'hex')).buffer);
+    const request = await log.until('connect-request', { listener: 1 });
+    expect(request.privateData).toMatch(/^beef/);
+    await log.until('established', { listener: 1 });
+    const made = await log.until('established', { connection: 1 });
+    expect(made).toMatchObject({ status: 0, qpn: expect.any(Number) });
+    const invitation = new DataView(Uint8Array.from(Buffer.from(made.privateData ?? '', 'hex')).buffer);
     expect(invitation.getBigUint64(0)).not.toBe(0n);
     expect(invitation.getUint32(12)).toBe(4096);
     await bench.call({ hands: left }, 'cm.disconnect', { connection: 1 });
-    const [ended, endedToo] = await untilBoth(bench, 'disconnected');
-    expect(ended).toContainEqual(expect.objectContaining({ event: 'disconnected', connection: 1 }));
-    expect(endedToo).toContainEqual(expect.objectContaining({ event: 'disconnected', listener: 1 }));
+    await log.until('disconnected', { connection: 1 });
+    await log.until('disconnected', { listener: 1 });
     await bench.call({ hands: right }, 'cm.close', { listener: 1 });
   });
 
   it('ends the newest connection of a listener', async () => {
     const bench = at();
     const { left, right, rightGid } = bench.subject;
-    const gone = { kind: 'refused', errno: 'EINVAL' };
+    const log = new EventLog(bench);
+    const gone = { kind: 'refused', errno: 'ENOTCONN' };
     await bench.call({ hands: right }, 'cm.listen', { listener: 3, port: PORT });
     await expect(bench.call({ hands: right }, 'cm.disconnect', { listener: 3 })).rejects.toMatchObject(gone);
     await bench.call({ hands: left }, 'cm.connect', { connection: 2, address: rightGid.address, port: PORT });
-    await untilBoth(bench, 'established');
+    await log.until('established', { connection: 2 });
+    await log.until('established', { listener: 3 });
     await bench.call({ hands: right }, 'cm.disconnect', { listener: 3 });
-    const [active] = await untilBoth(bench, 'disconnected');
-    expect(active).toContainEqual(expect.objectContaining({ event: 'disconnected', connection: 2 }));
+    await log.until('disconnected', { connection: 2 });
   });
 
   it('refuses everybody where it is told to, with what it is told to say', async () => {
@@ -49,19 +49,16 @@ export function connectionTests(at: () => Bench): void {
     const { left, right, rightGid } = bench.subject;
     await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT, reject: '0dd0' });
     await bench.call({ hands: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT });
-    const events = await until(bench, 'left', 'rejected');
-    const refusal = events.find(({ event }) => event === 'rejected');
-    expect(refusal).toMatchObject({ connection: 1, status: 28 });
-    expect(refusal?.privateData).toMatch(/^0dd0/);
+    const refusal = await new EventLog(bench).until('rejected', { connection: 1 });
+    expect(refusal.status).toBe(28);
+    expect(refusal.privateData).toMatch(/^0dd0/);
   });
 
   it('is refused where nobody listens', async () => {
     const bench = at();
     const { left, rightGid } = bench.subject;
     await bench.call({ hands: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT + 1 });
-    expect(await until(bench, 'left', 'rejected')).toContainEqual(
-      expect.objectContaining({ event: 'rejected', connection: 1, status: 8 }),
-    );
+    expect(await new EventLog(bench).until('rejected', { connection: 1 })).toMatchObject({ status: 8 });
   });
 
   it('says nothing where it is told to, and forgets who waits with reset', async () => {
@@ -69,44 +66,65 @@ export function connectionTests(at: () => Bench): void {
     const { left, right, rightGid } = bench.subject;
     await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT, mute: true });
     await bench.call({ hands: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT });
-    await until(bench, 'right', 'connect-request');
+    await new EventLog(bench).until('connect-request', { listener: 1 });
     await bench.call({ hands: left }, 'reset', {});
     await bench.call({ hands: right }, 'reset', {});
     expect(await bench.call({ hands: left }, 'cm.events', {})).toEqual({ events: [] });
+    const log = new EventLog(bench);
     await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT });
     await bench.call({ hands: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT });
-    await untilBoth(bench, 'established');
+    await log.until('established', { connection: 1 });
+    await log.until('established', { listener: 1 });
   });
 
-  it('refuses a port that is taken, and bytes that a request has no room for', async () => {
+  it('refuses a port that is taken', async () => {
+    const bench = at();
+    const { right } = bench.subject;
+    await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT });
+    const again = bench.call({ hands: right }, 'cm.listen', { listener: 2, port: PORT });
+    await expect(again).rejects.toMatchObject({ kind: 'refused' });
+  });
+
+  it('does not connect with more bytes than a request has room for, now or later', async () => {
     const bench = at();
     const { left, right, rightGid } = bench.subject;
+    const log = new EventLog(bench);
     await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT });
-    await expect(bench.call({ hands: right }, 'cm.listen', { listener: 2, port: PORT })).rejects.toMatchObject({
-      kind: 'refused',
-    });
-    const args = { connection: 1, address: rightGid.address, port: PORT, privateData: '00'.repeat(57) };
-    await expect(bench.call({ hands: left }, 'cm.connect', args)).rejects.toMatchObject({
-      kind: 'refused',
-      errno: 'EINVAL',
-    });
-    await bench.call({ hands: left }, 'cm.connect', { ...args, privateData: '00' });
-    await untilBoth(bench, 'established');
+    const args = { address: rightGid.address, port: PORT };
+    await bench.call({ hands: left }, 'cm.connect', { connection: 1, ...args, privateData: '00'.repeat(57) }).then(
+      () => log.until('connect-error', { connection: 1 }),
+      (error: unknown) => expect(error).toMatchObject({ kind: 'refused', errno: 'EINVAL' }),
+    );
+    await bench.call({ hands: left }, 'cm.connect', { connection: 2, ...args, privateData: '00' });
+    await log.until('established', { connection: 2 });
   });
 }
 
-/** Events of one side until one of that name is among them. */
-async function until(bench: Bench, which: 'left' | 'right', event: string): Promise<CmEvent[]> {
-  const found: CmEvent[] = [];
-  await bench.until(async () => {
-    found.push(...(await bench.call({ hands: bench.subject[which] }, 'cm.events', {})).events);
-    return found.some((one) => one.event === event);
-  });
-  return found;
-}
+/** What the connection managers of both hands have told; each event is looked for once. */
+class EventLog {
+  readonly #bench: Bench;
+  readonly #events: CmEvent[] = [];
 
-async function untilBoth(bench: Bench, event: string): Promise<[CmEvent[], CmEvent[]]> {
-  return [await until(bench, 'left', event), await until(bench, 'right', event)];
+  constructor(bench: Bench) {
+    this.#bench = bench;
+  }
+
+  /** The next event of that name, of that listener or connection. */
+  async until(event: string, of: Pick<CmEvent, 'listener' | 'connection'>): Promise<CmEvent> {
+    const { left, right } = this.#bench.subject;
+    let found: CmEvent | undefined;
+    await this.#bench.until(async () => {
+      for (const hands of new Set([left, right]))
+        this.#events.push(...(await this.#bench.call({ hands }, 'cm.events', {})).events);
+      const isIt = (one: CmEvent) =>
+        one.event === event && one.listener === of.listener && one.connection === of.connection;
+      const at = this.#events.findIndex(isIt);
+      if (at >= 0) [found] = this.#events.splice(at, 1);
+      return found !== undefined;
+    });
+    if (found === undefined) throw new Error(`${event} was not told`);
+    return found;
+  }
 }
 
 const PORT = 18_515;

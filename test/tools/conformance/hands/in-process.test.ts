@@ -10,7 +10,9 @@ import { describeHands } from './compliance.ts';
 import { Bench } from './subject.ts';
 import { localSubject, makeWorld } from './worlds.ts';
 
-describeHands('hands of a device of our own', IN_PROCESS_FEATURES, async () => localSubject());
+describeHands('hands of a device of our own', { features: IN_PROCESS_FEATURES, conforms: true }, async () =>
+  localSubject(),
+);
 
 describe('hands of a device of our own, seen from the device', () => {
   it('leave nothing behind, however often they begin anew', async () => {
