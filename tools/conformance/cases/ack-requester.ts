@@ -77,8 +77,8 @@ async function repeatsAfterReads(t: Tester, after: 'all' | 'last', more: boolean
     if (last || after === 'all') r.peer.ack(packet.psn, last ? 1 : 0);
   }
   await r.completes([1]);
-  await r.undisturbed();
   await r.readIsRight(read(1, 700));
+  await r.undisturbed();
   if (!more) return;
   r.peer.ack(3, 2);
   await r.completes([2]);
