@@ -1,5 +1,7 @@
 /** The properties: what is generated and how it is played. */
 import type fc from 'fast-check';
+import { answers, losses } from './requester-plans.ts';
+import { tryAnswers, tryLoss } from './requester-trials.ts';
 import { duplicates, faults, type Limits, type ResponderPlan, sequences } from './responder-steps.ts';
 import { MTU, tryResponder } from './responder-trial.ts';
 import type { Against, Stage } from './stage.ts';
@@ -51,4 +53,18 @@ export const PROPERTIES: readonly Property[] = [
     'a responder refuses one fault in a legal run with the right NAK and nothing else',
     faults,
   ),
+  property({
+    name: 'requester-answers',
+    says: 'a requester sends what was posted, repeats what it has a reason to repeat, and completes nothing without evidence',
+    ...{ role: 'requester', needsHands: true },
+    plans: ({ subject }) => answers(MTU, subject.atomics),
+    play: tryAnswers,
+  }),
+  property({
+    name: 'requester-loss',
+    says: 'a requester gets all of its work done, once and in order, whatever the wire loses, doubles and delays',
+    ...{ role: 'requester', needsHands: true },
+    plans: ({ subject }) => losses(MTU, subject.atomics),
+    play: tryLoss,
+  }),
 ];
