@@ -102,7 +102,8 @@ void answer_line(struct device *device, struct text *out, char *line, size_t len
 	const struct json *number = json_member(request, "id");
 
 	json_open(out, NULL, '{');
-	if (number != NULL && json_unsigned(number, 1ull << 53, &id))
+	bool named = number != NULL && json_unsigned(number, 1ull << 53, &id);
+	if (named)
 		json_put_number(out, "id", id);
 	else
 		json_put_null(out, "id");
@@ -110,8 +111,8 @@ void answer_line(struct device *device, struct text *out, char *line, size_t len
 	json_open(out, "ok", '{');
 	if (request == NULL)
 		call_refuse(&call, EPROTO, "this line is no request: %s", fault);
-	else if (request->type != JSON_OBJECT || number == NULL)
-		call_refuse(&call, EPROTO, "this line is no request: an object with an \"id\"");
+	else if (!named)
+		call_refuse(&call, EPROTO, "this line is no request: it has no number as its \"id\"");
 	else
 		run_call(&call, request);
 	if (out->full) {

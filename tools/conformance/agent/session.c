@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OUTPUT_BYTES_MAX (8u * 1024 * 1024)
-/* With this much unread no further line is answered; one answer has at most some 2 MiB. */
+#define OUTPUT_BYTES_MAX (16u * 1024 * 1024)
+/* With this much unread no further line is answered; one answer has at most some 2 MiB, and as much as is unread may be read but there. */
 #define OUTPUT_BYTES_HIGH (4u * 1024 * 1024)
 
 struct session {
@@ -63,10 +63,14 @@ static void flush(struct session *session)
 		if (wrote < 0 && errno != EAGAIN)
 			session->gone = true;
 		if (wrote <= 0)
-			return;
+			break;
 		session->sent += (size_t)wrote;
 	}
-	session->output.length = 0;
+	/* What was written makes room, once that costs no more than writing it did. */
+	if (session->sent < pending(session))
+		return;
+	session->output.length = pending(session);
+	memmove(session->output.bytes, session->output.bytes + session->sent, session->output.length);
 	session->sent = 0;
 }
 
