@@ -15,6 +15,7 @@ import { UC_CASES } from './uc.ts';
 import { UD_CASES } from './ud.ts';
 import { PKQ_CASES } from './pkq.ts';
 import { CNP_CASES } from './cnp.ts';
+import { MC_CASES } from './mc.ts';
 import { MPE_CASES } from './mpe.ts';
 import { QPS_CASES } from './qps.ts';
 import type { Case } from '../tester/case.ts';
@@ -35,6 +36,7 @@ export const CASES: readonly Case[] = [
   ...REQ_CASES,
   ...UC_CASES,
   ...UD_CASES,
+  ...MC_CASES,
   ...PKQ_CASES,
   ...CNP_CASES,
   ...MPE_CASES,

@@ -44,6 +44,13 @@ export const PKT_RULES: readonly Rule[] = [
     priority: 1,
     says: 'Every bit outside the masked fields is covered by the ICRC.',
     shownBy: 'Flip each covered bit in turn and keep the old ICRC: the packet is dropped at every offset.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH: the way out releases a QP that was never looked up.',
+        evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1 and 6.12',
+      },
+    ],
   },
   {
     id: 'PKT-04',
@@ -161,6 +168,13 @@ export const PKT_RULES: readonly Rule[] = [
     says: 'A packet shorter than the headers of its opcode plus pad and ICRC is dropped.',
     shownBy:
       'Send every opcode with every truncation from 0 to 80 bytes and pad 0 to 3: silence, and the device lives on.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH: the way out releases a QP that was never looked up.',
+        evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1 and 6.12',
+      },
+    ],
   },
   {
     id: 'PKT-13',

@@ -129,6 +129,7 @@ export const UD_RULES: readonly Rule[] = [
     priority: 2,
     says: 'A completion tells the network type of the packet: IPv4, IPv6 or RoCE.',
     shownBy: 'Look at the completion of a message over IPv4 and over IPv6.',
+    untested: 'The completion of user verbs does not tell the network type; only consumers in the kernel see it.',
   },
   {
     id: 'UD-10',
@@ -165,6 +166,7 @@ export const UD_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A user without privilege may not give a UD QP a privileged Q_Key.',
     shownBy: 'Modify the QP with such a key: an error.',
+    untested: 'It takes hands without privileges, and an agent that opens devices and captures has them all.',
   },
   {
     id: 'UD-13',
