@@ -13,7 +13,7 @@ import {
   readResponses,
   writeOnly,
 } from '../packet/packet.ts';
-import { demand } from '../tester/outcome.ts';
+import { demand, Violation } from '../tester/outcome.ts';
 import type { Peer, Received } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { describeWant, type Fields, matches } from '../tester/want.ts';
@@ -139,6 +139,16 @@ export async function allDead(t: Tester, peers: readonly Peer[], psn: (peer: Pee
       first === undefined,
       () => `after a fatal NAK silence was expected, and ${describePacket(first?.packet ?? NOBODY)} came`,
     );
+  }
+}
+
+/** Says in which of many stimuli of a case a violation came. */
+export async function during<T>(what: string, probe: Promise<T>): Promise<T> {
+  try {
+    return await probe;
+  } catch (error) {
+    if (error instanceof Violation) throw new Violation(`${what}: ${error.message}`);
+    throw error;
   }
 }
 

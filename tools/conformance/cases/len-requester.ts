@@ -3,7 +3,7 @@
  * messages of every size, both ways (LEN-13 to LEN-19).
  */
 import { WcStatus } from '../../../src/index.ts';
-import { HandsError } from '../hands/hands.ts';
+import { HandsError, type SendRequest } from '../hands/hands.ts';
 import {
   describePacket,
   type Packet,
@@ -20,7 +20,7 @@ import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { target } from './answers.ts';
+import { during, target } from './answers.ts';
 import { LEN_GRID_CASES } from './len-grid.ts';
 import { joined, piece, sender, sizesOf, takeMessage, work } from './requests.ts';
 
@@ -100,10 +100,9 @@ const SIZE_CASES: readonly Case[] = [
         const from = await sender(t, 8192);
         const { peer } = from;
         const request = work(t, from, opcode, 0, { pieces: piece(t, from, 0x80_00_00_01) });
-        const outcome = await attempt(peer, request);
+        const outcome = await during(`a ${opcode} of 2^31 + 1 bytes`, attempt(t, peer, request));
         demand(outcome !== 'success', `a ${opcode} of 2^31 + 1 bytes completed with success`);
         t.note(`a ${opcode} of 2^31 + 1 bytes: ${outcome}`);
-        await peer.silence();
       }
     },
   },
@@ -117,7 +116,7 @@ const SIZE_CASES: readonly Case[] = [
         await peer.post(work(t, from, 'read', 3 * MTU));
         await takeMessage(peer, 0, 1);
         peer.tx(...packets);
-        const [done] = await peer.sendCompletions(1);
+        const [done] = await during(what, peer.sendCompletions(1));
         demand(
           done?.status === WcStatus.LocLenErr || done?.status === WcStatus.BadRespErr,
           () => `${what}: the READ was to complete with a local length error, and did with status ${done?.status}`,
@@ -175,15 +174,16 @@ async function paddedWell(peer: Peer): Promise<void> {
 const isWhole = ({ at, bytes }: Sighting): boolean =>
   at.udp + ((bytes[at.udp + 4] ?? 0) * 256 + (bytes[at.udp + 5] ?? 0)) === at.icrc + 4;
 
-/** Posts work that must not succeed: how it ended. */
-async function attempt(peer: Peer, request: Parameters<Peer['post']>[0]): Promise<string> {
+/** Posts work that must leave nothing on the wire: how it ended. */
+async function attempt(t: Tester, peer: Peer, request: SendRequest): Promise<string> {
   try {
     await peer.post(request);
   } catch (error) {
     if (error instanceof HandsError && error.kind === 'refused') return `refused with ${error.errno}`;
     throw error;
   }
-  const [done] = await peer.sendCompletions(1);
+  await peer.silence();
+  const [done] = await t.completions(peer.sendCq, 1);
   return done?.status === 0 ? 'success' : `completed with status ${done?.status}`;
 }
 
@@ -196,7 +196,7 @@ async function longDatagram(t: Tester): Promise<void> {
   const ah = t.handle();
   await t.hands.call('ah.create', { ah, pd: peer.pd, destination: ours.toString(), sgidIndex: gidIndex });
   const to = { ah, remoteQpn: peer.qpn, remoteQkey: 0x1111_1111 };
-  const outcome = await attempt(peer, work(t, from, 'send', activeMtu + 1, to));
+  const outcome = await attempt(t, peer, work(t, from, 'send', activeMtu + 1, to));
   t.note(`a UD SEND above the MTU: ${outcome}`);
   if ((await peer.state()) !== 'RTS') return peer.silence();
   await peer.post(work(t, from, 'send', 8, { ...to, wrId: 2 }));

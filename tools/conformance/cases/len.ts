@@ -3,7 +3,7 @@
  * answered with are in len-requester.ts.
  */
 
-import { Op } from '../../../packets/opcode.ts';
+import { Op, opcodeInfo } from '../../../packets/opcode.ts';
 import { WcStatus } from '../../../src/index.ts';
 import {
   compareSwap,
@@ -28,7 +28,7 @@ import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { allDead, has, holds, nakedIn, received, refusedOrDropped, target, word } from './answers.ts';
+import { allDead, during, has, holds, nakedIn, received, refusedOrDropped, target, word } from './answers.ts';
 import { LEN_REQUESTER_CASES } from './len-requester.ts';
 
 const LEN_RESPONDER_CASES: readonly Case[] = [
@@ -41,7 +41,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
         for (const opcode of [Op.SendFirst, Op.WriteFirst]) {
           const peer = await t.connect();
           peer.tx(request(opcode, { psn: 0, payload, ackReq: true, reth: target(peer, 0, 4 * MTU) }));
-          await peer.naked(0x61, 0);
+          await during(sized(opcode, payload), peer.naked(0x61, 0));
           dead.push(peer);
         }
         for (const opcode of [Op.SendMiddle, Op.WriteMiddle]) {
@@ -51,7 +51,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
             request(first, { psn: 0, payload: pattern(MTU), ackReq: true, reth: target(peer, 0, 4 * MTU) }),
             request(opcode, { psn: 1, payload, ackReq: true }),
           );
-          await peer.naked(0x61, 1);
+          await during(sized(opcode, payload), peer.naked(0x61, 1));
           dead.push(peer);
         }
       }
@@ -70,7 +70,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
           const first = request(write ? Op.WriteFirst : Op.SendFirst, { psn: 0, payload: pattern(MTU), reth });
           peer.tx(first, request(opcode, { psn: 1, payload, ackReq: true, imm: 1 }));
           // A FIRST that leaves nothing for the LAST may be refused already.
-          await nakedIn(peer, 0x61, write && length === 0 ? [0, 1] : [1]);
+          await during(sized(opcode, payload), nakedIn(peer, 0x61, write && length === 0 ? [0, 1] : [1]));
           await peer.isDead(1);
         }
       }
@@ -90,8 +90,10 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
       }
       for (let i = 0; i < 4; i++) {
         const peer = await t.connect();
-        peer.tx(...onlyPackets(peer, 0, MTU + 4).slice(i, i + 1));
-        await peer.fatal(0x61, 0);
+        const [packet] = onlyPackets(peer, 0, MTU + 4).slice(i, i + 1);
+        if (packet === undefined) continue;
+        peer.tx(packet);
+        await during(sized(packet.opcode, packet.payload), peer.fatal(0x61, 0));
       }
     },
   },
@@ -183,9 +185,10 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
       for (const pad of [1, 2, 3]) {
         for (const middle of [false, true]) {
           for (const write of [true, false]) {
-            await padded(t, write, middle, { payload: pattern(MTU - pad), pad }, ['refused']);
+            const name = `${write ? 'WRITE' : 'SEND'} ${middle ? 'MIDDLE' : 'FIRST'} with pad ${pad}`;
+            await during(name, padded(t, write, middle, { payload: pattern(MTU - pad), pad }, ['refused']));
             // Whole data, and pad behind it: the packet is no multiple of four bytes, and need not be looked at.
-            await padded(t, write, middle, { payload: pattern(MTU), pad }, ['refused', 'dropped']);
+            await during(name, padded(t, write, middle, { payload: pattern(MTU), pad }, ['refused', 'dropped']));
           }
         }
       }
@@ -278,6 +281,10 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
     },
   },
 ];
+
+/** What a stimulus is called in a violation. */
+const sized = (opcode: number, payload = pattern(0)): string =>
+  `${opcodeInfo(opcode).name} with ${payload.length} bytes`;
 
 /** Five bytes in eight: the pad has to be three. */
 async function padOfLastPackets(t: Tester): Promise<void> {

@@ -97,7 +97,12 @@ async function outcomeAt(
   // Where an answer is not certain the sentinel follows at once: nobody waits for a silence.
   const unsure = expected === 'refuse' || expected === 'ignore';
   if (unsure) peer.tx(sentinel(peer, open, psn));
-  const answer = await peer.take();
+  let answer = await peer.take();
+  if (answer === undefined && !unsure) {
+    peer.tx(sentinel(peer, open, psn));
+    answer = await peer.take();
+    if (answer !== undefined) return 'ignore';
+  }
   if (answer === undefined) return 'neither an answer nor a sign of life';
   const found = outcomeOfAnswer(answer.packet, open, psn);
   if (!unsure || found === undefined || found === 'refuse') return found ?? describePacket(answer.packet);

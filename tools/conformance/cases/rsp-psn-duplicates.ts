@@ -287,7 +287,7 @@ function faultyDuplicates(peer: Peer, atomics: boolean): Packet[] {
  * the device must not first finish b, which is so long that a comes into it, whatever waits in a queue of its own.
  */
 async function preemption(t: Tester): Promise<void> {
-  const mtu = Math.min(1024, t.dut.hands?.description.activeMtu ?? 1024);
+  const mtu = Math.min(4096, t.dut.hands?.description.activeMtu ?? 1024);
   const [aPackets, bPackets] = [4, LONG_READ_BYTES / mtu];
   const peer = await t.connect({ mtu, regionBytes: mtu * bPackets });
   const a = readRequest({ psn: 0, reth: target(peer, 0, mtu * aPackets), ackReq: true });

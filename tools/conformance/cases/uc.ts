@@ -28,7 +28,7 @@ import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { holds, target } from './answers.ts';
-import { completesWith, delivered, none, recovers, stored } from './unreliable.ts';
+import { arrival, completesWith, delivered, none, recovers, stored } from './unreliable.ts';
 
 export const UC_CASES: readonly Case[] = [
   {
@@ -100,6 +100,21 @@ export const UC_CASES: readonly Case[] = [
         await stored(t, peer, psn + 1003);
         psn += 1004;
       }
+    },
+  },
+  {
+    rules: ['UC-03'],
+    title: 'behind a WRITE that breaks off',
+    needs: ['uc'],
+    async run(t) {
+      const peer = await connect(t);
+      peer.tx(uc(writeFirst({ psn: 0, payload: pattern(MTU), reth: target(peer, 0, 3 * MTU) })));
+      let lost = 0;
+      for (let i = 1; i <= 10; i++) {
+        peer.tx(uc(sendOnly({ psn: 10 * i, payload: pattern(16, i) })));
+        if ((await arrival(t, peer, t.dut.quietNs)) === undefined) lost++;
+      }
+      demand(lost === 0, `${lost} of 10 messages behind a WRITE that broke off were lost`);
     },
   },
   {

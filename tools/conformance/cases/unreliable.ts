@@ -65,7 +65,7 @@ export async function recovers(t: Tester, peer: Peer, psn: number, wrId: number)
 }
 
 /** The next receive that completes, waited for. */
-async function arrival(t: Tester, peer: Peer, withinNs: number): Promise<Completion | undefined> {
+export async function arrival(t: Tester, peer: Peer, withinNs: number): Promise<Completion | undefined> {
   for (const deadline = t.now() + withinNs; ; await t.sleep(t.dut.pollNs)) {
     const [done] = (await t.hands.call('cq.poll', { cq: peer.recvCq, max: 1 })).completions;
     if (done !== undefined || t.now() >= deadline) return done;
