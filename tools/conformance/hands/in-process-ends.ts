@@ -1,8 +1,18 @@
 /**
- * Ends of connections that hands of our own make by themselves: a domain, a queue pair with receives posted, and a region that the peer
- * may do everything with. Owns what is in them, and what the peer is told of the region.
+ * Ends of connections that hands of our own make by themselves: a queue pair with receives posted, and a region that the peer may do
+ * everything with. Owns what is in them, what the peer is told of the region, and the domain that they share: so has librdmacm it, and a
+ * tester without hands can look at the region of one connection through another.
  */
-import { Access, type Device, type MemoryRegion, type Qp, QpState, QpType, RDMA_UDP_QKEY } from '../../../src/index.ts';
+import {
+  Access,
+  type Device,
+  type MemoryRegion,
+  type Pd,
+  type Qp,
+  QpState,
+  QpType,
+  RDMA_UDP_QKEY,
+} from '../../../src/index.ts';
 import { refused } from './in-process-objects.ts';
 
 /** How much there is for the peer. */
@@ -56,8 +66,8 @@ function fillEnd(
   const { receives, receiveBytes, regionBytes } = means;
   const ud = type === 'ud';
   const bytes = receiveBytes + (ud ? GRH_BYTES : 0);
-  const pd = device.allocPd();
-  undo.push(() => pd.dealloc());
+  const pd = shareDomain(device);
+  undo.push(() => leaveDomain(device));
   // One completion for each receive, and none of them is ever taken.
   const cq = device.createCq(receives + 1);
   undo.push(() => device.destroyCq(cq));
@@ -73,6 +83,23 @@ function fillEnd(
     qp.postRecv({ wrId, sges: [{ mr: buffers, offset: wrId * bytes, length: bytes }] });
   return { qp, invitation: invitationOf(region) };
 }
+
+/** The domain of all ends of a device; it goes with the last of them. */
+function shareDomain(device: Device): Pd {
+  const shared = domains.get(device) ?? { pd: device.allocPd(), users: 0 };
+  shared.users++;
+  domains.set(device, shared);
+  return shared.pd;
+}
+
+function leaveDomain(device: Device): void {
+  const shared = domains.get(device);
+  if (shared === undefined || --shared.users > 0) return;
+  domains.delete(device);
+  shared.pd.dealloc();
+}
+
+const domains = new WeakMap<Device, { readonly pd: Pd; users: number }>();
 
 function invitationOf({ iova, rkey, length }: MemoryRegion): Uint8Array {
   const bytes = new Uint8Array(16);

@@ -5,10 +5,13 @@
 import { Prng } from '../../../src/fabric/prng.ts';
 import type { AsyncEvent, Completion, Handle, Hands } from '../hands/hands.ts';
 import { HandsError } from '../hands/hands.ts';
+import { connectByCm } from './cm-connect.ts';
+import { CmPort } from './cm-port.ts';
 import { type ConnectOptions, connectByHands } from './connect.ts';
 import type { Dut, DutAddress } from './dut.ts';
 import { demand, Inconclusive, NotApplicable } from './outcome.ts';
 import type { Peer, Region } from './peer.ts';
+import { Witness } from './witness.ts';
 
 export type { ConnectOptions } from './connect.ts';
 
@@ -32,7 +35,10 @@ export class Tester {
   /** Where our PSNs begin unless a connection says otherwise. */
   readonly psn: number;
   readonly #peers: Peer[] = [];
+  readonly #endings: (() => Promise<void>)[] = [];
   #nextHandle = 1;
+  #cm: CmPort | undefined;
+  #witness: Witness | undefined;
 
   constructor(options: TesterOptions) {
     this.dut = options.dut;
@@ -85,12 +91,31 @@ export class Tester {
     return found;
   }
 
-  /** A queue pair of the device connected to one of ours, with a region that it may reach. @throws Inconclusive when it cannot be brought up */
+  /** Queue pair 1 of ours, until the case ends. */
+  async cm(): Promise<CmPort> {
+    this.#cm ??= await CmPort.open(this);
+    return this.#cm;
+  }
+
+  /** Something to be done when the case has ended, however it did. */
+  atEnd(ending: () => Promise<void>): void {
+    this.#endings.push(ending);
+  }
+
+  /** A peer that did not come by `connect` goes with the case too. */
+  adopt(peer: Peer): Peer {
+    this.#peers.push(peer);
+    return peer;
+  }
+
+  /**
+   * A queue pair of the device connected to one of ours, with a region that we may reach: by the hands, or with what listens at the
+   * device's target port. @throws Inconclusive when it cannot be brought up, NotApplicable for what only hands could bring about
+   */
   async connect(options: ConnectOptions = {}): Promise<Peer> {
     try {
-      const peer = await connectByHands(this, options);
-      this.#peers.push(peer);
-      return peer;
+      const byHands = this.dut.hands !== undefined;
+      return this.adopt(byHands ? await connectByHands(this, options) : await connectByCm(this, options));
     } catch (error) {
       if (error instanceof HandsError) throw new Inconclusive(`no connection could be made: ${error.message}`);
       throw error;
@@ -147,11 +172,13 @@ export class Tester {
 
   /** Bytes of a region of the device. */
   async memory(region: Region, offset: number, length: number): Promise<Uint8Array> {
+    if (this.dut.hands === undefined) return (await this.#witnessed()).read(region, offset, length);
     const { hex } = await this.hands.call('mem.read', { mr: this.need(region.mr), offset, length });
     return Uint8Array.from({ length }, (_, i) => Number.parseInt(hex.slice(2 * i, 2 * i + 2), 16));
   }
 
   async setMemory(region: Region, offset: number, bytes: Uint8Array): Promise<void> {
+    if (this.dut.hands === undefined) return (await this.#witnessed()).write(region, offset, bytes);
     const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
     await this.hands.call('mem.write', { mr: this.need(region.mr), offset, hex });
   }
@@ -159,6 +186,14 @@ export class Tester {
   /** Ends all that the case has made. */
   async end(): Promise<void> {
     for (const { qpn } of this.#peers) this.dut.station.close(qpn);
+    this.#cm?.close();
+    for (const ending of this.#endings.splice(0)) await ending();
     await this.dut.hands?.call('reset', {});
+  }
+
+  /** A connection of its own, that memory is looked at through. */
+  async #witnessed(): Promise<Witness> {
+    this.#witness ??= new Witness(await this.connect({ mtu: 1024 }));
+    return this.#witness;
   }
 }

@@ -1,0 +1,146 @@
+/**
+ * Connections with the help of nobody on the device's host: REQ to a target that listens there, REP, RTU. What the target must be is in
+ * docs/conformance.md: it accepts everybody, and the private data of its REP begins with the address (8 bytes), key (4) and length (4) of
+ * a region that the peer may do everything with.
+ */
+import type { CmReq } from '../../../packets/cm/index.ts';
+import { type CmArrival, CmPort, type CmSendOptions } from './cm-port.ts';
+import { requestOf } from './cm-request.ts';
+import { ALL_ACCESS, type ConnectOptions } from './connect.ts';
+import { Inconclusive, NotApplicable } from './outcome.ts';
+import { Peer, type Region } from './peer.ts';
+import type { Tester } from './tester.ts';
+
+/** A connection as both sides know it. */
+export interface Conversation {
+  readonly req: CmReq;
+  readonly rep: CmArrival<'REP'>;
+  readonly transactionId: bigint;
+  /** Communication ids. */
+  readonly ours: number;
+  readonly theirs: number;
+  readonly version: 4 | 6;
+}
+
+/** Sends the REQ and takes the REP. The device's queue pair is then in RTR. @throws Violation when none comes */
+export async function openConversation(cm: CmPort, req: CmReq, options: CmSendOptions = {}): Promise<Conversation> {
+  const transactionId = cm.send({ kind: 'REQ', body: req }, options);
+  const rep = await cm.rx('REP', req.localCommId);
+  const version = options.version ?? cm.route().source.version;
+  return { req, rep, transactionId, ours: req.localCommId, theirs: rep.body.localCommId, version };
+}
+
+/** The two ids, as a message of ours has them. */
+export const idsOf = ({ ours, theirs }: Conversation): { localCommId: number; remoteCommId: number } => ({
+  localCommId: ours,
+  remoteCommId: theirs,
+});
+
+export function sendRtu(cm: CmPort, one: Conversation, privateData = NOTHING): void {
+  const { transactionId, version } = one;
+  cm.send({ kind: 'RTU', body: { ...idsOf(one), privateData } }, { transactionId, version });
+}
+
+export function sendDreq(cm: CmPort, one: Conversation, options: CmSendOptions = {}, privateData = NOTHING): bigint {
+  const { rep, version } = one;
+  const body = { ...idsOf(one), remoteQpn: rep.body.localQpn, privateData };
+  return cm.send({ kind: 'DREQ', body }, { version, ...options });
+}
+
+/** Our end of it. The PSN of a REP is where we begin, that of a REQ where the device does. */
+export function peerOf(t: Tester, cm: CmPort, one: Conversation): Peer {
+  const { req, rep, version } = one;
+  const { localQpn, startingPsn, privateData } = rep.body;
+  return new Peer(t, {
+    ...{ type: 'rc', qpn: req.localQpn, dutQpn: localQpn, firstPsn: startingPsn, dutFirstPsn: req.startingPsn },
+    ...{ mtu: 128 << req.pathMtu, region: regionOf(privateData), buffers: undefined, qp: undefined, pd: undefined },
+    ...{ sendCq: undefined, recvCq: undefined },
+    route: { ...cm.route(version), sourcePort: 0xc0_00 + (req.localQpn & 0x3f_ff) },
+  });
+}
+
+/** A connection with the target; it is ended with the case. @throws NotApplicable for what no target can be asked for, Inconclusive when none is there */
+export async function connectByCm(t: Tester, options: ConnectOptions): Promise<Peer> {
+  refuseWhatTakesHands(options);
+  const version = t.address(options.version).address.version;
+  const cm = await CmPort.open(t);
+  try {
+    const more = {
+      pathMtu: Math.log2((options.mtu ?? 256) / 128),
+      initiatorDepth: options.maxDestRdAtomic ?? 4,
+      responderResources: options.maxRdAtomic ?? 4,
+      ...(options.dutPsn === undefined ? {} : { startingPsn: options.dutPsn }),
+    };
+    const req = requestOf(t, cm.route(version), cm.id(), t.dut.targetPort, more);
+    const one = await reach(cm, req, version);
+    sendRtu(cm, one);
+    t.atEnd(() => leave(t, one));
+    if (options.maxDestRdAtomic !== undefined && one.rep.body.responderResources !== options.maxDestRdAtomic)
+      throw new NotApplicable(`the target answers ${one.rep.body.responderResources} READs and atomics at a time`);
+    const peer = peerOf(t, cm, one);
+    if (peer.region.length < (options.regionBytes ?? 0))
+      throw new NotApplicable(`the region of the target has ${peer.region.length} bytes`);
+    return peer;
+  } finally {
+    cm.close();
+  }
+}
+
+/** A MAD may be lost on a real wire. */
+async function reach(cm: CmPort, req: CmReq, version: 4 | 6): Promise<Conversation> {
+  const transactionId = cm.transaction();
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    cm.send({ kind: 'REQ', body: req }, { transactionId, version });
+    const arrival = await cm.next(req.localCommId);
+    if (arrival === undefined || arrival.kind === 'MRA') continue;
+    if (arrival.kind === 'REJ')
+      throw new Inconclusive(`no target takes connections: REJ ${(arrival as CmArrival<'REJ'>).body.reason}`);
+    const rep = arrival as CmArrival<'REP'>;
+    if (rep.kind !== 'REP') throw new Inconclusive(`no connection could be made: ${rep.kind} came for a REQ`);
+    return { req, rep, transactionId, ours: req.localCommId, theirs: rep.body.localCommId, version };
+  }
+  throw new Inconclusive('no connection could be made: nothing answers a REQ');
+}
+
+/** The target forgets us; whether it says so is no matter here. */
+async function leave(t: Tester, one: Conversation): Promise<void> {
+  const cm = await CmPort.open(t);
+  cm.expect(one.ours);
+  sendDreq(cm, one);
+  await cm.next(one.ours);
+  cm.close();
+}
+
+function refuseWhatTakesHands(o: ConnectOptions): void {
+  const refuse = (what: string): never => {
+    throw new NotApplicable(`${what} takes an agent: a target has what it has`);
+  };
+  if (o.type !== undefined && o.type !== 'rc') refuse(`a queue pair of type ${o.type.toUpperCase()}`);
+  if (o.state !== undefined && o.state !== 'RTS') refuse(`a queue pair in ${o.state}`);
+  if (o.psn !== undefined) refuse('a first PSN of our choice');
+  for (const rights of [o.access, o.regionAccess])
+    if (rights !== undefined && !sameRights(rights)) refuse('a choice of access rights');
+  if (o.receives !== undefined && o.receives !== TARGET_RECEIVES) refuse(`the number of ${o.receives} receives`);
+  if (o.receiveBytes !== undefined && o.receiveBytes !== TARGET_RECEIVE_BYTES)
+    refuse(`receives of ${o.receiveBytes} bytes`);
+  const choices = ['minRnrTimer', 'hopLimit', 'trafficClass', 'msn', 'qkey', 'srq', 'pd', 'region'] as const;
+  for (const name of choices) if (o[name] !== undefined) refuse(`a choice of ${name}`);
+}
+
+const sameRights = (rights: readonly string[]): boolean =>
+  ALL_ACCESS.every((right) => rights.includes(right)) && rights.length === ALL_ACCESS.length;
+
+function regionOf(privateData: Uint8Array): Region {
+  const view = new DataView(privateData.buffer, privateData.byteOffset, privateData.length);
+  const [va, rkey, length] = [view.getBigUint64(0), view.getUint32(8), view.getUint32(12)];
+  if (length === 0 || length > MAX_REGION_BYTES || rkey === 0)
+    throw new Inconclusive('who listens there is no target: its REP does not tell of a region');
+  return { mr: undefined, va, rkey, lkey: 0, length };
+}
+
+/** What a target posts for each connection (docs/conformance.md). */
+const TARGET_RECEIVES = 16;
+const TARGET_RECEIVE_BYTES = 1024;
+const MAX_REGION_BYTES = 1 << 30;
+const ATTEMPTS = 3;
+const NOTHING = new Uint8Array(0);
