@@ -14,7 +14,7 @@ import type { Mutant } from './types.ts';
 /** What the suite said of a mutant. */
 export interface MutantRun {
   readonly mutant: Mutant;
-  /** Rules that failed, of those that were run. */
+  /** Rules that were broken, of those that were run: a `must` fails, any other is an allowed variation that was none before. */
   readonly failed: readonly string[];
   /** Why the run itself came to nothing: the copy does not start, an assertion of ours fired, it never ended. */
   readonly broken: string | undefined;
@@ -56,7 +56,8 @@ export class MutantFarm {
     await writeFile(path, parts.join(mutant.replace));
     try {
       const result = await this.suite(rules);
-      const failed = result.rules.filter(({ verdict }) => verdict === 'fail').map(({ rule }) => rule);
+      const broken = result.rules.filter(({ verdict }) => verdict === 'fail' || verdict === 'variation');
+      const failed = broken.map(({ rule }) => rule);
       return { mutant, failed, broken: undefined };
     } catch (error) {
       if (!(error instanceof RoceError)) throw error;

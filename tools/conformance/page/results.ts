@@ -11,6 +11,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const RESULTS = join(ROOT, 'docs/conformance-results');
 
 export const PAGE_FILE = join(ROOT, 'CONFORMANCE.md');
+export const MUTANTS_FILE = join(ROOT, 'docs/conformance-mutants.md');
 
 /** What is known of a device; undefined when it was never run. */
 export function readResult(dut: string): ResultFile | undefined {

@@ -5,12 +5,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDut } from '../duts/open.ts';
+import { mutantsPage } from '../mutants/page.ts';
 import { RULES } from '../rules/index.ts';
 import { resultFile } from '../runner/files.ts';
 import { summaryLine } from '../runner/report.ts';
 import { runSuite } from '../runner/suite.ts';
 import { conformancePage } from './page.ts';
-import { PAGE_DUTS, PAGE_FILE, readResult, writeResult } from './results.ts';
+import { MUTANTS_FILE, PAGE_DUTS, PAGE_FILE, readResult, writeResult } from './results.ts';
 
 const SEED = 1;
 
@@ -45,3 +46,4 @@ const [flag, ...named] = process.argv.slice(2);
 if (flag === '--run') for (const name of named.length === 0 ? PAGE_DUTS : named) await runAndKeep(name);
 const results = PAGE_DUTS.map(readResult).filter((result) => result !== undefined);
 writeFileSync(PAGE_FILE, conformancePage(RULES, results));
+writeFileSync(MUTANTS_FILE, mutantsPage());

@@ -1,0 +1,32 @@
+/** Goal: the list of deliberate bugs fits the code it breaks. Method: the texts are looked for, the rules looked up, the page made anew. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { MUTANTS } from '../../../../tools/conformance/mutants/index.ts';
+import { mutantsPage } from '../../../../tools/conformance/mutants/page.ts';
+import { MUTANTS_FILE } from '../../../../tools/conformance/page/results.ts';
+import { findRule } from '../../../../tools/conformance/rules/index.ts';
+
+const textOf = (file: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../../../${file}`, import.meta.url)), 'utf8');
+
+describe('the deliberate bugs', () => {
+  it('are at least forty, each with a name of its own', () => {
+    expect(MUTANTS.length).toBeGreaterThanOrEqual(40);
+    expect(new Set(MUTANTS.map(({ id }) => id)).size).toBe(MUTANTS.length);
+  });
+
+  it.each(MUTANTS.map((mutant) => [mutant.id, mutant] as const))(
+    '%s changes one place, and rules name it',
+    (_, mutant) => {
+      expect(textOf(mutant.file).split(mutant.find)).toHaveLength(2);
+      expect(mutant.replace).not.toBe(mutant.find);
+      expect(mutant.caughtBy.map((id) => findRule(id)?.id)).toEqual(mutant.caughtBy);
+      expect(mutant.caughtBy.length).toBeGreaterThan(0);
+    },
+  );
+
+  it('stand on their page', () => {
+    expect(readFileSync(MUTANTS_FILE, 'utf8')).toBe(mutantsPage());
+  });
+});

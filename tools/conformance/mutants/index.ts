@@ -1,0 +1,6 @@
+/** All deliberate bugs. */
+import { REQUESTER_MUTANTS } from './requester.ts';
+import { RESPONDER_MUTANTS } from './responder.ts';
+import type { Mutant } from './types.ts';
+
+export const MUTANTS: readonly Mutant[] = [...RESPONDER_MUTANTS, ...REQUESTER_MUTANTS];
