@@ -26,7 +26,14 @@ describeWithLab('a guest with Linux 6.12', () => {
     });
     await new Promise<void>((resolve) => server.listen(path, resolve));
     const addresses = ['10.77.0.2/24', 'fd77::2/64'];
-    guest = await Guest.boot({ image, netSocket: { path }, mac: '52:54:00:00:00:07', addresses, mtu: 4200 });
+    guest = await Guest.boot({
+      image,
+      netSocket: { path },
+      mac: '52:54:00:00:00:07',
+      addresses,
+      mtu: 4200,
+      hands: true,
+    });
   }, 300_000);
 
   afterAll(async () => {
@@ -104,6 +111,21 @@ describeWithLab('a guest with Linux 6.12', () => {
     expect(code, stderr).toBe(0);
   });
 
+  it('takes a program in, which speaks through a port of its own; one after the other', async () => {
+    const echo = '#!/usr/bin/dash\nexec 3<> "$2"\nwhile read -r line <&3; do echo "$1 $line" >&3; done\n';
+    const program = Buffer.concat([Buffer.from(`${echo}exit 3\n`), Buffer.alloc(100_000, '#')]);
+    const first = await guest.attach(program, ["it's"]);
+    first.socket.write('one\ntwo\n');
+    expect(await linesOf(first.socket, 2)).toBe("it's one\nit's two\n");
+    first.socket.destroy();
+    const second = await guest.attach(program, ['again']);
+    expect((await first.job.wait(30_000)).code).toBeGreaterThan(0);
+    second.socket.write('three\n');
+    expect(await linesOf(second.socket, 1)).toBe('again three\n');
+    await second.job.kill('KILL');
+    await new Promise((resolve) => second.socket.once('close', resolve));
+  });
+
   it('says so when a file of the guest cannot be read', async () => {
     await expect(guest.readFile('/no such file')).rejects.toMatchObject({ code: 'ERR_ROCE_ARGUMENT' });
   });
@@ -117,6 +139,17 @@ describeWithLab('a guest with Linux 6.12', () => {
 
 function isArp(frame: Buffer): boolean {
   return frame.readUInt16BE(12) === 0x0806;
+}
+
+/** What comes until there are that many lines. */
+function linesOf(socket: Socket, count: number): Promise<string> {
+  return new Promise((resolve) => {
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += String(chunk);
+      if (text.split('\n').length > count) resolve(text);
+    });
+  });
 }
 
 /** qemu's stream framing: a 4-byte big-endian length before each frame. */

@@ -48,6 +48,15 @@ describe('qemuArguments', () => {
     expect(args).toContain('stream,id=n0,server=off,addr.type=fd,addr.str=3');
   });
 
+  it('gives the guest a second port only where one is asked for', () => {
+    const network = { kind: 'listen', path: '/w' } as const;
+    const port = 'virtserialport,chardev=c1,nr=2,name=rocev2.hands';
+    expect(qemuArguments({ ...options, network })).not.toContain(port);
+    const args = qemuArguments({ ...options, network, handsPath: '/h,i' });
+    expect(args).toContain(port);
+    expect(args).toContain('socket,id=c1,server=on,wait=off,path=/h,,i');
+  });
+
   it('keeps a comma in a path from ending the option', () => {
     const args = qemuArguments({
       ...options,
