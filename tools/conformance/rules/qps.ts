@@ -85,6 +85,20 @@ export const QPS_RULES: readonly Rule[] = [
     priority: 3,
     says: 'SQD finishes what is under way, starts nothing new and raises the drained event once.',
     shownBy: 'Move to SQD during a long WRITE: it ends, the next does not start, one event.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.1'],
+        does: 'A WRITE that waits for an acknowledge when SQD comes is not continued when the acknowledge is there.',
+        evidence: 'seen: 128 of 256 packets leave; in RTS a stream of 350 is whole',
+      },
+      {
+        device: 'rxe',
+        versions: ['6.12'],
+        does: 'Work that was posted in SQD stays in the queue after the return to RTS until more is posted.',
+        evidence: 'seen: a SEND posted in SQD leaves together with the next one',
+      },
+    ],
   },
   {
     id: 'QPS-07',
