@@ -112,6 +112,8 @@ export class InProcessDut implements Dut {
           mac: Uint8Array.of(0x02, 0, 0, 0, 0, 0x99),
           addresses: PAIRS.map(([, ours, bits]) => IpPrefix.parse(`${ours}/${bits}`)),
         }),
+      // More than the device may send: what is too long is to be seen.
+      { mtu: 9000 },
     );
     return { world, device, station, hands: inProcessHands(device, { cnp: congestion }) };
   }
