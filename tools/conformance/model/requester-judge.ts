@@ -108,11 +108,12 @@ export class RequesterJudge {
     const most = evidenceOf(open, this.#may, packet);
     // A plain ACK inside of an open READ is no proof of anything (REQ-13).
     const proves = least.again?.ruleId !== 'REQ-13' && least.again?.ruleId !== 'REQ-14';
-    if (proves && least.bound > this.#must) {
-      this.#must = least.bound;
+    if (proves && least.bound > this.#may) {
+      // Progress for every device; one that has made it already does not start counting anew.
       this.#strikes = 0;
       this.#told = false;
     }
+    if (proves) this.#must = Math.max(this.#must, least.bound);
     this.#may = Math.max(this.#may, most.bound, this.#must);
     const again = least.again ?? most.again;
     if (again !== undefined) this.#again.push(Math.max(again.from, most.again?.from ?? 0, this.#may));

@@ -1,22 +1,31 @@
 /** A subject that is well, seen through a bent glass: what it is sent or what it sends is changed, as if it had a bug. */
+
+import type { Completion } from '../../../../tools/conformance/hands/hands.ts';
 import type { Packet } from '../../../../tools/conformance/packet/packet.ts';
-import type { Connection, Subject } from '../../../../tools/conformance/properties/subject.ts';
+import type {
+  Connection,
+  ConnectionOptions,
+  LocalRequest,
+  Subject,
+} from '../../../../tools/conformance/properties/subject.ts';
 
 /** Changes what goes to the device, or what comes from it; nothing: the packet is lost. State lives as long as a connection. */
 export interface Bend {
   readonly tx?: (packet: Packet) => readonly Packet[];
   readonly rx?: (packet: Packet) => readonly Packet[];
+  readonly post?: (request: LocalRequest) => LocalRequest;
+  readonly completions?: (completions: readonly Completion[]) => readonly Completion[];
 }
 
-export function bent(subject: Subject, bend: () => Bend): Subject {
+export function bent(subject: Subject, bend: () => Bend, options: Partial<ConnectionOptions> = {}): Subject {
   return {
     ...subject,
     name: 'bent',
-    fresh: async (options) => bentConnection(await subject.fresh(options), bend()),
+    fresh: async (asked) => bentConnection(await subject.fresh({ ...asked, ...options }), bend()),
   };
 }
 
-function bentConnection(connection: Connection, { tx, rx }: Bend): Connection {
+function bentConnection(connection: Connection, { tx, rx, post, completions }: Bend): Connection {
   const waiting: Packet[] = [];
   return {
     region: connection.region,
@@ -35,8 +44,11 @@ function bentConnection(connection: Connection, { tx, rx }: Bend): Connection {
     postReceives: (count) => connection.postReceives(count),
     delivered: (expected) => connection.delivered(expected),
     memory: () => connection.memory(),
-    post: (request) => connection.post(request),
-    completions: () => connection.completions(),
+    post: (request) => connection.post(post === undefined ? request : post(request)),
+    async completions() {
+      const found = await connection.completions();
+      return completions === undefined ? found : completions(found);
+    },
     local: () => connection.local(),
     setLocal: (offset, bytes) => connection.setLocal(offset, bytes),
     failed: () => connection.failed(),
