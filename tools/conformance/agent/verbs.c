@@ -162,13 +162,21 @@ void call_cq_poll(struct call *call)
 		call_refuse(call, EIO, "ibv_poll_cq: it says %d", got);
 }
 
+/* No more than half of what the host has: a host that runs out of memory ends whom it likes. */
+static uint64_t memory_limit(size_t page)
+{
+	uint64_t half = (uint64_t)sysconf(_SC_PHYS_PAGES) * page / 2;
+
+	return half < MEMORY_BYTES_MAX ? half : MEMORY_BYTES_MAX;
+}
+
 /* Whole pages, so that nothing of the agent's own lies beside what a peer may write. */
 static void *map_memory(struct call *call, size_t length, size_t *mapped)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 	*mapped = (length / page + (length % page != 0 || length == 0)) * page;
-	if (call->device->memory_used + *mapped > MEMORY_BYTES_MAX) {
+	if (call->device->memory_used + *mapped > memory_limit(page)) {
 		call_refuse(call, ENOMEM, "more memory than this agent gives");
 		return NULL;
 	}

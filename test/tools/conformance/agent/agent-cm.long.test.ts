@@ -1,9 +1,11 @@
 // Goal: the agent's listeners and connections do what they are documented to, its lines are answered whatever they say, and it ends and
 // begins again cleanly. Method: one guest of Linux 6.12 that connects to itself; raw lines; agents over TCP and stdio inside the guest.
 import type { Socket } from 'node:net';
+import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startAgent } from '../../../../tools/conformance/agent/in-guest.ts';
 import { HandsClient } from '../../../../tools/conformance/hands/client.ts';
+import { TAKES } from '../../../../tools/conformance/hands/protocol.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
 import { describeWithLab } from '../../../lab/support.ts';
@@ -207,6 +209,82 @@ describeWithLab('the agent in a guest with Linux 6.12 and those who speak to it'
     });
   });
 
+  it('answers requests whose arguments make no sense, and lives', async () => {
+    const { socket } = await startAgent(guest);
+    const lines = new Lines(socket);
+    await lines.next();
+    const numbers = fc.constantFrom(
+      0,
+      1,
+      2,
+      3,
+      8,
+      64,
+      4096,
+      -1,
+      1.5,
+      255,
+      256,
+      65_536,
+      2 ** 20,
+      '0x1',
+      '0xffffffffffffffff',
+    );
+    const words = fc.constantFrom(
+      'rc',
+      'uc',
+      'ud',
+      'RESET',
+      'INIT',
+      'RTR',
+      'RTS',
+      'ERR',
+      ADDRESS,
+      '::1',
+      'send',
+      'read',
+      'write',
+    );
+    const more = fc.constantFrom(
+      'bind-mw',
+      'fetch-add',
+      'local-inv',
+      'flush',
+      'atomic-write',
+      'cafe',
+      '239.0.0.1',
+      true,
+      null,
+    );
+    const flags = fc.constantFrom([], ['local-write'], ['local-write', 'remote-write', 'mw-bind'], ['nonsense'], [7]);
+    const leaf = fc.oneof({ weight: 5, arbitrary: numbers }, words, more, flags);
+    const names = fc.constantFrom(...MEMBERS);
+    const piece = fc.dictionary(fc.constantFrom('mr', 'offset', 'length', 'lkey', 'address'), leaf);
+    const value = fc.oneof(
+      { weight: 6, arbitrary: leaf },
+      fc.array(piece, { maxLength: 3 }),
+      fc.dictionary(names, leaf),
+    );
+    // Small numbers name objects, so that much of it is about something that is there.
+    const handles = fc.constantFrom(1, 1, 1, 2);
+    const named = fc.record({ pd: handles, cq: handles, mr: handles, qp: handles, sendCq: handles, recvCq: handles });
+    const args = fc.tuple(named, fc.dictionary(names, value)).map(([objects, rest]) => ({ ...objects, ...rest }));
+    const request = fc.record({ call: fc.constantFrom(...CALLS), args });
+    await fc.assert(
+      fc.asyncProperty(fc.array(request, { minLength: 30, maxLength: 60 }), async (requests) => {
+        socket.write(`${FURNISH}\n`);
+        socket.write(requests.map((said, index) => `${JSON.stringify({ id: 10 + index, ...said })}\n`).join(''));
+        const furnished = FURNISH.split('\n').length;
+        for (let count = 0; count < requests.length + furnished; count++) {
+          const answer = await lines.next();
+          expect(answer).toMatchObject({ id: expect.any(Number) });
+        }
+      }),
+      { numRuns: 60 },
+    );
+    socket.destroy();
+  });
+
   it('ends with its client, and all that was made goes too', async () => {
     const hands = await takeHands(guest);
     await furnish(hands);
@@ -293,6 +371,28 @@ class Lines {
     else waiting(value);
   }
 }
+
+/** Something to go wrong with: all that was there goes, and the first objects are made. */
+const FURNISH = [
+  { id: 1, call: 'reset' },
+  { id: 2, call: 'pd.alloc', args: { pd: 1 } },
+  { id: 3, call: 'cq.create', args: { cq: 1, entries: 16 } },
+  { id: 4, call: 'mr.reg', args: { mr: 1, pd: 1, length: 4096, access: ['local-write', 'mw-bind'] } },
+  {
+    id: 5,
+    call: 'qp.create',
+    args: { qp: 1, pd: 1, type: 'rc', sendCq: 1, recvCq: 1, maxSendWr: 4, maxRecvWr: 4, maxSge: 1, maxInline: 64 },
+  },
+]
+  .map((request) => JSON.stringify(request))
+  .join('\n');
+const CALLS = Object.keys(TAKES);
+const MEMBERS = (
+  'pd cq mr mw srq qp ah sendCq recvCq entries max length access offset hex maxWr limit wrId pieces type maxSendWr maxRecvWr maxSge ' +
+  'maxInline state port pkeyIndex qkey path destQpn rqPsn mtu maxDestRdAtomic minRnrTimer sqPsn timeout opcode signaled inline remoteAddr ' +
+  'rkey imm compareAdd swap remoteQpn remoteQkey bind flush destination sgidIndex group mlid listener connection address privateData reject ' +
+  'udp mute receives receiveBytes regionBytes solicitedOnly'
+).split(' ');
 
 /** Reasons of a REJ, as the kernel gives them. */
 const INVALID_SERVICE_ID = 8;
