@@ -20,6 +20,8 @@ interface Flags extends DutFlags {
   readonly rules?: readonly Rule[];
   readonly priority?: number;
   readonly script?: string;
+  readonly properties?: number;
+  readonly long?: boolean;
   readonly list?: boolean;
   readonly json?: string;
   readonly junit?: string;
@@ -56,6 +58,12 @@ export function conformanceCommand(): Command {
     .option('--priority <number>', 'rules up to this priority only, 1 to 3', integer(1, 3))
     .option('--seed <number>', 'of all chance', integer(0, 0xff_ff_ff_ff), 1)
     .option('--script <file>', 'play a ladder instead (docs/conformance.md)')
+    .option(
+      '--properties <runs>',
+      'sequences by chance instead of rules, that many of each property',
+      integer(1, 1_000_000),
+    )
+    .option('--long', 'ten times as many')
     .option('--list', 'print the rules and end')
     .option('--out <directory>', 'where captures go, below a folder of the device', 'conformance-out')
     .option('--json <file>', 'write the verdicts as JSON')
@@ -72,6 +80,7 @@ async function conform(flags: Flags): Promise<void> {
     return;
   }
   if (flags.script !== undefined) return playScript(flags, flags.script);
+  if (flags.properties !== undefined) return properties(flags, flags.properties);
   const dut = await openDut(flags, say);
   let result: SuiteResult;
   try {
@@ -102,6 +111,17 @@ async function conform(flags: Flags): Promise<void> {
   if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(resultFile(result), undefined, 1)}\n`);
   if (flags.junit !== undefined) writeFileSync(flags.junit, junit(result));
   process.exitCode = exitCodeOf(result, { strict: flags.strict === true });
+}
+
+async function properties(flags: Flags, runs: number): Promise<void> {
+  const { playProperties } = await import('./properties/command.ts');
+  const dut = await openDut(flags, say);
+  try {
+    const options = { runs: runs * (flags.long === true ? 10 : 1), seed: flags.seed, out: flags.out };
+    process.exitCode = await playProperties(dut, options);
+  } finally {
+    await dut.close();
+  }
 }
 
 /** One ladder, one verdict; exit codes as those of a whole run. */

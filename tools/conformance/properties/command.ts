@@ -1,0 +1,70 @@
+/** `roce conformance --properties N`: sequences by chance against a device, what differs as ladders in files. Owns words and exit codes. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PROFILES, type Profile } from '../model/profiles.ts';
+import { printScript } from '../script/print.ts';
+import type { Dut } from '../tester/dut.ts';
+import { type PropertyReport, runProperties } from './run-properties.ts';
+import { testerSubject } from './tester-subject.ts';
+
+export interface PropertiesOptions {
+  readonly runs: number;
+  readonly seed: number;
+  /** Directory for counterexamples. */
+  readonly out: string;
+  readonly budgetMs?: number;
+}
+
+/** Plays every property and prints a line for each. Returns the exit code: as that of a suite. */
+export async function playProperties(dut: Dut, options: PropertiesOptions): Promise<number> {
+  const { runs, seed, budgetMs } = options;
+  const profile = profileOf(dut);
+  const reports = await runProperties({
+    subject: testerSubject(dut, seed),
+    ...{ profile, runs, seed },
+    ...(budgetMs === undefined ? {} : { budgetMs }),
+  });
+  for (const report of reports) {
+    process.stdout.write(`${lineOf(report)}\n`);
+    if (report.counterexample !== undefined) keep(report, options.out);
+  }
+  if (reports.some(({ counterexample, killed }) => counterexample !== undefined || killed !== undefined)) return 1;
+  return reports.some(({ skipped, inconclusive, cutShort }) => skipped !== undefined || inconclusive > 0 || cutShort)
+    ? 3
+    : 0;
+}
+
+/** What is known of a device is not to hide what is not. */
+export function profileOf({ device, version }: Pick<Dut, 'device' | 'version'>): Profile {
+  const name = `${device}-${version}`;
+  return Object.entries(PROFILES).find(([one]) => one === name)?.[1] ?? PROFILES.strict;
+}
+
+function lineOf(report: PropertyReport): string {
+  const { property, runs, packets, inconclusive, cutShort, skipped, counterexample, killed, tookMs } = report;
+  if (skipped !== undefined) return `${property}: not run: ${skipped}`;
+  const played = `${runs} sequences, ${packets} packets, ${(tookMs / 1000).toFixed(1)} s`;
+  const open = inconclusive === 0 ? '' : `, ${inconclusive} inconclusive (${report.reasons.join('; ')})`;
+  const rest = `${played}${open}${cutShort ? ', cut short by the budget' : ''}`;
+  if (killed !== undefined) return [`${property}: KILLED: ${killed.why}; ${rest}`, ...killed.lines].join('\n  ');
+  if (counterexample === undefined) return `${property}: holds; ${rest}`;
+  const { ruleId, difference, lines } = counterexample;
+  return [`${property}: DIFFERS (${ruleId}): ${difference}; ${rest}`, ...lines].join('\n  ');
+}
+
+/** The shortest sequence as a ladder that can be played again. */
+function keep({ property, seed, counterexample }: PropertyReport, out: string): void {
+  if (counterexample === undefined) return;
+  const { ruleId, difference, packets, path } = counterexample;
+  mkdirSync(out, { recursive: true });
+  const file = join(out, `${property}-${ruleId}.ladder`);
+  const title = `${property}, seed ${seed}, path ${path}\n${ruleId}: ${difference}`;
+  writeFileSync(
+    file,
+    printScript(
+      [{ kind: 'connect', options: { mtu: 256 } }, ...packets.map((packet) => ({ kind: 'tx' as const, packet }))],
+      title,
+    ),
+  );
+  process.stdout.write(`  kept as ${file}\n`);
+}
