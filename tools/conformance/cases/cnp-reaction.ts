@@ -30,7 +30,7 @@ const junk = (): Packet =>
  * Median of the gaps between the packets of a long WRITE, in nanoseconds: while nothing is said, then after each of the notifications.
  * A sender that was idle may begin with a burst, so the first packets do not count.
  */
-async function rates(t: Tester, notifications: readonly Packet[]): Promise<readonly number[]> {
+export async function rates(t: Tester, notifications: readonly Packet[]): Promise<readonly number[]> {
   const { peer } = await responder(t, { mtu: 1024 });
   const each = 200;
   const burst = 200;
