@@ -9,6 +9,7 @@ import {
   fetchAdd,
   type Packet,
   type RethFields,
+  readOnly,
   readRequest,
   readResponses,
   writeOnly,
@@ -116,14 +117,14 @@ export async function nakedIn(peer: Peer, syndrome: number, psns: readonly numbe
   }
 }
 
-/** What was sent was refused with NAK 0x61, or dropped: a sentinel at the same PSN is then the next new request. */
+/** What was sent was refused with NAK 0x61, or dropped: a READ of nothing at the same PSN is then the next new request. */
 export async function refusedOrDropped(peer: Peer, psn: number, msn: number): Promise<'refused' | 'dropped'> {
-  peer.tx(writeOnly({ psn, ackReq: true, reth: target(peer, 0, 0) }));
+  peer.tx(readRequest({ psn, ackReq: true, reth: target(peer, 0, 0), note: 'sentinel' }));
   const received = await peer.take();
   demand(received !== undefined, 'NAK 0x61 was expected, or a queue pair that goes on, and nothing came');
   const { packet } = received;
   const refused = matches(packet, { opcode: Op.Acknowledge, psn, syndrome: 0x61 });
-  const dropped = matches(packet, { opcode: Op.Acknowledge, psn, msn, syndrome: 0x1f });
+  const dropped = matches(packet, readOnly({ psn, msn, payload: new Uint8Array(0) }));
   demand(refused || dropped, () => `NAK 0x61 or silence was expected, and ${describePacket(packet)} came`);
   return refused ? 'refused' : 'dropped';
 }

@@ -208,8 +208,10 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
       for (const make of kinds) {
         for (const length of [4, 8, 64, MTU]) {
           const peer = await t.connect();
-          peer.tx(make(peer, pattern(length)));
-          t.note(`a request that carries payload it should not have is ${await refusedOrDropped(peer, 0, 1)}`);
+          const packet = make(peer, pattern(length));
+          peer.tx(packet);
+          const ending = await during(sized(packet.opcode, packet.payload), refusedOrDropped(peer, 0, 1));
+          t.note(`a request that carries payload it should not have is ${ending}`);
           await holds(peer, 0, new Uint8Array(8), 'an ATOMIC with payload');
         }
       }
@@ -221,7 +223,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
     async run(t) {
       const small = await t.connect({ receives: 2, receiveBytes: 8 });
       small.tx(sendOnly({ psn: 0, payload: pattern(9), ackReq: true }));
-      await small.fatal(0x61, 0);
+      await during('9 bytes into 8', small.fatal(0x61, 0));
       await endsTooShort(t, small, 8);
       const two = await t.connect({ receives: 1, receiveBytes: 2 * MTU });
       const [first, second, third] = sendPackets({ psn: 0, data: pattern(3 * MTU) });
@@ -229,7 +231,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
       two.tx(first, { ...second, ackReq: true });
       await two.acked(1, 0);
       two.tx(third);
-      await two.fatal(0x61, 2);
+      await during('three packets into two', two.fatal(0x61, 2));
       await endsTooShort(t, two, 2 * MTU);
     },
   },
@@ -301,12 +303,12 @@ async function padOfLastPackets(t: Tester): Promise<void> {
       // Eight bytes on the wire, and a pad that claims other than five of them to be data.
       const lying = await t.connect();
       lying.tx(...stimulus(lying, pattern(8 - pad), pad));
-      await lying.naked(0x61, psn);
+      await during(`8 bytes with pad ${pad} for 5`, lying.naked(0x61, psn));
       // Five bytes of data, and a packet that is no multiple of four bytes: it may be dropped for that.
       const short = await t.connect();
       short.tx(...stimulus(short, pattern(5), pad));
       if (several) await refusedOrOpen(t, short, writeLast({ psn: 1, payload: pattern(5, MARK) }));
-      else await refusedOrDropped(short, 0, 1);
+      else await during(`5 bytes with pad ${pad}`, refusedOrDropped(short, 0, 1));
     }
     const good = await t.connect();
     good.tx(...stimulus(good, pattern(5), 3));

@@ -87,13 +87,17 @@ export const OPS_REQUESTER_CASES: readonly Case[] = [
   },
 ];
 
-/** A long message and a READ posted at once: the READ waits for its end. */
+/**
+ * A long message and a READ posted at once: the READ waits for its end. The message is more than a requester has under way without an
+ * acknowledge, and there is none before the READ is posted: it is there while the message is open.
+ */
 async function notInterrupted(t: Tester, opcode: 'send' | 'write'): Promise<void> {
-  const from = await sender(t, 8192);
+  const packetCount = 320;
+  const from = await sender(t, packetCount * 256);
   const { peer, data } = from;
-  const length = 20 * peer.mtu;
-  for (let round = 0; round < 3; round++) {
-    const psn = round * 21;
+  const length = packetCount * peer.mtu;
+  for (let round = 0; round < 2; round++) {
+    const psn = round * (packetCount + 1);
     const msn = round * 2;
     await Promise.all([
       peer.post(work(t, from, opcode, length, { wrId: 1 })),
@@ -101,12 +105,12 @@ async function notInterrupted(t: Tester, opcode: 'send' | 'write'): Promise<void
     ]);
     const packets = await takeMessage(peer, psn, msn + 1);
     isShaped(packets, opcode === 'send' ? SEND : WRITE, length, peer.mtu);
-    const [request] = await takeMessage(peer, psn + 20, msn + 2);
+    const [request] = await takeMessage(peer, psn + packetCount, msn + 2);
     demand(
       request?.opcode === Op.ReadRequest,
       () => `READ REQUEST was expected behind the message, and ${describePacket(request ?? NO_PACKET)} came`,
     );
-    await answerRead(t, peer, psn + 20, msn + 2, data.slice(0, 8));
+    await answerRead(t, peer, psn + packetCount, msn + 2, data.slice(0, 8));
     await done(from, 1, 2);
   }
 }

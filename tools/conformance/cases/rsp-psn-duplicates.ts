@@ -25,7 +25,7 @@ import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { add, has, holds, isAck, nothingBut, read, received, target, word } from './answers.ts';
+import { add, during, has, holds, isAck, nothingBut, read, received, target, word } from './answers.ts';
 
 /** Cases about duplicates. */
 export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
@@ -177,7 +177,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
         const harmless = ({ opcode, ...answer }: Packet): boolean =>
           (isAck({ opcode, ...answer }) && answer.psn < limit) ||
           (opcode === Op.AtomicAcknowledge && faulty.atomic !== undefined && answer.original === 0n);
-        await nothingBut(peer, psn, psn + 1, harmless);
+        await during(`${describePacket(faulty)} repeated`, nothingBut(peer, psn, psn + 1, harmless));
         psn++;
       }
       await holds(peer, 0, pattern(8), 'faulty duplicates');
@@ -193,7 +193,8 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
         for (let psn = 0; psn <= depth; psn++) await read(peer, psn, psn * 8, 8);
         await peer.orInconclusive('the newest READ is answered again', () => read(peer, depth, depth * 8, 8));
         peer.tx(readRequest({ psn: 0, reth: target(peer, 0, 8), ackReq: true }));
-        await peer.stillExpects(depth + 1, depth + 2);
+        const what = `READ 1 of ${depth + 1}, repeated with max_dest_rd_atomic ${depth}`;
+        await during(what, peer.stillExpects(depth + 1, depth + 2));
       }
     },
   },

@@ -27,7 +27,7 @@ import type { ConnectOptions } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { holds, target } from './answers.ts';
+import { during, holds, target } from './answers.ts';
 import { arrival, completesWith, delivered, none, recovers, stored } from './unreliable.ts';
 
 export const UC_CASES: readonly Case[] = [
@@ -97,7 +97,7 @@ export const UC_CASES: readonly Case[] = [
         await delivered(t, peer, [{ wrId, data }]);
         // The jump breaks a message in progress as well, and a WRITE may be what comes.
         peer.tx(uc(sendFirst({ psn: psn + 3, payload: pattern(MTU) })));
-        await stored(t, peer, psn + 1003);
+        await during('WRITE ONLY behind SEND FIRST', stored(t, peer, psn + 1003));
         psn += 1004;
       }
     },
@@ -146,7 +146,7 @@ export const UC_CASES: readonly Case[] = [
       peer.tx(uc(sendFirst({ psn: 5, payload: full })), uc(sendMiddle({ psn: 6, payload: full })));
       peer.tx(uc(sendFirst({ psn: 10, payload: full })));
       peer.tx(uc(sendOnly({ psn: 12, payload: pattern(16, 1) })));
-      await delivered(t, peer, [{ wrId: 1, data: pattern(16, 1) }]);
+      await during('ONLY behind three broken SENDs', delivered(t, peer, [{ wrId: 1, data: pattern(16, 1) }]));
       peer.tx(uc(sendFirst({ psn: 13, payload: full })));
       const data = pattern(600, 2);
       peer.tx(...sendPackets({ psn: 20, data }).map(uc));
