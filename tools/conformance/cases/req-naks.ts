@@ -319,7 +319,7 @@ async function completions(t: Tester, r: Responder): Promise<readonly Completion
 }
 
 async function endsReadsByNak(t: Tester): Promise<void> {
-  const code = 12;
+  const code = 14;
   for (const [syndrome, status] of FATAL)
     for (const after of [0, 1, 2]) {
       const r = await responder(t, { timeout: code });

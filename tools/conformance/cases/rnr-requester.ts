@@ -54,8 +54,8 @@ async function refuseOnce(
 }
 
 async function waitsTheLongInterval(t: Tester): Promise<void> {
-  // With the ACK timer off the way, and with one that ends many times during the wait.
-  for (const timeout of [21, 14, 10]) {
+  // With the ACK timer out of the way, and with one that ends during the wait; not so short that it ends before the NAK is there.
+  for (const timeout of t.dut.virtual ? [21, 14, 10] : [21, 16, 14]) {
     const r = await responder(t, { timeout, retryCnt: 6 });
     await r.post(send(1));
     await r.sees(0, send(1));
@@ -115,7 +115,7 @@ async function refillsTheCounter(t: Tester): Promise<void> {
 }
 
 async function countsApart(t: Tester): Promise<void> {
-  const code = 14;
+  const code = 16;
   const r = await responder(t, { timeout: code, retryCnt: 2, rnrRetry: 2 });
   await r.post(send(1));
   await r.sees(0, send(1));

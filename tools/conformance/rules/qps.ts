@@ -94,7 +94,7 @@ export const QPS_RULES: readonly Rule[] = [
       },
       {
         device: 'rxe',
-        versions: ['6.12'],
+        versions: ['6.12', 'sid'],
         does: 'Work that was posted in SQD stays in the queue after the return to RTS until more is posted.',
         evidence: 'seen: a SEND posted in SQD leaves together with the next one',
       },

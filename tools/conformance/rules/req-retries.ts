@@ -49,6 +49,13 @@ export const REQ_RETRIES_RULES: readonly Rule[] = [
     priority: 2,
     says: 'The interval of the timer is 4.096 us * 2^t with t of 5 bits, and 0 switches it off.',
     shownBy: 'With t = 0: no retransmission in a long wait; t = 8 to 20: none before the interval.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'The interval is cut to whole jiffies, and the first of them is not whole: it may end a few milliseconds early.',
+        evidence: 'rxe_qp.c#rxe_qp_from_attr: nsecs_to_jiffies; seen once, 65.8 ms for timeout 14',
+      },
+    ],
   },
   {
     id: 'REQ-23',
