@@ -251,6 +251,13 @@ export const LEN_RULES: readonly Rule[] = [
     priority: 2,
     says: 'Messages of SEND, WRITE and READ have 0 to 2^31 bytes.',
     shownBy: 'The device posts a work request of 2^31 + 1 bytes: a local error, and no packet.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Sends the READ REQUEST of a user program, whatever its length; SEND and WRITE fail when their memory is read.',
+        evidence: 'rxe_verbs.c#validate_send_wr, which user programs do not pass (inferred); seen',
+      },
+    ],
   },
   {
     id: 'LEN-16',
