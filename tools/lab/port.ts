@@ -44,7 +44,6 @@ export class HandsPort {
     const job = this.#shell.spawn(`${FIND_PORT}exec ${PROGRAM_PATH} ${words} "$port"`);
     const attached = { socket, job };
     this.#current = attached;
-    socket.once('close', () => void job.kill().catch(() => undefined));
     void job.wait(LIFE_MS_MAX).then(
       () => socket.destroy(),
       () => socket.destroy(),
@@ -57,11 +56,16 @@ export class HandsPort {
     this.#current = undefined;
   }
 
-  /** Ends the program that is there and waits until it is gone: two must not read one port. */
+  /**
+   * Ends the program that is there and waits until it is gone: two must not read one port. A program that sees its port's end may tidy
+   * up first, which can be much quicker than leaving that to the kernel.
+   */
   async #end(): Promise<void> {
     const current = this.#current;
     if (current === undefined) return;
     this.close();
+    const ended = await current.job.wait(TIDY_MS_MAX).catch(() => undefined);
+    if (ended !== undefined) return;
     await current.job.kill('KILL');
     await current.job.wait(END_MS_MAX);
   }
@@ -116,6 +120,8 @@ const FIND_PORT = `for name in /sys/class/virtio-ports/*/name; do
 done
 `;
 const BRING_MS_MAX = 60_000;
-const END_MS_MAX = 30_000;
+const TIDY_MS_MAX = 10_000;
+/** rdma_rxe may take 50 s to let go of a queue pair. */
+const END_MS_MAX = 90_000;
 /** As long as a timer can be: a program ends with its guest. */
 const LIFE_MS_MAX = 2 ** 31 - 1;
