@@ -48,7 +48,19 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
   },
   { rules: ['KEY-14'], needs: ['hands', 'mw2'], run: sendInvalidates },
   { rules: ['KEY-15'], needs: ['hands', 'mw2'], run: invalidatesInVain },
-  { rules: ['KEY-15'], title: 'unbound windows', needs: ['hands', 'mw2', 'throw-away'], run: invalidatesUnbound },
+  // Windows that are bound to nothing have stopped kernels.
+  {
+    rules: ['KEY-15'],
+    title: 'a window that was never bound',
+    needs: ['hands', 'mw2', 'throw-away'],
+    run: invalidatesNeverBound,
+  },
+  {
+    rules: ['KEY-15'],
+    title: 'a window that was invalidated already',
+    needs: ['hands', 'mw2', 'throw-away'],
+    run: invalidatesTwice,
+  },
   {
     rules: ['KEY-19'],
     needs: ['hands', 'mw2'],
@@ -146,13 +158,14 @@ async function invalidatesInVain(t: Tester): Promise<void> {
   }
 }
 
-/** Windows that are bound to nothing: one that never was, and one that a SEND has invalidated already. */
-async function invalidatesUnbound(t: Tester): Promise<void> {
-  const fresh = await t.connect();
+async function invalidatesNeverBound(t: Tester): Promise<void> {
+  const peer = await t.connect();
   const mw = t.handle();
-  const { rkey } = await t.hands.call('mw.alloc', { mw, pd: fresh.pd });
-  await fails(fresh, 0, rkey, 'the key of a window that was never bound');
+  const { rkey } = await t.hands.call('mw.alloc', { mw, pd: peer.pd });
+  await fails(peer, 0, rkey, 'the key of a window that was never bound');
+}
 
+async function invalidatesTwice(t: Tester): Promise<void> {
   const peer = await t.connect({ regionAccess: LENDING });
   const window = await bindWindow(t, peer, 0, 256);
   peer.tx(sendOnlyInv({ psn: 0, ackReq: true, inv: window.rkey }));

@@ -211,9 +211,12 @@ async function fethValues(t: Tester): Promise<void> {
     ...[0, 4, 5, 8, 15].map((placement) => ({ placement, selectivity: 0 })),
     ...[2, 3].map((selectivity) => ({ placement: 1, selectivity })),
   ];
+  const taken: string[] = [];
   for (const { placement, selectivity } of values) {
     const other = await connectFlushable(t);
     other.tx(form(flush({ psn: 0, placement, selectivity, reth: target(other, 0, 64) })));
-    await other.naked(0x61, 0);
+    const { packet } = await other.rx([{ opcode: Op.Acknowledge, psn: 0, syndrome: 0x61 }, answered(0)]);
+    if (packet.opcode !== Op.Acknowledge) taken.push(`${placement}/${selectivity}`);
   }
+  demand(taken.length === 0, `placement/selectivity ${taken.join(', ')} were to draw NAK 0x61, and are answered`);
 }

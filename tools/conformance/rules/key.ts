@@ -224,6 +224,11 @@ export const KEY_RULES: readonly Rule[] = [
         does: 'Sends a positive ACK where the SEND asked for one, then goes to ERROR.',
         evidence: 'rxe_resp.c#acknowledge: the syndrome is still that of an ACK; seen',
       },
+      {
+        device: 'rxe',
+        does: 'Follows a null pointer when the window is bound to nothing (never bound, or invalidated already): the kernel panics.',
+        evidence: 'rxe_mw.c#rxe_check_invalidate_mw, #rxe_do_invalidate_mw; seen',
+      },
     ],
   },
   {
