@@ -192,8 +192,8 @@ class Suite {
       ...(derived === undefined ? [] : [this.#derived(rule, derived.from)]),
     ];
     const none: Ending = {
-      verdict: 'inconclusive',
-      reason: rule.untested ?? 'nothing was run',
+      verdict: rule.untested === undefined ? 'inconclusive' : 'not-applicable',
+      reason: rule.untested === undefined ? 'nothing was run' : `not tested: ${rule.untested}`,
       captures: [],
       durationMs: 0,
     };
@@ -204,22 +204,36 @@ class Suite {
       rule,
       verdict,
       reason: worst.reason,
-      known: verdict === 'fail' || softened ? deviationOf(rule, this.#dut) : undefined,
+      known: verdict === 'fail' || softened ? this.#knownOf(rule) : undefined,
       captures: endings.flatMap(({ captures }) => captures),
       durationMs: endings.reduce((sum, { durationMs }) => sum + durationMs, 0),
       seed: this.#options.seed,
     };
   }
 
+  /** A rule that stands for others is known to be broken when all that are broken are. */
+  #knownOf(rule: Rule): Deviation | undefined {
+    const derived = DERIVED_RULES.find(({ id }) => id === rule.id);
+    if (derived === undefined) return deviationOf(rule, this.#dut);
+    const broken = this.#partsOf(rule, derived.from).filter(({ ending }) => ending.verdict === 'fail');
+    if (broken.some(({ part }) => deviationOf(part, this.#dut) === undefined)) return undefined;
+    return { device: this.#dut.device, does: 'It breaks rules that this one stands for.', evidence: 'those rules' };
+  }
+
+  /** How the cases of the rules ended that another one stands for. */
+  #partsOf(rule: Rule, from: string): { readonly part: Rule; readonly ending: Ending }[] {
+    return matchRules(from)
+      .filter(({ id, level }) => id !== rule.id && level === 'must')
+      .flatMap((part) => (this.#endings.get(part.id) ?? []).map((ending) => ({ part, ending })));
+  }
+
   /** A rule that says no more than that others hold. */
   #derived(rule: Rule, from: string): Ending {
-    const parts = matchRules(from)
-      .filter(({ id, level }) => id !== rule.id && level === 'must')
-      .flatMap(({ id }) => (this.#endings.get(id) ?? []).map((ending) => ({ id, ending })));
+    const parts = this.#partsOf(rule, from);
     const judged = parts.filter(({ ending }) => ending.verdict !== 'not-applicable');
-    const failed = judged.filter(({ ending }) => ending.verdict === 'fail').map(({ id }) => id);
+    const failed = judged.filter(({ ending }) => ending.verdict === 'fail').map(({ part }) => part.id);
     if (failed.length > 0) return verdictOnly('fail', `broken: ${[...new Set(failed)].join(', ')}`);
-    const open = judged.filter(({ ending }) => ending.verdict === 'inconclusive').map(({ id }) => id);
+    const open = judged.filter(({ ending }) => ending.verdict === 'inconclusive').map(({ part }) => part.id);
     if (open.length > 0) return verdictOnly('inconclusive', `open: ${[...new Set(open)].join(', ')}`);
     return judged.length === 0 ? verdictOnly('inconclusive', 'none of its rules was judged') : verdictOnly('pass', '');
   }

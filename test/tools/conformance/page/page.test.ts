@@ -1,0 +1,75 @@
+/**
+ * Goal: every rule is tested, every case has a rule, and CONFORMANCE.md says what was seen. Method: registry, cases, watchers and derived rules are
+ * laid side by side; the page is made anew from the verdicts that are kept. That those are true, page.long.test.ts shows.
+ */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { CASES } from '../../../../tools/conformance/cases/index.ts';
+import { conformancePage } from '../../../../tools/conformance/page/page.ts';
+import { PAGE_DUTS, PAGE_FILE, readResult } from '../../../../tools/conformance/page/results.ts';
+import { findRule, RULES } from '../../../../tools/conformance/rules/index.ts';
+import { deviationOf } from '../../../../tools/conformance/runner/suite.ts';
+import { DERIVED_RULES } from '../../../../tools/conformance/watch/derived.ts';
+import { makeWatchers } from '../../../../tools/conformance/watch/index.ts';
+
+const watched = makeWatchers()
+  .results()
+  .map(({ rule }) => rule);
+const covered = new Set([...CASES.flatMap(({ rules }) => rules), ...watched, ...DERIVED_RULES.map(({ id }) => id)]);
+
+describe('the registry and its cases', () => {
+  it('know each other: every id that a case, a watcher or a derivation names is a rule', () => {
+    expect([...covered].filter((id) => findRule(id) === undefined)).toEqual([]);
+    expect(CASES.filter(({ rules }) => rules.length === 0)).toEqual([]);
+  });
+
+  it('leave no rule of priority 1 or 2 without a test', () => {
+    expect(RULES.filter(({ id, priority }) => priority < 3 && !covered.has(id)).map(({ id }) => id)).toEqual([]);
+  });
+
+  it('say of every rule without a test why it has none, and of no other', () => {
+    expect(
+      RULES.filter(({ id, untested }) => (untested === undefined) !== covered.has(id)).map(({ id }) => id),
+    ).toEqual([]);
+  });
+
+  it('tell cases of one rule apart', () => {
+    const names = CASES.map(({ rules, title }) => `${rules.join(',')} ${title ?? ''}`);
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
+  });
+});
+
+describe('CONFORMANCE.md', () => {
+  const results = PAGE_DUTS.map(readResult).filter((result) => result !== undefined);
+
+  it('has our own stack and rdma_rxe of three kernels', () => {
+    expect(results.map(({ dut }) => dut)).toEqual(PAGE_DUTS);
+    for (const { rules } of results) expect(rules.map(({ rule }) => rule)).toEqual(RULES.map(({ id }) => id));
+  });
+
+  it('is made from the verdicts that are kept', () => {
+    expect(readFileSync(PAGE_FILE, 'utf8')).toBe(conformancePage(RULES, results));
+  });
+
+  it('has no failure and nothing open of our own stack', () => {
+    const bad = results[0]?.rules.filter(({ verdict }) => verdict === 'fail' || verdict === 'inconclusive');
+    expect(bad?.map(({ rule, reason }) => `${rule}: ${reason}`)).toEqual([]);
+  });
+
+  it('knows every failure of rdma_rxe: each is a deviation of the registry', () => {
+    const unknown = results
+      .slice(1)
+      .flatMap(({ device, deviceVersion: version, rules }) =>
+        rules
+          .filter(
+            ({ rule, verdict }) =>
+              verdict === 'fail' &&
+              deviationOf(RULES.find(({ id }) => id === rule) ?? NO_RULE, { device, version }) === undefined,
+          )
+          .map(({ rule, reason }) => `${version} ${rule}: ${reason}`),
+      );
+    expect(unknown).toEqual([]);
+  });
+});
+
+const [NO_RULE] = RULES as [(typeof RULES)[number]];
