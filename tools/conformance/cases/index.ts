@@ -5,6 +5,8 @@ import { ACK_REQUESTER_CASES } from './ack-requester.ts';
 import { ACK_RESPONDER_CASES } from './ack-responder.ts';
 import { ANX_CASES } from './anx.ts';
 import { ATM_CASES } from './atm.ts';
+import { CM_CASES } from './cm.ts';
+import { ANX_CM_CASES } from './cm-paths.ts';
 import { CNP_CASES } from './cnp.ts';
 import { KEY_CASES } from './key.ts';
 import { LEN_CASES } from './len.ts';
@@ -40,7 +42,9 @@ export const CASES: readonly Case[] = [
   ...UD_CASES,
   ...MC_CASES,
   ...PKQ_CASES,
+  ...CM_CASES,
   ...ANX_CASES,
+  ...ANX_CM_CASES,
   ...CNP_CASES,
   ...MPE_CASES,
   ...QPS_CASES,

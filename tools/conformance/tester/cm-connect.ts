@@ -1,10 +1,10 @@
 /**
  * Connections with the help of nobody on the device's host: REQ to a target that listens there, REP, RTU. What the target must be is in
  * docs/conformance.md: it accepts everybody, and the private data of its REP begins with the address (8 bytes), key (4) and length (4) of
- * a region that the peer may do everything with.
+ * a region that the peer may do everything with. At the port behind it there may be one that posts no receives.
  */
 import type { CmReq } from '../../../packets/cm/index.ts';
-import { type CmArrival, CmPort, type CmSendOptions } from './cm-port.ts';
+import { type CmArrival, CmPort, type CmSendOptions, describeArrival, isKind } from './cm-port.ts';
 import { requestOf } from './cm-request.ts';
 import { ALL_ACCESS, type ConnectOptions } from './connect.ts';
 import { Inconclusive, NotApplicable } from './outcome.ts';
@@ -36,12 +36,17 @@ export const idsOf = ({ ours, theirs }: Conversation): { localCommId: number; re
   remoteCommId: theirs,
 });
 
-export function sendRtu(cm: CmPort, one: Conversation, privateData = NOTHING): void {
+export function sendRtu(cm: CmPort, one: Conversation, privateData: Uint8Array = NOTHING): void {
   const { transactionId, version } = one;
   cm.send({ kind: 'RTU', body: { ...idsOf(one), privateData } }, { transactionId, version });
 }
 
-export function sendDreq(cm: CmPort, one: Conversation, options: CmSendOptions = {}, privateData = NOTHING): bigint {
+export function sendDreq(
+  cm: CmPort,
+  one: Conversation,
+  options: CmSendOptions = {},
+  privateData: Uint8Array = NOTHING,
+): bigint {
   const { rep, version } = one;
   const body = { ...idsOf(one), remoteQpn: rep.body.localQpn, privateData };
   return cm.send({ kind: 'DREQ', body }, { version, ...options });
@@ -71,7 +76,8 @@ export async function connectByCm(t: Tester, options: ConnectOptions): Promise<P
       responderResources: options.maxRdAtomic ?? 4,
       ...(options.dutPsn === undefined ? {} : { startingPsn: options.dutPsn }),
     };
-    const req = requestOf(t, cm.route(version), cm.id(), t.dut.targetPort, more);
+    const port = t.dut.targetPort + (options.receives === 0 ? 1 : 0);
+    const req = requestOf(t, cm.route(version), cm.id(), port, more);
     const one = await reach(cm, req, version);
     sendRtu(cm, one);
     t.atEnd(() => leave(t, one));
@@ -93,17 +99,14 @@ async function reach(cm: CmPort, req: CmReq, version: 4 | 6): Promise<Conversati
     cm.send({ kind: 'REQ', body: req }, { transactionId, version });
     const arrival = await cm.next(req.localCommId);
     if (arrival === undefined || arrival.kind === 'MRA') continue;
-    if (arrival.kind === 'REJ')
-      throw new Inconclusive(`no target takes connections: REJ ${(arrival as CmArrival<'REJ'>).body.reason}`);
-    const rep = arrival as CmArrival<'REP'>;
-    if (rep.kind !== 'REP') throw new Inconclusive(`no connection could be made: ${rep.kind} came for a REQ`);
-    return { req, rep, transactionId, ours: req.localCommId, theirs: rep.body.localCommId, version };
+    if (!isKind(arrival, 'REP')) throw new Inconclusive(`no connection could be made: ${describeArrival(arrival)}`);
+    return { req, rep: arrival, transactionId, ours: req.localCommId, theirs: arrival.body.localCommId, version };
   }
   throw new Inconclusive('no connection could be made: nothing answers a REQ');
 }
 
 /** The target forgets us; whether it says so is no matter here. */
-async function leave(t: Tester, one: Conversation): Promise<void> {
+export async function leave(t: Tester, one: Conversation): Promise<void> {
   const cm = await CmPort.open(t);
   cm.expect(one.ours);
   sendDreq(cm, one);
@@ -120,7 +123,8 @@ function refuseWhatTakesHands(o: ConnectOptions): void {
   if (o.psn !== undefined) refuse('a first PSN of our choice');
   for (const rights of [o.access, o.regionAccess])
     if (rights !== undefined && !sameRights(rights)) refuse('a choice of access rights');
-  if (o.receives !== undefined && o.receives !== TARGET_RECEIVES) refuse(`the number of ${o.receives} receives`);
+  if (o.receives !== undefined && o.receives !== 0 && o.receives !== TARGET_RECEIVES)
+    refuse(`the number of ${o.receives} receives`);
   if (o.receiveBytes !== undefined && o.receiveBytes !== TARGET_RECEIVE_BYTES)
     refuse(`receives of ${o.receiveBytes} bytes`);
   const choices = ['minRnrTimer', 'hopLimit', 'trafficClass', 'msn', 'qkey', 'srq', 'pd', 'region'] as const;

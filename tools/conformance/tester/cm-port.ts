@@ -7,7 +7,6 @@
 import {
   type CmMad,
   type CmMessage,
-  CmMessageRef,
   CmRejReason,
   cmRejReasonName,
   parseCmMad,
@@ -25,13 +24,16 @@ import type { Tester } from './tester.ts';
 export type CmKind = CmMessage['kind'];
 export type CmBody<K extends CmKind> = Extract<CmMessage, { kind: K }>['body'];
 
-/** A message of the device. */
-export interface CmArrival<K extends CmKind = CmKind> {
+/** A message of the device, of a known kind. */
+export interface CmArrivalOf<K extends CmKind> {
   readonly kind: K;
   readonly body: CmBody<K>;
   readonly transactionId: bigint;
   readonly sighting: Sighting;
 }
+
+/** A message of the device. */
+export type CmArrival<K extends CmKind = CmKind> = { [Kind in K]: CmArrivalOf<Kind> }[K];
 
 export interface CmSendOptions {
   /** Default a new one. */
@@ -221,7 +223,7 @@ export class CmPort {
   }
 }
 
-export const isKind = <K extends CmKind>(arrival: CmArrival, kind: K): arrival is CmArrival<K> & CmArrival =>
+export const isKind = <K extends CmKind>(arrival: CmArrival, kind: K): arrival is Extract<CmArrival, CmArrivalOf<K>> =>
   arrival.kind === kind;
 
 /** A message in words. */
@@ -230,14 +232,14 @@ export function describeArrival(arrival: CmArrival): string {
   return name(arrival.kind);
 }
 
-/** A REJ of ours. */
+/** A REJ of ours: the consumer does not want it. */
 export const rejOf = (
   ids: { readonly localCommId: number; readonly remoteCommId: number },
+  messageRejected: number,
   privateData: Uint8Array = NOTHING,
-  reason: number = CmRejReason.ConsumerDefined,
 ): CmMessage => ({
   kind: 'REJ',
-  body: { ...ids, messageRejected: CmMessageRef.Req, infoLength: 0, reason, info: NOTHING, privateData },
+  body: { ...ids, messageRejected, infoLength: 0, reason: CmRejReason.ConsumerDefined, info: NOTHING, privateData },
 });
 
 const name = (kind: CmKind): string =>
