@@ -42,6 +42,7 @@ export const ANX_INTERFACES_RULES: readonly Rule[] = [
     priority: 2,
     says: 'A RoCEv2 port has no raw datagrams.',
     shownBy: 'Create a raw InfiniBand QP: an error.',
+    untested: 'User verbs have no type of queue pair for raw InfiniBand packets, so nobody can ask for one.',
   },
   {
     id: 'ANX-29',
@@ -294,5 +295,6 @@ export const ANX_INTERFACES_RULES: readonly Rule[] = [
     priority: 2,
     says: 'Asking for a special QP other than QP1 fails.',
     shownBy: 'Ask for QP0: an error.',
+    untested: 'User verbs have no way to ask for queue pair 0 or any other special one.',
   },
 ];

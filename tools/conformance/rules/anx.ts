@@ -68,6 +68,11 @@ export const ANX_RULES: readonly Rule[] = [
     shownBy: 'Parse every packet.',
     deviations: [
       {
+        device: 'rocev2',
+        does: 'Without congestion control it sends the ECN bits that its user has chosen for a path, and no others.',
+        evidence: 'our source, src/paths.ts#pathTo; other hosts may then mark and be told of it',
+      },
+      {
         device: 'rxe',
         does: 'Copies the whole traffic class byte of the address vector, the two ECN bits included.',
         evidence: 'rxe_net.c#prepare4',
@@ -196,6 +201,11 @@ export const ANX_RULES: readonly Rule[] = [
     says: 'The ECN bits of IPv6 are 00 unless congestion management is supported.',
     shownBy: 'Parse every packet.',
     deviations: [
+      {
+        device: 'rocev2',
+        does: 'Without congestion control it sends the ECN bits that its user has chosen for a path, and no others.',
+        evidence: 'our source, src/paths.ts#pathTo; other hosts may then mark and be told of it',
+      },
       {
         device: 'rxe',
         does: 'Copies the whole traffic class byte of the address vector, the two ECN bits included.',
