@@ -49,15 +49,40 @@ export const SWITCHES = {
     says: 'payload behind a FLUSH is not looked at',
     evidence: 'ref:conformance MPE-01',
   },
-  'atomic-replayed-by-psn': {
+  'replayed-by-psn': {
     ruleId: 'ATM-07',
-    says: 'a duplicate with another atomic opcode is answered with the saved value',
+    says: 'a duplicate of another opcode than was executed at its PSN is answered all the same, as its own opcode is',
+    evidence: 'rxe_resp.c#duplicate_request, find_resource',
+  },
+  'read-replayed-anywhere': {
+    ruleId: 'RD-10',
+    says: 'a duplicate READ of any part of the original is answered, whether or not the part stands at that PSN',
     evidence: 'rxe_resp.c#duplicate_request',
+  },
+  'empty-read-not-replayed': {
+    ruleId: 'RD-07',
+    says: 'a duplicate of a READ of no bytes is not answered',
+    evidence: 'lab, 6.12.107: conformance property responder-duplicates',
+  },
+  'read-replay-moves': {
+    ruleId: 'RD-07',
+    says: 'after a part of a READ was asked for again, the whole is no longer answered',
+    evidence: 'rxe_resp.c#duplicate_request sets va_org',
   },
   'reserved-dropped': {
     ruleId: 'PKT-08',
     says: 'a reserved opcode draws no NAK: it is dropped',
     evidence: 'rxe_opcode.c has no entry for it',
+  },
+  'flush-dropped': {
+    ruleId: 'MPE-02',
+    says: 'a FLUSH with a right ICRC is dropped: the device has a recipe of its own for it',
+    evidence: 'packets/rxe-flush-icrc.ts',
+  },
+  'fenced-retry-stuck': {
+    ruleId: 'REQ-30',
+    says: 'a fenced work request that has to be sent again waits for READs and atomics that are behind it, or for itself, for ever',
+    evidence: 'rxe_req.c#rxe_wqe_is_fenced counts those that are open, its own among them',
   },
   'ack-beyond-completes': {
     ruleId: 'REQ-09',
@@ -71,8 +96,8 @@ export const SWITCHES = {
   },
   'reserved-syndrome-fatal': {
     ruleId: 'ACK-16',
-    says: 'a reserved syndrome fails the work request',
-    evidence: 'rxe_comp.c#check_ack',
+    says: 'a reserved syndrome completes the oldest work request, with success where nothing else has been said, and ends the queue pair',
+    evidence: 'rxe_comp.c#check_ack goes to COMPST_ERROR and leaves the status as it is',
   },
   'reserved-nak-fatal': {
     ruleId: 'ACK-17',
@@ -82,6 +107,8 @@ export const SWITCHES = {
 } as const satisfies Readonly<Record<string, Switch>>;
 
 export type SwitchName = keyof typeof SWITCHES;
+
+export type ProfileName = 'strict' | 'rxe-6.1' | 'rxe-6.12';
 
 /** A kind of device. */
 export interface Profile {
@@ -94,15 +121,15 @@ export interface Profile {
 
 const RXE: readonly SwitchName[] = [
   ...(['read-tail-continues', 'nak-after-rnr', 'write-length-residual', 'send-pad-believed'] as const),
-  ...(['payload-on-read-ignored', 'payload-on-flush-ignored', 'atomic-replayed-by-psn', 'reserved-dropped'] as const),
+  ...(['payload-on-read-ignored', 'payload-on-flush-ignored', 'flush-dropped', 'reserved-dropped'] as const),
+  ...(['replayed-by-psn', 'read-replayed-anywhere', 'read-replay-moves'] as const),
+  ...(['empty-read-not-replayed', 'fenced-retry-stuck'] as const),
   ...(['ack-beyond-completes', 'ack-in-read-completes', 'reserved-syndrome-fatal', 'reserved-nak-fatal'] as const),
 ];
 
-export const PROFILES = {
+export const PROFILES: Readonly<Record<ProfileName, Profile>> = {
   /** The catalogue, and nothing else. */
   strict: { name: 'strict', switches: [], fragile: false },
   'rxe-6.1': { name: 'rxe-6.1', switches: [...RXE, 'send-length-unchecked'], fragile: true },
   'rxe-6.12': { name: 'rxe-6.12', switches: RXE, fragile: true },
-} as const satisfies Readonly<Record<string, Profile>>;
-
-export type ProfileName = keyof typeof PROFILES;
+};

@@ -42,7 +42,9 @@ export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence 
   const fatal = STATUS_OF_NAK[syndrome];
   if (fatal !== undefined) return fatalEvidence(works, bound, psn, fatal);
   const name = syndrome < 0x60 ? 'reserved-syndrome-fatal' : 'reserved-nak-fatal';
-  return profile.switches.includes(name) ? { bound, fails: { index: -1, status: -1, must: false } } : { bound };
+  if (!profile.switches.includes(name)) return { bound };
+  // Whatever it fails with, success included.
+  return { bound: syndrome < 0x60 ? newest + 1 : bound, fails: { index: -1, status: -1, must: false } };
 }
 
 /** The oldest READ or atomic that is not complete. */

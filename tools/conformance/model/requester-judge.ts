@@ -3,6 +3,7 @@
  * say what it must and what it may hold for acknowledged; between them it is free. Time is a number: timeouts are allowed once the oldest
  * unacknowledged packet has been out for the interval, and never demanded.
  */
+import { Op } from '../../../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
 import { describePacket, isResponse, type Packet } from '../packet/packet.ts';
 import type { Difference } from './difference.ts';
@@ -65,6 +66,9 @@ export class RequesterJudge {
     this.setup = setup;
   }
 
+  /** READs and atomics that completed without proof, as the profile lets them: nobody knows what they brought. */
+  readonly unproven = new Set<number>();
+
   get works(): readonly Placed[] {
     return this.#works;
   }
@@ -87,6 +91,12 @@ export class RequesterJudge {
   /** A fatal answer was given: an error has to come. */
   get failing(): boolean {
     return this.#failures.some(({ must }) => must);
+  }
+
+  /** All work requests that are to complete have. */
+  get complete(): boolean {
+    const seen = new Set(this.#completed.map(({ index }) => index));
+    return this.#works.every(({ index, signaled }) => !signaled || seen.has(index));
   }
 
   /** All that was posted is acknowledged. */
@@ -115,6 +125,9 @@ export class RequesterJudge {
     }
     if (proves) this.#must = Math.max(this.#must, least.bound);
     this.#may = Math.max(this.#may, most.bound, this.#must);
+    for (const work of this.#works)
+      if (isAnswered(work) && work.last >= this.#must && (work.last < this.#may || this.#mayBelieve(work, packet)))
+        this.unproven.add(work.index);
     const again = least.again ?? most.again;
     if (again !== undefined) this.#again.push(Math.max(again.from, most.again?.from ?? 0, this.#may));
     // Without progress since, another NAK may be taken for an echo of the first (ACK-14): its timer is then what makes the device go on.
@@ -126,6 +139,12 @@ export class RequesterJudge {
       this.#quietUntil = nowNs + (RNR_TIMER_NS[least.rnr] ?? 0);
     const both = least.fails?.must === true && most.fails?.must === true;
     for (const { fails } of [least, most]) if (fails !== undefined) this.#failures.push({ ...fails, must: both });
+  }
+
+  /** A device of the profile takes a plain ACK for the answer itself. */
+  #mayBelieve(work: Placed, { psn, opcode }: Packet): boolean {
+    const { switches } = this.setup.profile;
+    return switches.includes('ack-in-read-completes') && opcode === Op.Acknowledge && psn >= work.last;
   }
 
   /** A packet of the device. */

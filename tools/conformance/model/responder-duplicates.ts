@@ -2,9 +2,9 @@
  * Requests before the expected PSN (ref:conformance RSP-PSN-10..RSP-PSN-17, RD-07..RD-10, RD-16, ATM-05..ATM-08, MPE-07, MPE-12, C.3): nothing is
  * executed again but a READ. What must be answered is what was there and is still remembered; the rest may be, rightly, or not at all.
  */
-import { Op, OpFlag } from '../../../packets/opcode.ts';
+import { Op } from '../../../packets/opcode.ts';
 import type { Packet } from '../packet/packet.ts';
-import { hasFlag, kindOf, sizeOf } from './responder-faults.ts';
+import { kindOf, sizeOf } from './responder-faults.ts';
 import { type Asked, answersTo } from './responder-replies.ts';
 import type { Expected, Outcome, Past, ResponderSetup, ResponderState } from './responder-state.ts';
 
@@ -15,7 +15,8 @@ export function duplicate(setup: ResponderSetup, state: ResponderState, packet: 
   if (past === undefined) return nothing;
   if (kindOf(packet) !== 'answered') return repeats(past.packet, packet) ? acknowledged(nothing, packet, psn) : nothing;
   const replies = answersAgain(setup, state, past, packet, psn);
-  return { state, replies };
+  const partly = packet.opcode === Op.ReadRequest && replies.length > 0 && !repeats(past.packet, packet);
+  return { state: partly ? { ...state, moved: [...state.moved, past.first] } : state, replies };
 }
 
 /** RSP-PSN-10, RSP-PSN-12: with AckReq it is acknowledged, by whatever is newest; without, as the device likes. */
@@ -45,29 +46,34 @@ function answersAgain(
 ): Expected[] {
   const { memory } = state;
   const asked: Asked = { psn, memory, again: true, must: isHeld(setup, state, past) };
-  if (packet.opcode === Op.ReadRequest) return readAgain(setup, past, packet, asked);
+  if (packet.opcode === Op.ReadRequest) return readAgain(setup, state, past, packet, asked);
   if (packet.opcode === past.packet.opcode) {
     const same = sameOperands(past.packet, packet);
     return answersTo(setup, past, { ...asked, must: asked.must === true && same });
   }
-  const loose = setup.profile.switches.includes('atomic-replayed-by-psn');
-  const bothAtomic = hasFlag(packet, OpFlag.Atomic) && hasFlag(past.packet, OpFlag.Atomic);
-  return loose && bothAtomic ? answersTo(setup, past, { ...asked, must: false }) : [];
+  if (kindOf(past.packet) !== 'answered' || !setup.profile.switches.includes('replayed-by-psn')) return [];
+  // Whatever it says the original was.
+  const { original: _, ...any } = answersTo(setup, { ...past, packet }, { ...asked, must: false })[0] ?? NO_REPLY;
+  return [any];
 }
 
 /** RD-08: the tail, moved by whole packets; RD-10: anything outside the original, or by another key, is dropped. */
-function readAgain(setup: ResponderSetup, past: Past, packet: Packet, asked: Asked): Expected[] {
+function readAgain(setup: ResponderSetup, state: ResponderState, past: Past, packet: Packet, asked: Asked): Expected[] {
   const before = past.packet.reth;
   const now = packet.reth;
   if (past.packet.opcode !== Op.ReadRequest || before === undefined || now === undefined) return [];
   if (now.rkey !== before.rkey && before.length > 0) return [];
   const skipped = (asked.psn - past.first) * setup.mtu;
   const rest = before.length - skipped;
-  if (now.length > rest) return [];
-  if (rest > 0 && now.va !== before.va + BigInt(skipped)) return [];
+  const inTail = now.length <= rest && (rest === 0 || now.va === before.va + BigInt(skipped));
+  const inside = now.va >= before.va && now.va + BigInt(now.length) <= before.va + BigInt(before.length);
+  const { switches } = setup.profile;
+  if (!inTail && !(inside && switches.includes('read-replayed-anywhere'))) return [];
   // A part that ends early, or that bears a payload, is no tail: answered or not.
   const exact = now.length === rest && now.rkey === before.rkey && now.va === before.va + BigInt(skipped);
-  const must = asked.must === true && exact && sizeOf(packet) === 0 && (packet.pad ?? 0) === 0;
+  const moved = switches.includes('read-replay-moves') && state.moved.includes(past.first);
+  const forgotten = before.length === 0 && switches.includes('empty-read-not-replayed');
+  const must = asked.must === true && exact && !moved && !forgotten && sizeOf(packet) === 0 && (packet.pad ?? 0) === 0;
   const offset = now.length === 0 ? 0 : Number(now.va - setup.region.va);
   return answersTo(setup, past, { ...asked, part: { offset, length: now.length }, must });
 }
@@ -96,3 +102,4 @@ const sameBytes = (a: Uint8Array = NOTHING, b: Uint8Array = NOTHING): boolean =>
   a.length === b.length && a.every((byte, i) => byte === b[i]);
 
 const NOTHING = new Uint8Array(0);
+const NO_REPLY: Expected = { opcodes: [], psn: 0, msn: 0, syndrome: 0, must: false, again: true, ruleId: '' };

@@ -67,6 +67,8 @@ export interface ResponderState {
   readonly receives: number;
   readonly delivered: readonly Delivered[];
   readonly past: readonly Past[];
+  /** First PSNs of READs of which a part was asked for again. */
+  readonly moved: readonly number[];
   /** A NAK for `expected` is out: nothing ahead is answered until it arrives. */
   readonly silent: 'sequence' | 'not-ready' | undefined;
   /** A request was refused for good. */
@@ -106,7 +108,7 @@ export interface Outcome {
 export function freshState(memory: Uint8Array, receives: number): ResponderState {
   return {
     ...{ expected: 0, msn: 0, open: undefined, memory, instead: [], receives },
-    ...{ delivered: [], past: [], silent: undefined, dead: false },
+    ...{ delivered: [], past: [], moved: [], silent: undefined, dead: false },
   };
 }
 

@@ -37,9 +37,13 @@ const responder = (name: string, says: string, plans: (limits: Limits) => fc.Arb
   });
 
 function limitsOf({ subject, profile }: Against): Limits {
-  const { flush, atomicWrite, atomics, hands } = subject;
+  const { atomicWrite, atomics, hands } = subject;
+  const flush = subject.flush && !profile.switches.includes('flush-dropped');
   return { mtu: MTU, flush, atomicWrite, atomics, posts: hands, fragile: profile.fragile };
 }
+
+/** A device that is stuck for ever after a fence shows nothing else any more. */
+const fences = ({ profile }: Against): boolean => !profile.switches.includes('fenced-retry-stuck');
 
 export const PROPERTIES: readonly Property[] = [
   responder(
@@ -57,14 +61,14 @@ export const PROPERTIES: readonly Property[] = [
     name: 'requester-answers',
     says: 'a requester sends what was posted, repeats what it has a reason to repeat, and completes nothing without evidence',
     ...{ role: 'requester', needsHands: true },
-    plans: ({ subject }) => answers(MTU, subject.atomics),
+    plans: (against) => answers(MTU, against.subject.atomics, fences(against)),
     play: tryAnswers,
   }),
   property({
     name: 'requester-loss',
     says: 'a requester gets all of its work done, once and in order, whatever the wire loses, doubles and delays',
     ...{ role: 'requester', needsHands: true },
-    plans: ({ subject }) => losses(MTU, subject.atomics),
+    plans: (against) => losses(MTU, against.subject.atomics, fences(against)),
     play: tryLoss,
   }),
 ];

@@ -57,8 +57,8 @@ export interface LossPlan {
   readonly lateAnswers: readonly number[];
 }
 
-export function answers(mtu: number, atomics: boolean): fc.Arbitrary<AnswersPlan> {
-  const spec = work(mtu, atomics);
+export function answers(mtu: number, atomics: boolean, fences: boolean): fc.Arbitrary<AnswersPlan> {
+  const spec = work(mtu, atomics, fences);
   return fc.record({
     psn: startingPsn,
     maxRdAtomic: fc.constantFrom(4, 1, 2),
@@ -67,12 +67,12 @@ export function answers(mtu: number, atomics: boolean): fc.Arbitrary<AnswersPlan
   });
 }
 
-export function losses(mtu: number, atomics: boolean): fc.Arbitrary<LossPlan> {
+export function losses(mtu: number, atomics: boolean, fences: boolean): fc.Arbitrary<LossPlan> {
   const some = (maxLength: number): fc.Arbitrary<number[]> => fc.uniqueArray(fc.nat(24), { maxLength, size: 'max' });
   return fc.record({
     psn: startingPsn,
     maxRdAtomic: fc.constantFrom(4, 1, 2),
-    works: fc.array(work(mtu, atomics), { minLength: 1, maxLength: MAX_WORKS, size: 'max' }),
+    works: fc.array(work(mtu, atomics, fences), { minLength: 1, maxLength: MAX_WORKS, size: 'max' }),
     lostRequests: some(3),
     lostAnswers: some(2),
     doubledAnswers: some(3),
@@ -80,7 +80,7 @@ export function losses(mtu: number, atomics: boolean): fc.Arbitrary<LossPlan> {
   });
 }
 
-function work(mtu: number, atomics: boolean): fc.Arbitrary<WorkSpec> {
+function work(mtu: number, atomics: boolean, fences: boolean): fc.Arbitrary<WorkSpec> {
   const kinds: WorkKind[] = ['send', 'write', 'read'];
   if (atomics) kinds.push('fetch-add', 'compare-swap');
   return fc.record({
@@ -89,7 +89,7 @@ function work(mtu: number, atomics: boolean): fc.Arbitrary<WorkSpec> {
     at: fc.nat(63),
     imm: fc.boolean(),
     signaled: fc.boolean().map((unsignaled) => !unsignaled),
-    fence: fc.boolean(),
+    fence: fences ? fc.boolean() : fc.constant(false),
     value: fc.nat(3),
   });
 }

@@ -158,6 +158,7 @@ export class RequesterStage {
     if (this.#answers.size === 0) return undefined;
     const local = await this.connection.local();
     for (const [index, wanted] of this.#answers) {
+      if (this.judge.unproven.has(index)) continue;
       const { kind = 'read' } = this.judge.works[index] ?? {};
       const at = this.#slot(index);
       const wrong = wanted.findIndex((byte, i) => local[at + i] !== byte);

@@ -168,7 +168,7 @@ class Answers {
   /** From here on everything is answered as it should be: all has to complete. */
   async #finish(): Promise<Difference | undefined> {
     const { judge, timeoutNs } = this.#one;
-    for (let round = 0; round < MAX_ROUNDS && !judge.done && !this.#over; round++) {
+    for (let round = 0; round < MAX_ROUNDS && !(judge.done && judge.complete) && !this.#over; round++) {
       if (!this.#serve(1000, false)) await this.#one.wait(timeoutNs * 1.2);
       const difference = await this.#settle();
       if (difference !== undefined) return difference;
@@ -227,9 +227,9 @@ async function behindABadWire(one: RequesterStage, plan: LossPlan): Promise<Diff
       held = undefined;
       continue;
     }
-    if (one.judge.done || one.judge.failed) break;
     const difference = await one.settled();
     if (difference !== undefined) return difference;
+    if (one.judge.failed || (one.judge.done && one.judge.complete)) break;
     await one.wait(one.timeoutNs * 1.1);
   }
   for (const work of one.judge.works)
