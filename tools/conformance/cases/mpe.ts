@@ -2,6 +2,7 @@
 import { Op } from '../../../packets/opcode.ts';
 import { atomicWrite, describePacket, flush, type Packet, pattern, sendOnly, writeOnly } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
+import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand, NotApplicable } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { has, refusedOrDropped, target } from './answers.ts';
@@ -62,6 +63,15 @@ const MPE_FLUSH_CASES: readonly Case[] = [
         const peer = await connectFlushable(t, { access: [...FLUSH_ACCESS, 'flush-persistent'] });
         peer.tx(form(flush({ psn: 0, placement, reth: target(peer, 0, 64) })));
         await peer.naked(0x62, 0);
+      }
+      // What the queue pair itself does not grant is an invalid request, as other opcodes are.
+      for (const [access, placement] of [
+        [ALL_ACCESS, 1],
+        [FLUSH_ACCESS, 2],
+      ] as const) {
+        const peer = await connectFlushable(t, { access });
+        peer.tx(form(flush({ psn: 0, placement, reth: target(peer, 0, 64) })));
+        await peer.naked([0x61, 0x62], 0);
       }
     },
   },
