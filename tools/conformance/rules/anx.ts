@@ -42,6 +42,13 @@ export const ANX_RULES: readonly Rule[] = [
     priority: 1,
     says: 'The IHL of IPv4 is 5.',
     shownBy: 'Parse every packet; send IHL 6 with options: silence.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Takes a packet with options whose ICRC covers the first 28 bytes from the IP header on, as if UDP came behind 20.',
+        evidence: 'rxe_icrc.c#rxe_icrc_hdr; seen on 6.12',
+      },
+    ],
   },
   {
     id: 'ANX-04',
@@ -140,6 +147,13 @@ export const ANX_RULES: readonly Rule[] = [
     priority: 2,
     says: 'The TTL of IPv4 is the hop limit of the address vector.',
     shownBy: 'Set a hop limit and look at the TTL.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'The kernel replaces the hop limit of an address vector by that of its route to the peer.',
+        evidence: 'core/verbs.c#ib_resolve_unicast_gid_dmac; seen on 6.12',
+      },
+    ],
   },
   {
     id: 'ANX-10',
@@ -236,6 +250,13 @@ export const ANX_RULES: readonly Rule[] = [
     priority: 1,
     says: 'The next header of IPv6 is UDP.',
     shownBy: 'Parse every packet; send one with an extension header: silence.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Takes a packet with destination options whose ICRC covers the first 48 bytes from the IP header on, as if UDP came behind 40.',
+        evidence: 'rxe_icrc.c#rxe_icrc_hdr; seen on 6.12',
+      },
+    ],
   },
   {
     id: 'ANX-17',
@@ -248,6 +269,13 @@ export const ANX_RULES: readonly Rule[] = [
     priority: 2,
     says: 'The hop limit of IPv6 is that of the address vector.',
     shownBy: 'Set a hop limit and look at the IPv6 header.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'The kernel replaces the hop limit of an address vector by that of its route to the peer.',
+        evidence: 'core/verbs.c#ib_resolve_unicast_gid_dmac; seen on 6.12',
+      },
+    ],
   },
   {
     id: 'ANX-18',
