@@ -75,6 +75,12 @@ export const UC_CASES: readonly Case[] = [
           sendLastImm({ psn: 23, payload: full, imm: 1 }),
         ],
         [writeFirst({ psn: 30, payload: full, reth }), writeLastImm({ psn: 32, payload: full, imm: 2 })],
+        // What was missing comes late, with the PSN that would have gone on.
+        [
+          sendFirst({ psn: 34, payload: full }),
+          sendLast({ psn: 36, payload: full }),
+          sendLast({ psn: 35, payload: full }),
+        ],
       ];
       for (const packets of broken) peer.tx(...packets.map(uc));
       await recovers(t, peer, 40, 1);
