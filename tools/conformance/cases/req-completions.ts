@@ -8,7 +8,19 @@ import { ack, nak } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { add, psnsOf, read, responder, send, sendImm, swap, type Work, write, writeImm } from './responder.ts';
+import {
+  add,
+  LONG_BYTES,
+  psnsOf,
+  read,
+  responder,
+  send,
+  sendImm,
+  swap,
+  type Work,
+  write,
+  writeImm,
+} from './responder.ts';
 
 export const REQ_COMPLETION_CASES: readonly Case[] = [
   { rules: ['REQ-01'], psnSweep: true, run: numbersRequests },
@@ -46,7 +58,7 @@ async function numbersRequests(t: Tester): Promise<void> {
 async function asksForAcknowledges(t: Tester): Promise<void> {
   const works = [send(1), send(2, 700), sendImm(3, 700), write(4), write(5, 700), writeImm(6, 700), send(8, 100 * 256)];
   for (const work of works) {
-    const r = await responder(t);
+    const r = await responder(t, {}, LONG_BYTES);
     await r.post(work);
     const packets = await r.sees(0, work);
     const asks = packets.filter(({ packet }) => packet.ackReq === true).length;

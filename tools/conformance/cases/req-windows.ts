@@ -6,6 +6,7 @@ import { takeStream } from './lossy-responder.ts';
 import {
   add,
   atMost,
+  LONG_BYTES,
   NO_TIMER,
   psnsOf,
   type Responder,
@@ -39,7 +40,7 @@ const LONG_STREAM: readonly Work[] = Array.from({ length: 50 }, (_, i) => write(
 /** Posts a stream and takes it, losing what is said; all of it completes. Returns the PSNs in the order of the wire. */
 async function streamed(t: Tester, works: readonly Work[], lost: readonly number[]): Promise<readonly number[]> {
   // Only the loss of the last packet takes a timer: nothing behind it can draw a NAK.
-  const r = await responder(t, { timeout: lost.includes(99) ? CODE : NO_TIMER, retryCnt: 6 });
+  const r = await responder(t, { timeout: lost.includes(99) ? CODE : NO_TIMER, retryCnt: 6 }, LONG_BYTES);
   const ends: number[] = [];
   for (const work of works) ends.push((ends.at(-1) ?? 0) + psnsOf(work));
   const packets = r.packetsOf(0, ...works);

@@ -54,14 +54,12 @@ export const read = (wrId: number, length = 64): Work => ({ opcode: 'read', wrId
 export const add = (wrId: number): Work => ({ opcode: 'fetch-add', wrId, length: 8 });
 export const swap = (wrId: number): Work => ({ opcode: 'cmp-swap', wrId, length: 8 });
 
-/** A connection whose device sends and whose tester answers. The device's PSNs begin where the tester's do: near the wrap, or as the sweep says. */
-export async function responder(t: Tester, options: ConnectOptions = {}): Promise<Responder> {
+/** A connection whose device sends and whose tester answers, from memory of so many bytes. The device's PSNs begin where the tester's do: near the wrap, or as the sweep says. */
+export async function responder(t: Tester, options: ConnectOptions = {}, bytes = OWN_BYTES): Promise<Responder> {
   const peer = await t.connect({ dutPsn: t.psn, timeout: NO_TIMER, receives: 0, ...options });
-  const bytes = OWN_BYTES;
-  const local = register(t, peer.pd, bytes, ['local-write']);
-  const region = await local.region;
-  await t.setMemory(region, 0, bytesAt(LOCAL_SEED, 0, bytes));
-  return new Responder(t, peer, region);
+  const { mr, region } = register(t, peer.pd, bytes, ['local-write']);
+  await Promise.all([region, t.hands.call('mem.write', { mr, offset: 0, hex: LOCAL_HEX.slice(0, 2 * bytes) })]);
+  return new Responder(t, peer, await region);
 }
 
 export class Responder {
@@ -243,6 +241,8 @@ export const timeoutNs = (code: number): number => 4096 * 2 ** code;
 
 /** Code of the ACK timer that stays out of what is tested: 8.6 s. */
 export const NO_TIMER = 21;
+/** Room for work of a hundred packets, in place 0. */
+export const LONG_BYTES = 32_768;
 export const REMOTE_VA = 0x7000_0000_1000n;
 export const REMOTE_RKEY = 0x0051_5253;
 export const COMPARE_ADD = 0x0102_0304_0506_0708n;
@@ -251,8 +251,7 @@ export const ORIGINAL = 0xa1a2_a3a4_a5a6_a7a8n;
 
 const PLACE_BYTES = 2048;
 const PLACES = 8;
-/** Places, and room behind the last one for work of many packets at place 0. */
-const OWN_BYTES = 32_768;
+const OWN_BYTES = PLACES * PLACE_BYTES;
 const LOCAL_SEED = 1;
 const REMOTE_SEED = 2;
 const NOTHING = new Uint8Array(0);
@@ -263,6 +262,8 @@ const remoteOf = (wrId: number): bigint => REMOTE_VA + BigInt(wrId * 4096);
 function bytesAt(seed: number, offset: number, length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, i) => ((offset + i) * 7 + ((offset + i) >> 8) * 13 + seed * 31) & 0xff);
 }
+
+const LOCAL_HEX = Buffer.from(bytesAt(LOCAL_SEED, 0, LONG_BYTES)).toString('hex');
 
 /** Whether a packet asks for an acknowledge is the requester's own affair. */
 function open({ ackReq: _, ...packet }: Packet): Packet {
