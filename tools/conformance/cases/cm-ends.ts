@@ -15,7 +15,12 @@ export const CM_END_CASES: readonly Case[] = [
       const cm = await t.cm();
       const { one } = await lasting(t, cm);
       await end(cm, one);
-      await isStale(cm, one);
+      cm.send({ kind: 'REQ', body: one.req }, { transactionId: one.transactionId });
+      const rej = await cm.rx('REJ', one.ours);
+      demand(
+        rej.body.reason === CmRejReason.StaleConnection,
+        () => `the REQ of a connection in TIMEWAIT draws REJ 10, and ${describeArrival(rej)} came`,
+      );
     },
   },
   {
@@ -24,9 +29,9 @@ export const CM_END_CASES: readonly Case[] = [
       const cm = await t.cm();
       const { one, peer } = await lasting(t, cm);
       await peer.stillExpects(0, 1);
-      await end(cm, one);
+      const transactionId = await end(cm, one);
       if (t.dut.hands !== undefined) await cmEvent(t, 'disconnected');
-      await isStale(cm, one);
+      await end(cm, one, transactionId);
     },
   },
   { rules: ['CM-10'], title: 'the device ends', needs: ['cm'], run: (t) => endedByDevice(t, false) },
@@ -97,16 +102,6 @@ async function end(cm: CmPort, one: Conversation, again?: bigint): Promise<bigin
   sameTransaction(drep, transactionId);
   demand(drep.body.localCommId === one.theirs, 'the DREP has another id than the REP had');
   return transactionId;
-}
-
-/** A REQ of a connection in TIMEWAIT. */
-async function isStale(cm: CmPort, one: Conversation): Promise<void> {
-  cm.send({ kind: 'REQ', body: one.req }, { transactionId: one.transactionId });
-  const rej = await cm.rx('REJ', one.ours);
-  demand(
-    rej.body.reason === CmRejReason.StaleConnection,
-    () => `the REQ of a connection in TIMEWAIT draws REJ 10, and ${describeArrival(rej)} came`,
-  );
 }
 
 /** It sends DREQ until we answer, and then it is over. */

@@ -219,12 +219,11 @@ async function repeatedWhileNobodyDecides(t: Tester): Promise<number> {
   return mras;
 }
 
-/** REJ 10, DREQ until DREP, and TIMEWAIT. */
+/** REJ 10, DREQ until DREP. What TIMEWAIT does with the old REQ is CM-04's affair. */
 async function staleByReq(t: Tester): Promise<void> {
   const cm = await t.cm();
   const port = await listen(t);
-  const short = { localCmResponseTimeout: SHORT, primaryPath: pathOf(cm.route(), { localAckTimeout: LONG_TIMEWAIT }) };
-  const { one: old, peer } = await established(t, cm, port, short);
+  const { one: old, peer } = await established(t, cm, port, { localCmResponseTimeout: SHORT });
   await peer.stillExpects(0, 1);
   const { localQpn } = old.req;
   const body = requestOf(t, cm.route(), cm.id(), port, { localQpn });
@@ -236,12 +235,7 @@ async function staleByReq(t: Tester): Promise<void> {
     () => `REJ 10 was expected, and ${describeArrival(rej)} came`,
   );
   await expectDreq(t, cm, old.ours, { theirs: old.theirs, localQpn });
-  cm.send({ kind: 'REQ', body: old.req }, { transactionId: old.transactionId });
-  const again = await cm.rx('REJ', old.ours);
-  demand(
-    again.body.reason === CmRejReason.StaleConnection,
-    () => `the connection is in TIMEWAIT and draws REJ 10; ${describeArrival(again)} came`,
-  );
+  if (t.dut.hands !== undefined) await cmEvent(t, 'disconnected');
 }
 
 async function staleByRep(t: Tester): Promise<void> {
@@ -340,5 +334,3 @@ const STRANGERS = { 4: IpAddress.parse('203.0.113.77'), 6: IpAddress.parse('2001
 const NOTHING = new Uint8Array(0);
 /** 67 ms: how soon the device is to repeat what nobody answers. */
 const SHORT = 14;
-/** 4.3 s: TIMEWAIT outlasts the case. */
-const LONG_TIMEWAIT = 20;

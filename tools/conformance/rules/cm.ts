@@ -54,6 +54,14 @@ export const CM_RULES: readonly Rule[] = [
     priority: 2,
     says: 'A repeated REQ in TIMEWAIT draws REJ 10.',
     shownBy: 'Close the connection and repeat its REQ: REJ with reason 10.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Takes it for a new request, and answers it with a REP.',
+        evidence:
+          'core/cm.c#cm_enter_timewait forgets the ids (cm_remove_remote), so cm_dup_req_handler never sees the state; seen',
+      },
+    ],
   },
   {
     id: 'CM-05',
@@ -193,6 +201,14 @@ export const CM_RULES: readonly Rule[] = [
     priority: 2,
     says: 'A GID in the REQ that the port does not own draws REJ 12.',
     shownBy: 'Send a REQ with a foreign local GID: REJ with reason 12.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Does not look at the GID, and accepts.',
+        evidence:
+          'core/cm.c#cm_req_handler hands the GID of the packet to get_cm_port_from_path, which then looks at no other; seen',
+      },
+    ],
   },
   {
     id: 'CM-16',
@@ -215,7 +231,7 @@ export const CM_RULES: readonly Rule[] = [
     role: 'cm',
     needs: 'wire',
     priority: 2,
-    says: 'The starting PSN of the REQ is rq_psn of the responder, that of the REP rq_psn of the requester.',
+    says: 'The starting PSN of a REQ or a REP is where its receiver begins to send: rq_psn of its sender.',
     shownBy: 'Check the first PSN of the data both ways.',
   },
   {
