@@ -205,6 +205,13 @@ export const KEY_RULES: readonly Rule[] = [
     priority: 3,
     says: 'SEND with invalidate kills the key after the data is placed.',
     shownBy: 'SEND+inv with the key of a type 2 window, then READ with that key: NAK 0x62.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: "Marks the completion with the kernel's bit for an invalidated key, which programs read as a good checksum: they do not learn of it.",
+        evidence: 'rxe_resp.c#do_complete: IB_WC_WITH_INVALIDATE is 4, IBV_WC_WITH_INV is 8; seen',
+      },
+    ],
   },
   {
     id: 'KEY-15',
