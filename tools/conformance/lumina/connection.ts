@@ -1,0 +1,79 @@
+/**
+ * One connection of a trace as one of its ends saw it: steps, with PSNs counted from the first of the requester. Owns which packets belong to
+ * it and what each of them is. Never judges.
+ */
+import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
+import { psnDiff } from '../../../packets/psn.ts';
+import { type EndName, otherEnd, type Trace, type TracePacket } from './trace.ts';
+
+/** Who speaks to whom; one side of it asks, the other answers. */
+export interface Connection {
+  /** The end that posts work. */
+  readonly requester: EndName;
+  readonly requesterQpn: number;
+  readonly responderQpn: number;
+  /** First PSN of the requester. */
+  readonly firstPsn: number;
+  /** Path MTU in bytes. */
+  readonly mtu: number;
+  /** PSNs that all the work takes. */
+  readonly psns: number;
+}
+
+export type StepKind = 'request' | 'read-request' | 'response' | 'ack' | 'nak' | 'rnr-nak' | 'other-nak';
+
+/** A packet of the connection at one end. */
+export interface Step {
+  readonly way: 'sent' | 'got';
+  readonly kind: StepKind;
+  /** Counted from the connection's first; negative before it. */
+  readonly psn: number;
+  /** The last PSN that it takes: of a READ request that of its last response. */
+  readonly last: number;
+  readonly timeNs: number;
+  readonly packet: TracePacket;
+}
+
+export type Role = 'requester' | 'responder';
+export const endOf = ({ requester }: Connection, role: Role): EndName =>
+  role === 'requester' ? requester : otherEnd(requester);
+
+/** What that end sent, and what it got whole, in the order of the wire. */
+export function stepsOf(trace: Trace, connection: Connection, role: Role): Step[] {
+  const end = endOf(connection, role);
+  return trace.packets
+    .filter((packet) => packet.end === end && packet.whole && belongs(packet, connection))
+    .map((packet) => stepOf(packet, connection));
+}
+
+/** Packets on their way to the responder or back that the bump has taken away or damaged. */
+export function lossesOf(trace: Trace, connection: Connection, sender: Role): Step[] {
+  return trace.injections
+    .filter(({ deeds }) => deeds.includes('dropped') || deeds.includes('corrupted'))
+    .map(({ packet }) => packet)
+    .filter((packet) => packet.end === endOf(connection, sender) && belongs(packet, connection))
+    .map((packet) => stepOf(packet, connection));
+}
+
+function belongs({ end, way, destQpn, opcode }: TracePacket, connection: Connection): boolean {
+  if (opcode === Op.Cnp) return false;
+  const fromRequester = (end === connection.requester) === (way === 'sent');
+  return destQpn === (fromRequester ? connection.responderQpn : connection.requesterQpn);
+}
+
+function stepOf(packet: TracePacket, { firstPsn, mtu }: Connection): Step {
+  const psn = psnDiff(packet.psn, firstPsn);
+  const kind = kindOf(packet);
+  const span = kind === 'read-request' ? Math.max(1, Math.ceil((packet.reth?.length ?? 0) / mtu)) : 1;
+  return { way: packet.way, kind, psn, last: psn + span - 1, timeNs: packet.timeNs, packet };
+}
+
+function kindOf({ opcode, syndrome }: TracePacket): StepKind {
+  const flags = OPCODE_FLAGS[opcode] ?? 0;
+  if ((flags & OpFlag.Read) !== 0) return 'read-request';
+  if ((flags & OpFlag.Request) !== 0) return 'request';
+  if ((flags & OpFlag.Ack) === 0) return 'response';
+  if (syndrome < 0x20) return 'ack';
+  if ((syndrome & 0xe0) === 0x20) return 'rnr-nak';
+  return syndrome === 0x60 ? 'nak' : 'other-nak';
+}

@@ -1,0 +1,106 @@
+/**
+ * A device's counters against the trace: what each of them has to have risen by, from what passed the bump. Lumina found counters of NICs
+ * that stood still, so a counter is not believed. No rule of the catalogue speaks of them: a difference is reported, and breaks none.
+ *
+ * Owns the expectations. Names are those of rdma_rxe's hw_counters (ref:rxe#12), which our device shares; a counter that a device does not
+ * have is passed over, one that it has and that stood still is not.
+ */
+import { Op } from '../../../packets/opcode.ts';
+import type { Deviation } from '../rules/types.ts';
+import { type Connection, type Role, stepsOf } from './connection.ts';
+import type { CheckResult } from './findings.ts';
+import type { EndName, Trace } from './trace.ts';
+
+export type Counters = Readonly<Record<string, number>>;
+
+export interface CounterOptions {
+  readonly before: Counters;
+  readonly after: Counters;
+  readonly connections: readonly Connection[];
+  /** Timers that ran out at this end, as the go-back-N checks found. */
+  readonly timeouts?: number;
+  /** Gaps in READ responses that it acted upon at once, where its `rcvd_seq_err` counts them as NAKs. */
+  readonly impliedNaks?: number;
+}
+
+/** One result for each counter that the device has, its name in `check`: `counter rcvd_pkts`. */
+export function counterCheck(trace: Trace, end: EndName, options: CounterOptions): CheckResult[] {
+  const { before, after } = options;
+  return Object.entries(expectedCounters(trace, end, options)).flatMap(([name, expected]) => {
+    const now = after[name];
+    if (now === undefined) return [];
+    const rose = now - (before[name] ?? 0);
+    const ok = rose === expected;
+    const difference = ok ? '' : `${name} rose by ${rose}, and the trace has ${expected}`;
+    return [{ check: `counter ${name}`, end, seen: 1, ok, difference, variation: '', figures: { rose, expected } }];
+  });
+}
+
+/** What counters of the device at `end` have to have risen by. */
+export function expectedCounters(
+  trace: Trace,
+  end: EndName,
+  { connections, timeouts, impliedNaks = 0 }: Pick<CounterOptions, 'connections' | 'timeouts' | 'impliedNaks'>,
+): Record<string, number> {
+  const here = trace.packets.filter((packet) => packet.end === end);
+  const got = here.filter(({ way, whole }) => way === 'got' && whole);
+  const sent = here.filter(({ way }) => way === 'sent');
+  const counted: Record<string, number> = {
+    sent_pkts: sent.length,
+    rcvd_pkts: got.length,
+    bad_icrc: here.filter(({ way, whole }) => way === 'got' && !whole).length,
+    np_cnp_sent: sent.filter(({ opcode }) => opcode === Op.Cnp).length,
+    np_ecn_marked_roce_packets: got.filter(({ marked, opcode }) => marked && opcode !== Op.Cnp).length,
+    ...{ out_of_seq_request: 0, send_rnr_err: 0, duplicate_request: 0, rcvd_seq_err: impliedNaks, rcvd_rnr_err: 0 },
+    ...{ retry_exceeded_err: 0, retry_rnr_exceeded_err: 0, retransmitted_pkts: 0 },
+    ...(timeouts === undefined ? {} : { local_ack_timeout_err: timeouts }),
+  };
+  for (const connection of connections) {
+    const role: Role = connection.requester === end ? 'requester' : 'responder';
+    const some = role === 'requester' ? ofRequester(trace, connection) : ofResponder(trace, connection);
+    for (const [name, value] of Object.entries(some)) counted[name] = (counted[name] ?? 0) + value;
+  }
+  return counted;
+}
+
+function ofRequester(trace: Trace, connection: Connection): Record<string, number> {
+  const steps = stepsOf(trace, connection, 'requester');
+  let newest = -1;
+  let again = 0;
+  for (const { way, kind, psn, last } of steps) {
+    if (way !== 'sent' || (kind !== 'request' && kind !== 'read-request')) continue;
+    if (psn <= newest) again++;
+    newest = Math.max(newest, last);
+  }
+  const gotten = (kind: string): number => steps.filter((one) => one.way === 'got' && one.kind === kind).length;
+  return { rcvd_seq_err: gotten('nak'), rcvd_rnr_err: gotten('rnr-nak'), retransmitted_pkts: again };
+}
+
+function ofResponder(trace: Trace, connection: Connection): Record<string, number> {
+  const steps = stepsOf(trace, connection, 'responder');
+  let expected = 0;
+  let duplicates = 0;
+  for (const { way, kind, psn, last } of steps) {
+    if (way !== 'got' || (kind !== 'request' && kind !== 'read-request')) continue;
+    if (psn < expected) duplicates++;
+    else if (psn === expected) expected = last + 1;
+  }
+  const said = (kind: string): number => steps.filter((one) => one.way === 'sent' && one.kind === kind).length;
+  return { out_of_seq_request: said('nak'), send_rnr_err: said('rnr-nak'), duplicate_request: duplicates };
+}
+
+/** Counters of which we know that a device counts otherwise, and how. */
+export const COUNTER_DEVIATIONS: readonly (Deviation & { readonly counter: string })[] = [
+  {
+    counter: 'rcvd_seq_err',
+    device: 'rxe',
+    does: 'Counts a sequence NAK only when it acknowledges something: one for the oldest packet that is open is not counted.',
+    evidence: 'rxe_comp.c#check_ack; seen live (6.12)',
+  },
+  {
+    counter: 'rcvd_pkts',
+    device: 'rxe',
+    does: 'Does not count congestion notifications, which it drops.',
+    evidence: 'ref:conformance CNP-03; seen live (6.12)',
+  },
+];

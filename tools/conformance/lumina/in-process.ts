@@ -1,0 +1,76 @@
+/** Two devices of our own and a bump in virtual time: a fresh world for every scenario, over in milliseconds. */
+
+import { InvariantError } from '../../../packets/errors.ts';
+import { attachDevice, type Device, World } from '../../../src/index.ts';
+import { BumpWire } from '../../bump/virtual-wire.ts';
+import { inProcessHands } from '../hands/in-process.ts';
+import type { Stage, StageEnd, Theatre } from './stage.ts';
+import type { EndName } from './trace.ts';
+
+/** Our own stack at both ends. */
+export function inProcessTheatre(seed: number): Theatre {
+  return {
+    open: async (rules) => {
+      const network = new BumpWire({ seed, rules, mtu: MTU, faults: { aToB: LINE, bToA: LINE } });
+      const world = new World({ seed, network });
+      const device = (name: EndName, index: 0 | 1): Device =>
+        attachDevice(world, name, {
+          addresses: SUBNETS.map(([prefix, bits]) => `${prefix}${index + 1}/${bits}`),
+          congestion: { notification: { minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS } },
+        });
+      const devices = { a: device('a', 0), b: device('b', 1) };
+      const ends = { a: endOf(devices.a), b: endOf(devices.b) };
+      const stage: Stage = {
+        ends,
+        live: false,
+        run: (promise) => runWorld(world, promise),
+        sleep: (durationNs) => world.sleep(durationNs),
+        finish: async () => {
+          for (const name of ['a', 'b'] as const) {
+            await ends[name].hands.close();
+            devices[name].close();
+          }
+          return network.capture();
+        },
+      };
+      return stage;
+    },
+    close: async () => {},
+  };
+}
+
+function endOf(device: Device): StageEnd {
+  return {
+    device: 'rocev2',
+    version: '',
+    hands: inProcessHands(device, { cnp: true }),
+    addresses: device.addresses.map(({ address }, gidIndex) => ({ address: `${address}`, gidIndex })),
+    minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS,
+  };
+}
+
+/** A script thinks in no time: what hangs on promises is over before time passes. */
+async function runWorld<T>(world: World<BumpWire>, promise: Promise<T>): Promise<T> {
+  const limit = world.steps + MAX_STEPS;
+  let settled = false;
+  const settle = (): void => {
+    settled = true;
+  };
+  promise.then(settle, settle);
+  for (;;) {
+    await new Promise((done) => setImmediate(done));
+    if (settled) return promise;
+    if (!world.step()) throw new InvariantError(`the world fell silent before the scenario ended (${world.now} ns)`);
+    if (world.steps >= limit) throw new InvariantError(`a scenario took more than ${MAX_STEPS} steps of the world`);
+  }
+}
+
+const MTU = 1500;
+const SUBNETS = [
+  ['192.0.2.', 24],
+  ['2001:db8::', 64],
+] as const;
+/** A microsecond of cable, and 10 Gb/s. */
+const LINE = { delayNs: 1_000, rateBps: 10e9 };
+const MIN_TIME_BETWEEN_CNPS_NS = 50_000;
+const MAX_STEPS = 5_000_000;

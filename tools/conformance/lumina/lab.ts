@@ -1,0 +1,141 @@
+/**
+ * Linux rdma_rxe in a guest, with the agent, at one end of the wire; a device of ours, or another guest, at the other. Booted once for all
+ * scenarios: each gets a bump of its own between cables that stay.
+ */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { IpAddress } from '../../../packets/address.ts';
+import { RoceError } from '../../../packets/errors.ts';
+import { openDevice } from '../../../src/index.ts';
+import { QemuLink } from '../../../src/links/index.ts';
+import { runBump } from '../../bump/run.ts';
+import { Port } from '../../experiment/port.ts';
+import { Guest } from '../../lab/guest.ts';
+import { buildImage } from '../../lab/image.ts';
+import { labAvailable } from '../../lab/probe.ts';
+import type { KernelLabel } from '../../lab/recipe.ts';
+import { startAgent } from '../agent/in-guest.ts';
+import { HandsClient } from '../hands/client.ts';
+import { inProcessHands } from '../hands/in-process.ts';
+import type { StageEnd, Theatre } from './stage.ts';
+
+export interface LabOptions {
+  readonly kernel: KernelLabel;
+  readonly peer: 'rocev2' | 'rxe';
+  readonly log?: (line: string) => void;
+}
+
+/** Boots the devices; the guest under test is end a. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be none, and as `Guest.boot` */
+export async function openLab(options: LabOptions): Promise<Theatre> {
+  const lab = labAvailable();
+  if (!lab.ok) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', lab.reason);
+  const directory = await mkdtemp(join(tmpdir(), 'roce-lumina-'));
+  const opened: LabEnd[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(opened.map((end) => end.close()));
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    opened.push(await openGuest(options, join(directory, 'a'), 1));
+    const path = join(directory, 'b');
+    opened.push(options.peer === 'rxe' ? await openGuest(options, path, 2) : await openOurs(path, 2));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const [a, b] = opened;
+  if (a === undefined || b === undefined) throw new RangeError('two ends were opened');
+  const capturePath = join(directory, 'wire.pcapng');
+  return {
+    open: async (rules) => {
+      const bump = await runBump({ a: a.port.lend('a'), b: b.port.lend('b'), rules, capturePath });
+      return {
+        ends: { a: a.end, b: b.end },
+        live: true,
+        run: (promise) => promise,
+        sleep: (durationNs) => delay(durationNs / 1e6),
+        finish: async () => {
+          await bump.stop();
+          return readFile(capturePath);
+        },
+      };
+    },
+    close,
+  };
+}
+
+interface LabEnd {
+  readonly end: StageEnd;
+  readonly port: Port;
+  close(): Promise<void>;
+}
+
+async function openGuest({ kernel, log }: LabOptions, path: string, host: number): Promise<LabEnd> {
+  const building = log === undefined ? {} : { log };
+  const image = await buildImage(kernel, building);
+  const port = await Port.open(new QemuLink({ path, mtu: LAN_MTU }));
+  let guest: Guest | undefined;
+  try {
+    guest = await Guest.boot({
+      ...{ image, netSocket: { path }, mac: `52:54:00:00:78:0${host}`, mtu: LAN_MTU, hands: true },
+      addresses: addressesOf(host).map(({ address, bits }) => `${address}/${bits}`),
+    });
+    const { socket } = await startAgent(guest, building);
+    const hands = await HandsClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS });
+    const { gids } = hands.description;
+    const addresses = addressesOf(host).map(({ address }) => {
+      const here = IpAddress.parse(address);
+      const gid = gids.find((one) => one.type === 'v2' && IpAddress.parse(one.address).equals(here));
+      if (gid === undefined) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `the guest has no GID for ${address}`);
+      return { address, gidIndex: gid.index };
+    });
+    const running = guest;
+    const close = async (): Promise<void> => {
+      await hands.close();
+      await running.stop();
+      await port.close();
+    };
+    return { end: { device: 'rxe', version: kernel, hands, addresses }, port, close };
+  } catch (error) {
+    await guest?.stop();
+    await port.close();
+    throw error;
+  }
+}
+
+async function openOurs(path: string, host: number): Promise<LabEnd> {
+  const port = await Port.open(new QemuLink({ path, mtu: LAN_MTU }));
+  try {
+    const open = await openDevice({
+      ...{ link: `qemu:${path},connect`, mac: `02:00:00:00:78:0${host}`, mtu: LAN_MTU },
+      addresses: addressesOf(host).map(({ address, bits }) => `${address}/${bits}`),
+      congestion: { notification: { minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS } },
+    });
+    const hands = inProcessHands(open.device, { cnp: true });
+    const addresses = addressesOf(host).map(({ address }, gidIndex) => ({ address, gidIndex }));
+    const close = async (): Promise<void> => {
+      await hands.close();
+      await open.close();
+      await port.close();
+    };
+    const end = { device: 'rocev2', version: '', hands, addresses, minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS };
+    return { end: { ...end, device: 'rocev2' }, port, close };
+  } catch (error) {
+    await port.close();
+    throw error;
+  }
+}
+
+function addressesOf(host: number): { readonly address: string; readonly bits: number }[] {
+  return [
+    { address: `10.78.0.${host}`, bits: 24 },
+    { address: `fd78::${host}`, bits: 64 },
+  ];
+}
+
+const LAN_MTU = 1500;
+const ANSWER_TIMEOUT_MS = 60_000;
+/** An emulated sender is slow: marks come milliseconds apart. */
+const MIN_TIME_BETWEEN_CNPS_NS = 100e6;

@@ -1,0 +1,158 @@
+/**
+ * Plays one scenario on a stage: connections by the hands of both ends, work, completions, counters before and after. Owns the order of calls
+ * and what makes a run worth nothing: work that did not complete, data that is not what was sent, a trace with holes.
+ */
+
+import { HandsError } from '../hands/hands.ts';
+import {
+  type CheckResult,
+  type Connection,
+  checkRun,
+  type EndName,
+  type RunFacts,
+  readTrace,
+  traceFault,
+} from './checks.ts';
+import type { Counters } from './counters.ts';
+import { type OpenPair, openPair, postWork, sameData } from './pair.ts';
+import type { Scenario } from './scenario.ts';
+import type { Stage, StageEnd } from './stage.ts';
+import { otherEnd } from './trace.ts';
+
+/** One scenario, played and judged. */
+export interface Played {
+  readonly scenario: string;
+  /** The end that asked. */
+  readonly requester: EndName;
+  /** Why nothing could be judged; then there are no results. */
+  readonly fault: string | undefined;
+  readonly results: readonly CheckResult[];
+  readonly capture: Uint8Array;
+}
+
+/** Plays, and lets time pass as the stage has it. */
+export async function play(stage: Stage, scenario: Scenario, requester: EndName): Promise<Played> {
+  const played = await stage.run(act(stage, scenario, requester)).catch((error: unknown): Acted => {
+    if (!(error instanceof HandsError)) throw error;
+    return { connections: [], before: NO_COUNTERS, after: NO_COUNTERS, fault: error.message, spoilt: 0 };
+  });
+  const capture = await stage.finish();
+  const trace = readTrace(capture);
+  const { connections } = played;
+  const facts = factsOf(stage, scenario, requester, played);
+  const fault =
+    played.fault ??
+    traceFault(trace, { connections, ...(scenario.injected === undefined ? {} : { injected: scenario.injected }) });
+  const results = fault === undefined ? checkRun(trace, facts) : [];
+  return {
+    scenario: scenario.name,
+    requester,
+    fault,
+    results: [...results, ...dataResult(played, requester, fault)],
+    capture,
+  };
+}
+
+interface Acted {
+  readonly connections: readonly Connection[];
+  readonly before: Readonly<Record<EndName, Counters>>;
+  readonly after: Readonly<Record<EndName, Counters>>;
+  /** Why the run is worth nothing. */
+  readonly fault: string | undefined;
+  /** Connections whose data is not what was sent. */
+  readonly spoilt: number;
+}
+
+async function act(stage: Stage, scenario: Scenario, requester: EndName): Promise<Acted> {
+  const { ends } = stage;
+  const asking = ends[requester];
+  const answering = ends[otherEnd(requester)];
+  await Promise.all([asking, answering].map(({ hands }) => hands.call('reset', {})));
+  const pairs: OpenPair[] = [];
+  const timeout = stage.live ? LIVE_TIMEOUT : TIMEOUT;
+  for (let index = 0; index < scenario.connections; index++)
+    pairs.push(await openPair(asking, answering, scenario, { index, timeout }));
+  await settle(stage);
+  const before = await countersOf(ends);
+  for (const pair of pairs) await postWork(asking, pair, scenario);
+  const fault = await completed(stage, asking, pairs, scenario);
+  await settle(stage);
+  const after = await countersOf(ends);
+  let spoilt = 0;
+  if (fault === undefined) for (const pair of pairs) if (!(await sameData(asking, answering, pair, scenario))) spoilt++;
+  return { connections: pairs.map((pair) => ({ ...pair.connection, requester })), before, after, fault, spoilt };
+}
+
+/** What is under way arrives, and counters that are read from a cache are fresh. */
+const settle = (stage: Stage): Promise<void> => stage.sleep(stage.live ? LIVE_SETTLE_NS : SETTLE_NS);
+
+async function countersOf(ends: Stage['ends']): Promise<Record<EndName, Counters>> {
+  const [a, b] = await Promise.all([ends.a, ends.b].map(({ hands }) => hands.call('counters', {})));
+  return { a: a?.counters ?? {}, b: b?.counters ?? {} };
+}
+
+/** Waits for every completion; says what went wrong. */
+async function completed(
+  stage: Stage,
+  { hands }: StageEnd,
+  pairs: readonly OpenPair[],
+  { messages }: Scenario,
+): Promise<string | undefined> {
+  const open = new Map(pairs.map(({ sendCq }) => [sendCq, messages]));
+  for (let looks = 0; looks < MAX_LOOKS; looks++) {
+    for (const [cq, left] of open) {
+      const { completions } = await hands.call('cq.poll', { cq, max: 64 });
+      const wrong = completions.find(({ status }) => status !== 0);
+      if (wrong !== undefined) return `work request ${wrong.wrId} completed with status ${wrong.status}`;
+      if (left - completions.length > 0) open.set(cq, left - completions.length);
+      else open.delete(cq);
+    }
+    if (open.size === 0) return undefined;
+    await stage.sleep(stage.live ? LIVE_LOOK_NS : LOOK_NS);
+  }
+  return `the work of ${open.size} of ${pairs.length} connections did not complete`;
+}
+
+function factsOf(stage: Stage, scenario: Scenario, requester: EndName, played: Acted): RunFacts {
+  const { ends, live } = stage;
+  const { connections, before, after } = played;
+  const timeoutNs = 4096 * 2 ** (live ? LIVE_TIMEOUT : TIMEOUT);
+  const end = otherEnd(requester);
+  const distance = ends[end].minTimeBetweenCnpsNs;
+  return {
+    connections,
+    reads: scenario.opcode === 'read',
+    // On a busy machine a frame may reach the bump long after it was sent.
+    pace: { timeoutNs, slackNs: live ? timeoutNs / 2 : 0 },
+    counters: { a: { before: before.a, after: after.a }, b: { before: before.b, after: after.b } },
+    // Ours says so (transport/counters.ts).
+    countImplied: (['a', 'b'] as const).filter((name) => ends[name].device === 'rocev2'),
+    cnp: {
+      end,
+      options: {
+        ...(distance === undefined ? {} : { minTimeBetweenCnpsNs: distance }),
+        flows: connections.map(({ requesterQpn, responderQpn }) => ({ qpn: responderQpn, peerQpn: requesterQpn })),
+        slackNs: live ? LIVE_SLACK_NS : 0,
+      },
+    },
+  };
+}
+
+/** Whether the data arrived: no rule of the catalogue is only this. */
+function dataResult({ spoilt, connections }: Acted, end: EndName, fault: string | undefined): CheckResult[] {
+  if (fault !== undefined) return [];
+  const difference = spoilt === 0 ? '' : `the data of ${spoilt} connections is not what was sent`;
+  return [{ check: 'data', end, seen: connections.length, ok: spoilt === 0, difference, variation: '', figures: {} }];
+}
+
+const NO_COUNTERS = { a: {}, b: {} };
+const TIMEOUT = 12;
+/** Longer than anything an emulated processor does at leisure. */
+const LIVE_TIMEOUT = 17;
+const SETTLE_NS = 1e6;
+const LIVE_SETTLE_NS = 60e6;
+const LOOK_NS = 200e3;
+const LIVE_LOOK_NS = 20e6;
+const MAX_LOOKS = 1500;
+/** Of notifications: the bump and our device share a loop. */
+const LIVE_SLACK_NS = 40e6;
