@@ -69,6 +69,16 @@ export const SWITCHES = {
     says: 'after a part of a READ was asked for again, the whole is no longer answered',
     evidence: 'rxe_resp.c#duplicate_request sets va_org',
   },
+  'failed-invalidate-acked': {
+    ruleId: 'KEY-15',
+    says: 'a SEND whose invalidate fails is acknowledged, and the queue pair dies',
+    evidence: 'lab, 6.12.107: conformance property responder-faults; rxe_resp.c#do_complete goes on to acknowledge',
+  },
+  'first-ack-from-zero': {
+    ruleId: 'RSP-PSN-11',
+    says: 'a duplicate that comes before any SEND or WRITE was executed is acknowledged by PSN 0xFFFFFF, wherever the connection began',
+    evidence: 'lab, 6.12.107: conformance property responder-duplicates; resp.ack_psn is not set with rq_psn',
+  },
   'reserved-dropped': {
     ruleId: 'PKT-08',
     says: 'a reserved opcode draws no NAK: it is dropped',
@@ -91,8 +101,8 @@ export const SWITCHES = {
   },
   'ack-in-read-completes': {
     ruleId: 'REQ-13',
-    says: 'a plain ACK of the last PSN of a READ completes it',
-    evidence: 'rxe_comp.c#check_psn',
+    says: 'a plain ACK inside of a READ counts as its data: of the last PSN it completes it, of another it moves what is asked for next',
+    evidence: 'rxe_comp.c#check_ack goes to COMPST_WRITE_SEND whatever the work request is',
   },
   'reserved-syndrome-fatal': {
     ruleId: 'ACK-16',
@@ -123,7 +133,7 @@ const RXE: readonly SwitchName[] = [
   ...(['read-tail-continues', 'nak-after-rnr', 'write-length-residual', 'send-pad-believed'] as const),
   ...(['payload-on-read-ignored', 'payload-on-flush-ignored', 'flush-dropped', 'reserved-dropped'] as const),
   ...(['replayed-by-psn', 'read-replayed-anywhere', 'read-replay-moves'] as const),
-  ...(['empty-read-not-replayed', 'fenced-retry-stuck'] as const),
+  ...(['empty-read-not-replayed', 'fenced-retry-stuck', 'failed-invalidate-acked', 'first-ack-from-zero'] as const),
   ...(['ack-beyond-completes', 'ack-in-read-completes', 'reserved-syndrome-fatal', 'reserved-nak-fatal'] as const),
 ];
 

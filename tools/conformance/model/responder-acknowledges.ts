@@ -5,6 +5,7 @@
 import { Op } from '../../../packets/opcode.ts';
 import { describePacket, type Packet } from '../packet/packet.ts';
 import type { Difference } from './difference.ts';
+import type { Profile } from './profiles.ts';
 import { describeExpected } from './responder-match.ts';
 import type { Expected, ResponderState } from './responder-state.ts';
 
@@ -31,7 +32,7 @@ export const isPlainAck = ({ opcode, syndrome = 0xff }: Packet): boolean =>
   opcode === Op.Acknowledge && syndrome < 0x20;
 
 /** The way goes on with this acknowledge; or why it cannot be. */
-export function acknowledged(way: Hypothesis, packet: Packet): Hypothesis | Difference {
+export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile): Hypothesis | Difference {
   const { psn } = packet;
   const blocker = way.pending.find((item) => item.must && blocks(item, psn));
   if (blocker !== undefined) {
@@ -39,11 +40,11 @@ export function acknowledged(way: Hypothesis, packet: Packet): Hypothesis | Diff
     const sentence = `${describeExpected(blocker)} was expected first, and ${describePacket(packet)} came`;
     return { ruleId: refusal ? blocker.ruleId : 'RD-13', sentence };
   }
-  const ruleId = brokenRule(way, packet);
+  const ruleId = brokenRule(way, packet, profile);
   if (ruleId !== undefined)
     return { ruleId, sentence: `${describePacket(packet)} came, and ${explanation(way, ruleId)}` };
   const pending = way.pending.filter((item) => item.must || !blocks(item, psn));
-  return { ...way, pending, owed: way.owed.filter((debt) => debt.psn > psn), newestAck: psn };
+  return { ...way, pending, owed: way.owed.filter((debt) => debt.psn > psn), newestAck: Math.max(psn, -1) };
 }
 
 /** What was asked for before the packet that is acknowledged comes before its acknowledge; a packet that is refused gets none. */
@@ -51,11 +52,13 @@ function blocks(item: Pending, psn: number): boolean {
   return item.again ? item.at <= psn : item.psn <= psn;
 }
 
-function brokenRule({ state, newestAck }: Hypothesis, { psn, msn = -1 }: Packet): string | undefined {
+function brokenRule({ state, newestAck }: Hypothesis, { psn, msn = -1 }: Packet, profile: Profile): string | undefined {
   if (psn >= state.expected) return 'RSP-PSN-08';
   const past = state.past.find(({ first, last }) => psn >= first && psn <= last);
   // Before anything was executed there is nothing to name but the packet before the first.
-  if (past === undefined) return psn === -1 && newestAck < 0 && msn <= state.msn ? undefined : 'RSP-PSN-11';
+  const anything = profile.switches.includes('first-ack-from-zero');
+  if (past === undefined)
+    return (psn === -1 || anything) && newestAck < 0 && msn <= state.msn ? undefined : 'RSP-PSN-11';
   if (past.packet.opcode === Op.ReadRequest) return 'RSP-PSN-11';
   if (psn < newestAck) return 'ACK-05';
   return msn >= past.msn && msn <= state.msn ? undefined : 'ACK-06';

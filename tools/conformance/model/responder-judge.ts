@@ -7,6 +7,7 @@
 import { Op } from '../../../packets/opcode.ts';
 import { describePacket, type Packet } from '../packet/packet.ts';
 import { type Difference, TooManyWays } from './difference.ts';
+import type { Profile } from './profiles.ts';
 import { acknowledged, type Hypothesis, isPlainAck } from './responder-acknowledges.ts';
 import { describeExpected, disagreement } from './responder-match.ts';
 import { step } from './responder-model.ts';
@@ -66,7 +67,7 @@ export class ResponderJudge {
     const ways: Hypothesis[] = [];
     let why: Difference | undefined;
     for (const way of this.#ways) {
-      const next = follow(way, packet);
+      const next = follow(way, packet, this.setup.profile);
       if (Array.isArray(next)) ways.push(...next);
       else why ??= next;
     }
@@ -145,9 +146,9 @@ function after(way: Hypothesis, outcome: Outcome, request: Packet): Hypothesis {
   };
 }
 
-function follow(way: Hypothesis, packet: Packet): Hypothesis[] | Difference {
+function follow(way: Hypothesis, packet: Packet, profile: Profile): Hypothesis[] | Difference {
   if (isPlainAck(packet)) {
-    const next = acknowledged(way, packet);
+    const next = acknowledged(way, packet, profile);
     return 'ruleId' in next ? next : [next];
   }
   const found: Hypothesis[] = [];

@@ -61,7 +61,7 @@ function refusals(setup: ResponderSetup, state: ResponderState, packet: Packet, 
 /** Appendix C.1: what a fault draws, and what becomes of the queue pair. */
 function refuse(setup: ResponderSetup, state: ResponderState, packet: Packet, answer: Answer, ruleId: string): Outcome {
   if (answer === 'lost') return { state, replies: [] };
-  if (answer === 'dies') return { state: { ...state, dead: true }, replies: [] };
+  if (answer === 'dies') return { state: dying(setup, state, packet), replies: [] };
   if (answer === 'rnr')
     return {
       state: { ...state, silent: 'not-ready' },
@@ -73,6 +73,14 @@ function refuse(setup: ResponderSetup, state: ResponderState, packet: Packet, an
     state: { ...state, dead: true, open: undefined, instead: [...state.instead, ...left] },
     replies: [refusal(state, code, ruleId)],
   };
+}
+
+/** KEY-15: nothing is said, unless the profile knows of a device that acknowledges what it then dies of. */
+function dying({ profile }: ResponderSetup, state: ResponderState, packet: Packet): ResponderState {
+  const { expected, msn, past } = state;
+  if (!profile.switches.includes('failed-invalidate-acked')) return { ...state, dead: true };
+  const one = { packet, first: expected, last: expected, msn, original: 0n };
+  return { ...state, dead: true, expected: expected + 1, past: [...past, one] };
 }
 
 /** Bytes of a refused WRITE may have reached the range that it was granted, and nothing else (LEN-05). */

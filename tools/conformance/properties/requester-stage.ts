@@ -192,7 +192,7 @@ const opcodeOf = ({ kind, imm }: Placed) =>
 
 const flagsOf = ({ signaled, fence }: Placed): string => `${signaled ? '' : ' unsignaled'}${fence ? ' fence' : ''}`;
 
-/** 67 ms where time is virtual, 17 ms where it is not. */
+/** 67 ms: where time is not virtual, a slow device must not repeat what is being answered. */
 const TIMEOUT = 14;
-const LIVE_TIMEOUT = 12;
+const LIVE_TIMEOUT = 14;
 const POLL_NS = 200e3;

@@ -56,10 +56,18 @@ class Answers {
     else if (step.do === 'missing') one.answer(nak(0x60, { psn: within(step.ahead), msn: this.#msn(from - 1) }));
     else if (step.do === 'not-ready')
       one.answer(rnrNak(step.code, { psn: within(step.ahead), msn: this.#msn(from - 1) }));
-    else if (step.do === 'overtake') one.answer(ack({ psn: newest, msn: this.#msn(newest) }));
-    else if (step.do === 'inside') one.answer(ack({ psn: within(step.ahead), msn: this.#msn(within(step.ahead)) }));
+    else if (step.do === 'overtake') this.#acknowledge(newest);
+    else if (step.do === 'inside') this.#acknowledge(within(step.ahead));
     else if (step.do === 'reserved') one.answer(nak(step.syndrome, { psn: newest, msn: this.#msn(from - 1) }));
     else one.answer(nak(step.code, { psn: within(step.ahead), msn: this.#msn(from - 1) }));
+  }
+
+  /** Whatever is open there; not for a device that is known to be led astray for good by it. */
+  #acknowledge(psn: number): void {
+    const { judge, stage } = this.#one;
+    const work = this.#at(psn);
+    const astray = stage.profile.switches.includes('ack-in-read-completes') && work !== undefined && isAnswered(work);
+    if (!astray) this.#one.answer(ack({ psn, msn: this.#msn(Math.max(psn, judge.acknowledged - 1)) }));
   }
 
   /** In real time more may be on its way than was seen. */
