@@ -1,4 +1,7 @@
-/** Whether a real device still does the simplest thing, after something went wrong: a fresh queue pair that acknowledges a WRITE of no bytes. */
+/**
+ * Whether a real device still does the simplest things, after something went wrong: a fresh queue pair that answers a READ of no bytes, and a
+ * connection manager that refuses a request for nobody.
+ */
 
 import { HandsError } from '../hands/hands.ts';
 import type { Dut } from '../tester/dut.ts';
@@ -14,6 +17,8 @@ async function serves(dut: Dut): Promise<boolean> {
   try {
     const peer = await t.connect();
     await peer.stillExpects(0, 1);
+    const { hands } = dut;
+    if (hands?.description.features.includes('cm') !== false) await (await t.cm()).sentinel();
     await t.end();
     return true;
   } catch (error) {
