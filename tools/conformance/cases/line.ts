@@ -32,7 +32,10 @@ export class Line {
     return { va, rkey, length };
   }
 
-  /** None of these may draw an answer or change anything: a few at a time, each few with a sentinel behind them. */
+  /**
+   * None of these may draw an answer or change anything: a few at a time, each few with a sentinel behind them. A READ of no bytes is no
+   * stimulus: it could not be told from the sentinel.
+   */
   async ignores(stimuli: readonly Make[], few = FEW): Promise<void> {
     for (let i = 0; i < stimuli.length; i += few)
       await this.ignored(stimuli.slice(i, i + few).map((make) => make(this.psn)));
