@@ -46,6 +46,8 @@ async function refuseOnce(
   psn: number,
   ...works: readonly Work[]
 ): Promise<void> {
+  // What a timer sent again before the NAK is there is no retry after it.
+  if (!t.dut.virtual) r.peer.drain();
   const from = t.now();
   r.peer.tx(rnrNak(code, { psn, msn: 0 }));
   const [again] = await r.seesWithin(atMost(t, intervalNs(code)), psn, ...works);
