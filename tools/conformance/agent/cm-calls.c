@@ -48,8 +48,7 @@ static void read_listener(struct call *call, struct listener *listener)
 		call_refuse(call, EINVAL, "\"listener\" is 0, and names begin with 1");
 }
 
-/* On every address of the host, IPv4 ones too. */
-static int begin_listening(struct listener *listener, uint16_t port)
+int begin_listening(struct listener *listener, uint16_t port)
 {
 	struct sockaddr_in6 anywhere = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
 

@@ -76,8 +76,6 @@ void end_link(struct link *link)
 		ibv_dereg_mr(link->region);
 	if (link->cq != NULL)
 		ibv_destroy_cq(link->cq);
-	if (link->pd != NULL)
-		ibv_dealloc_pd(link->pd);
 	if (link->memory != NULL) {
 		munmap(link->memory, link->mapped);
 		cm.memory_used -= link->mapped;
@@ -172,7 +170,7 @@ static int equip(struct link *link, enum ibv_qp_type type)
 	struct ibv_qp_init_attr init = { .qp_type = type };
 
 	errno = ENODEV;
-	link->pd = link->id->verbs == NULL ? NULL : ibv_alloc_pd(link->id->verbs);
+	link->pd = link->id->verbs == NULL ? NULL : link->id->pd;
 	/* Nobody polls: it has room for everything that can ever complete. */
 	link->cq = link->pd == NULL ? NULL : ibv_create_cq(link->id->verbs, (int)receives + 1, NULL, NULL, 0);
 	if (link->cq == NULL)

@@ -48,6 +48,7 @@ struct link {
 	/* What rdma_connect is told, once the way is known. */
 	struct rdma_conn_param param;
 	uint8_t private_data[PRIVATE_BYTES_MAX];
+	/* Of the device, as librdmacm has it: all connections share it, so a key works on each of them. */
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_mr *region;
@@ -84,6 +85,8 @@ extern struct cm cm;
 struct link *new_link(struct listener *listener, struct rdma_cm_id *id);
 void end_link(struct link *link);
 void end_listener(struct listener *listener);
+/* On every address of the host, IPv4 ones too. 0, or an errno. */
+int begin_listening(struct listener *listener, uint16_t port);
 /* Remembers something that happened to a connection, for cm.events. */
 struct cm_event *note_event(enum rdma_cm_event_type type, int status, const struct link *link);
 

@@ -17,6 +17,8 @@ struct service {
 int serve_tcp(const struct service *service, const char *where);
 int serve_console(const struct service *service, const char *path);
 int serve_stdio(const struct service *service);
+/* Serves no clients, but peers that connect to this port and the one behind it. */
+int serve_target(uint16_t port);
 
 /* One client from the first line to the last; everything it made is gone afterwards. `door` is where others knock, or -1. */
 int serve_client(const struct service *service, int in, int out, int door);
