@@ -40,7 +40,7 @@ export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile):
     const sentence = `${describeExpected(blocker)} was expected first, and ${describePacket(packet)} came`;
     return { ruleId: refusal ? blocker.ruleId : 'RD-13', sentence };
   }
-  const ruleId = brokenRule(way, packet, profile);
+  const ruleId = brokenRule(way, packet);
   if (ruleId !== undefined)
     return { ruleId, sentence: `${describePacket(packet)} came, and ${explanation(way, ruleId)}` };
   const pending = way.pending.filter((item) => item.must || !blocks(item, psn));
@@ -52,13 +52,11 @@ function blocks(item: Pending, psn: number): boolean {
   return item.again ? item.at <= psn : item.psn <= psn;
 }
 
-function brokenRule({ state, newestAck }: Hypothesis, { psn, msn = -1 }: Packet, profile: Profile): string | undefined {
+function brokenRule({ state, newestAck }: Hypothesis, { psn, msn = -1 }: Packet): string | undefined {
   if (psn >= state.expected) return 'RSP-PSN-08';
   const past = state.past.find(({ first, last }) => psn >= first && psn <= last);
   // Before anything was executed there is nothing to name but the packet before the first.
-  const anything = profile.switches.includes('first-ack-from-zero');
-  if (past === undefined)
-    return (psn === -1 || anything) && newestAck < 0 && msn <= state.msn ? undefined : 'RSP-PSN-11';
+  if (past === undefined) return psn === -1 && newestAck < 0 && msn <= state.msn ? undefined : 'RSP-PSN-11';
   if (past.packet.opcode === Op.ReadRequest) return 'RSP-PSN-11';
   if (psn < newestAck) return 'ACK-05';
   return msn >= past.msn && msn <= state.msn ? undefined : 'ACK-06';

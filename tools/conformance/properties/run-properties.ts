@@ -3,8 +3,10 @@
  * The clock is real and only ever ends a run early; it never decides what a device did.
  */
 import fc from 'fast-check';
+import { HandsError } from '../hands/hands.ts';
 import type { Profile } from '../model/profiles.ts';
 import type { Packet } from '../packet/packet.ts';
+import { Inconclusive } from '../tester/outcome.ts';
 import { PROPERTIES, type Property } from './properties.ts';
 import type { Subject } from './subject.ts';
 import { ladder, packetsOf, type Trial } from './trial.ts';
@@ -68,7 +70,9 @@ export async function runProperties(options: RunOptions): Promise<PropertyReport
   const reports: PropertyReport[] = [];
   for (const property of PROPERTIES) {
     if (options.only !== undefined && !options.only.includes(property.name)) continue;
-    reports.push(await options.subject.run(new Run(property, options).report()));
+    const report = await options.subject.run(new Run(property, options).report());
+    reports.push(report);
+    if (report.killed !== undefined) await options.subject.renew();
   }
   return reports;
 }
@@ -157,13 +161,17 @@ class Run {
   async #play(plan: unknown): Promise<Trial | undefined> {
     const { subject, profile } = this.#options;
     const happenings: Trial['happenings'][number][] = [];
+    let why: string | undefined;
     try {
       const trial = await this.#property.play({ subject, profile, happenings }, plan);
-      if (subject.gone() === undefined) return trial;
+      why = subject.gone();
+      if (why === undefined) return trial;
     } catch (error) {
-      if (subject.gone() === undefined) throw error;
+      why = subject.gone() ?? (error instanceof HandsError && error.kind === 'gone' ? error.message : undefined);
+      if (why === undefined && error instanceof Inconclusive) return { happenings, inconclusive: error.message };
+      if (why === undefined) throw error;
     }
-    this.#killed = { why: subject.gone() ?? 'the device is gone', lines: ladder({ happenings }) };
+    this.#killed = { why, lines: ladder({ happenings }) };
     return undefined;
   }
 }

@@ -81,6 +81,9 @@ export interface Subject {
   readonly virtual: boolean;
   /** Why the device is gone; undefined while it lives. */
   gone(): string | undefined;
+  /** Puts a fresh device in the place of one that is gone. */
+  renew(): Promise<void>;
+  /** @throws HandsError of kind `gone`, Inconclusive */
   fresh(options: ConnectionOptions): Promise<Connection>;
   /** Runs something that waits on the subject's clock. */
   run<T>(promise: Promise<T>): Promise<T>;

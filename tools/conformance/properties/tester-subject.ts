@@ -22,6 +22,7 @@ export function testerSubject(dut: Dut, seed: number): Subject {
     lingerNs: dut.virtual ? dut.quietNs : LINGER_NS,
     virtual: dut.virtual,
     gone: () => dut.gone,
+    renew: () => dut.renew(),
     fresh: (options) => connect(new Tester({ dut, seed: (seed + count++) & 0x7f_ff_ff_ff, psn: options.psn }), options),
     run: (promise) => dut.run(promise),
   };
@@ -37,9 +38,9 @@ async function connect(t: Tester, options: ConnectionOptions): Promise<Connectio
   const rights: readonly AccessFlag[] = flushes ? [...all, 'flush-global'] : all;
   const region = register(t, pd, memory.length, rights);
   const local = register(t, pd, Math.max(8, options.localBytes), ['local-write']);
-  await allocated;
+  const [reached, own] = await Promise.all([region.region, local.region, allocated]);
   const peer = await t.connect({
-    ...{ psn, dutPsn, mtu, pd, region: await region.region, receives, receiveBytes },
+    ...{ psn, dutPsn, mtu, pd, region: reached, receives, receiveBytes },
     ...{ maxDestRdAtomic, minRnrTimer: rnrTimer, maxRdAtomic, timeout, retryCnt, rnrRetry },
     access: [
       'local-write',
@@ -52,7 +53,7 @@ async function connect(t: Tester, options: ConnectionOptions): Promise<Connectio
     maxSendWr: 128,
   });
   if (memory.some((byte) => byte !== 0)) await peer.setMemory(0, memory);
-  return new TesterConnection(t, peer, await local.region, options);
+  return new TesterConnection(t, peer, own, options);
 }
 
 class TesterConnection implements Connection {
