@@ -29,8 +29,8 @@ export function cnpCheck(trace: Trace, end: EndName, options: CnpOptions): Check
   const cnps = here.filter(({ way, opcode }) => way === 'sent' && opcode === Op.Cnp);
   const naks = here.filter(({ way, syndrome }) => way === 'sent' && syndrome === 0x60);
   Object.assign(found.figures, { marks: marks.length, cnps: cnps.length, naks: naks.length });
-  causes(found, { marks, cnps, naks }, options);
-  if (cnps.length > 0) paces(found, marks, cnps, options);
+  const drawn = causes(found, { marks, cnps, naks }, options);
+  if (drawn.length > 0) paces(found, marks, drawn, options);
   return found.results();
 }
 
@@ -40,25 +40,29 @@ interface Seen {
   readonly naks: readonly TracePacket[];
 }
 
-/** Every CNP has a mark of its flow before it, that no CNP before has used up; one that has none came with a NAK, or from nowhere. */
-function causes(found: Findings, { marks, cnps, naks }: Seen, { flows }: CnpOptions): void {
+/** The CNPs that marks drew: each has a mark of its flow before it that no other has used up. The rest came with a NAK, or from nowhere. */
+function causes(found: Findings, { marks, cnps, naks }: Seen, { flows }: CnpOptions): TracePacket[] {
+  const drawn: TracePacket[] = [];
   let withNak = 0;
   for (const flow of flows) {
     const notifications = cnps.filter(({ destQpn }) => destQpn === flow.peerQpn);
     let used = Number.NEGATIVE_INFINITY;
-    for (const { timeNs, number } of notifications) {
+    for (const notification of notifications) {
+      const { timeNs, number } = notification;
       const mark = marks.findLast((one) => one.destQpn === flow.qpn && one.number < number);
-      const drawn = mark !== undefined && mark.number > used;
+      const byMark = mark !== undefined && mark.number > used;
+      if (byMark) drawn.push(notification);
       used = mark?.number ?? used;
       const besideNak = naks.some((nak) => nak.destQpn === flow.peerQpn && Math.abs(nak.timeNs - timeNs) < NEAR_NS);
-      if (!drawn && besideNak) withNak++;
-      found.seen('CNP-05', drawn || besideNak ? undefined : `a CNP to queue pair ${flow.peerQpn} without a mark`);
+      if (!byMark && besideNak) withNak++;
+      found.seen('CNP-05', byMark || besideNak ? undefined : `a CNP to queue pair ${flow.peerQpn} without a mark`);
     }
   }
   // Silence without a mark is a rule kept as well.
   if (marks.length === 0 && cnps.length === 0) found.seen('CNP-05');
   for (const _ of naks) found.seen('CNP-08');
   found.figures['cnpsWithNaks'] = withNak;
+  return drawn.sort((a, b) => a.number - b.number);
 }
 
 function paces(
