@@ -2,7 +2,7 @@
 import { Syndrome } from '../../../packets/aeth.ts';
 import { ack, nak } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
-import { demand, Inconclusive } from '../tester/outcome.ts';
+import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { add, read, responder, send, write } from './responder.ts';
 
@@ -110,7 +110,14 @@ async function ignoresReserved(t: Tester, syndromes: readonly number[]): Promise
   if (request === undefined) throw new Inconclusive('there is no READ');
   for (const syndrome of syndromes) {
     r.peer.tx(nak(syndrome, { psn: 0, msn: 1 }));
-    await r.undisturbed();
+    try {
+      await r.undisturbed();
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error;
+      const { completions } = await t.hands.call('cq.poll', { cq: r.peer.sendCq, max: 100 });
+      const list = completions.map(({ wrId, status }) => `${wrId} with status ${status}`).join(', ');
+      throw new Violation(`syndrome 0x${syndrome.toString(16)}: ${list === '' ? error.message : `completed ${list}`}`);
+    }
   }
   demand((await r.peer.state()) === 'RTS', 'the queue pair left RTS');
   r.peer.tx(
