@@ -18,7 +18,7 @@ export type CmEventOf = HandsCalls['cm.events']['gives']['events'][number];
 export async function listen(t: Tester, how: Listen = {}): Promise<number> {
   const { hands } = t.dut;
   if (hands === undefined) {
-    if (Object.keys(how).length > 0)
+    if (how.reject !== undefined || how.mute === true || how.udp === true)
       throw new NotApplicable('a target accepts everybody: another listener takes an agent');
     return t.dut.targetPort;
   }

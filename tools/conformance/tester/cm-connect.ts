@@ -78,7 +78,7 @@ export async function connectByCm(t: Tester, options: ConnectOptions): Promise<P
     };
     const port = t.dut.targetPort + (options.receives === 0 ? 1 : 0);
     const req = requestOf(t, cm.route(version), cm.id(), port, more);
-    const one = await reach(cm, req, version);
+    const one = await reach(cm, req, version, options.receives === 0);
     sendRtu(cm, one);
     t.atEnd(() => leave(t, one));
     if (options.maxDestRdAtomic !== undefined && one.rep.body.responderResources !== options.maxDestRdAtomic)
@@ -93,12 +93,13 @@ export async function connectByCm(t: Tester, options: ConnectOptions): Promise<P
 }
 
 /** A MAD may be lost on a real wire. */
-async function reach(cm: CmPort, req: CmReq, version: 4 | 6): Promise<Conversation> {
+async function reach(cm: CmPort, req: CmReq, version: 4 | 6, optional: boolean): Promise<Conversation> {
   const transactionId = cm.transaction();
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     cm.send({ kind: 'REQ', body: req }, { transactionId, version });
     const arrival = await cm.next(req.localCommId);
     if (arrival === undefined || arrival.kind === 'MRA') continue;
+    if (optional && isKind(arrival, 'REJ')) throw new NotApplicable('the device has no target without receives');
     if (!isKind(arrival, 'REP')) throw new Inconclusive(`no connection could be made: ${describeArrival(arrival)}`);
     return { req, rep: arrival, transactionId, ours: req.localCommId, theirs: arrival.body.localCommId, version };
   }
