@@ -13,7 +13,7 @@ import { junit, resultFile } from './runner/files.ts';
 import { exitCodeOf, summaryLine, verdictName, verdictTable } from './runner/report.ts';
 import { runCase } from './runner/run-case.ts';
 import { runSuite, type SuiteResult } from './runner/suite.ts';
-import { parseScript } from './script/parse.ts';
+import { isForThrowAway, parseScript } from './script/parse.ts';
 import { scriptCase } from './script/play.ts';
 
 interface Flags extends DutFlags {
@@ -126,7 +126,8 @@ async function properties(flags: Flags, runs: number): Promise<void> {
 
 /** One ladder, one verdict; exit codes as those of a whole run. */
 async function playScript(flags: Flags, file: string): Promise<void> {
-  const one = scriptCase(basename(file), parseScript(readFileSync(file, 'utf8')));
+  const text = readFileSync(file, 'utf8');
+  const one = scriptCase(basename(file), parseScript(text), { throwAway: isForThrowAway(text) });
   const dut = await openDut(flags, say);
   try {
     const run = await runCase(dut, one, { seed: flags.seed });

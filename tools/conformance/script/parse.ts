@@ -9,6 +9,9 @@ import type { SendOpcode } from '../hands/hands.ts';
 import type { Line, RegionRef, ScriptPacket, Step } from './steps.ts';
 import { durationOf, FLAGS, NUMBERS, opcodeOf, payloadOf } from './words.ts';
 
+/** Whether a script says of itself, in a comment of its own, that it may crash the device: only devices to be thrown away may get it. */
+export const isForThrowAway = (text: string): boolean => /^\s*#\s*throw-away\s*$/m.test(text);
+
 /** The steps of a script. @throws RoceError ERR_ROCE_ARGUMENT for a line that makes no sense */
 export function parseScript(text: string): Line[] {
   return text.split(/\r?\n/).flatMap((raw, i) => {
@@ -39,7 +42,7 @@ class LineReader {
   #step(kind: string): Step {
     switch (kind) {
       case 'connect':
-        return { kind, options: this.#connect() };
+        return this.#connect();
       case 'tx':
         return { kind, packet: { opcode: 0, psn: 0, ...this.#packet() } };
       case 'rx':
@@ -65,6 +68,12 @@ class LineReader {
         return { kind, wrId: this.#named('id'), length: this.#named('length') };
       case 'completion':
         return { kind, wrId: this.#named('id'), status: this.#named('status') };
+      case 'window':
+        return { kind, ...(this.#at < this.#words.length ? { bound: this.#bound() } : {}) };
+      case 'received':
+        return { kind, wrId: this.#named('id'), status: this.#named('status') };
+      case 'buffer':
+        return { kind, payload: this.#payload() };
       case 'state':
         return { kind, state: this.#oneOf(STATES) };
       default:
@@ -73,9 +82,26 @@ class LineReader {
   }
 
   #rx(): Step {
-    const wants = [this.#packet()];
-    while (this.#took('or')) wants.push(this.#packet());
+    const wants = [this.#wanted()];
+    while (this.#took('or')) wants.push(this.#wanted());
     return { kind: 'rx', wants, ...(this.#took('within') ? { withinNs: this.#duration() } : {}) };
+  }
+
+  /** What may be expected: of what arrives, nothing below the BTH is looked at. */
+  #wanted(): Partial<ScriptPacket> {
+    const packet = this.#packet();
+    const { cut, udpLength, ipOptions, rxeIcrc } = packet;
+    if ([cut, udpLength, ipOptions, rxeIcrc].some((field) => field !== undefined))
+      this.#fail('cut, udp-length, ip-options and rxe-icrc are for packets that are sent');
+    return packet;
+  }
+
+  #bound(): { offset: number; length: number } {
+    return { offset: this.#named('offset'), length: this.#named('length') };
+  }
+
+  #payload(): Uint8Array {
+    return payloadOf(this.#next('a payload')) ?? this.#fail('a payload is 64, 64/3 or hex:00ff');
   }
 
   #post(): Step {
@@ -88,18 +114,19 @@ class LineReader {
     return { kind: 'post', opcode, wrId, length, remote };
   }
 
-  #connect(): Record<string, number | string> {
+  #connect(): Step {
     const options: Record<string, number | string> = {};
     const type = this.#words[this.#at];
     if (type === 'rc' || type === 'uc' || type === 'ud') {
       options['type'] = type;
       this.#at++;
     }
+    const rights = RIGHTS.filter((right) => this.#took(right));
     while (this.#at < this.#words.length) {
       const word = this.#oneOf(CONNECT_WORDS);
       options[word.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())] = this.#number(0, 0xff_ff_ff_ff);
     }
-    return options;
+    return { kind: 'connect', options, ...(rights.length === 0 ? {} : { rights }) };
   }
 
   #packet(): Partial<ScriptPacket> {
@@ -130,10 +157,10 @@ class LineReader {
   #field(word: string, packet: Writable<Partial<ScriptPacket>>): void {
     const number = NUMBERS.find((one) => one.word === word);
     const flag = FLAGS.find((one) => one.word === word);
-    if (number !== undefined) packet[number.field] = this.#number(word === 'psn' ? -0x80_00_00 : 0, number.max);
+    if (word === 'inv' && this.#took('window')) Object.assign(packet, { windowKey: true, inv: 0 });
+    else if (number !== undefined) packet[number.field] = this.#number(word === 'psn' ? -0x80_00_00 : 0, number.max);
     else if (flag !== undefined) Object.assign(packet, flag.set);
-    else if (word === 'payload')
-      packet.payload = payloadOf(this.#next('a payload')) ?? this.#fail('a payload is 64, 64/3 or hex:00ff');
+    else if (word === 'payload') packet.payload = this.#payload();
     else if (word === 'source' || word === 'destination') packet[word] = this.#next('an address');
     else if (word === 'original') packet.original = this.#big();
     else this.#header(word, packet);
@@ -156,7 +183,8 @@ class LineReader {
       }
     } else if (word === 'rkey') {
       if (this.#took('region')) packet.ownKey = true;
-      put({ rkey: packet.ownKey === true ? 0 : this.#number(0, 0xff_ff_ff_ff) });
+      else if (this.#took('window')) packet.windowKey = true;
+      put({ rkey: packet.ownKey === true || packet.windowKey === true ? 0 : this.#number(0, 0xff_ff_ff_ff) });
     } else if (word === 'length') packet.reth = { ...reth, length: this.#number(0, 0xff_ff_ff_ff) };
     else if (word === 'swap') packet.atomic = { ...atomic, swapAdd: this.#big() };
     else if (word === 'compare') packet.atomic = { ...atomic, compare: this.#big() };
@@ -233,8 +261,12 @@ const KINDS = [
   'post',
   'receive',
   'completion',
+  'received',
+  'buffer',
+  'window',
   'state',
 ];
+const RIGHTS = ['flush', 'windows'] as const;
 const STATES = ['RTS', 'ERR', 'SQD', 'SQE', 'RTR'] as const;
 const POSTS: readonly SendOpcode[] = ['send', 'write', 'read', 'cmp-swap', 'fetch-add', 'send-imm', 'write-imm'];
 const CONNECT_WORDS = [

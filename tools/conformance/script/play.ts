@@ -1,24 +1,54 @@
 /** Plays a script against a device: as a case, so that it ends in a verdict like any other. What fails names the line. */
+import { bindWindow } from '../cases/memory.ts';
+import type { Completion } from '../hands/hands.ts';
 import type { Packet } from '../packet/packet.ts';
-import type { Case } from '../tester/case.ts';
+import type { Case, Need } from '../tester/case.ts';
+import { ALL_ACCESS, type ConnectOptions } from '../tester/connect.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import type { Line, ScriptPacket, Step } from './steps.ts';
+import { malformation } from './malformed.ts';
+import type { Line, Right, ScriptPacket, Step } from './steps.ts';
+
+export interface ScriptOptions {
+  /** It may crash the device (`isForThrowAway`). */
+  readonly throwAway?: boolean;
+}
 
 /** A script as a case; a script that does not begin with `connect` gets the usual connection. */
-export function scriptCase(name: string, lines: readonly Line[]): Case {
-  return { rules: [name], run: (t) => play(t, lines) };
+export function scriptCase(name: string, lines: readonly Line[], options: ScriptOptions = {}): Case {
+  const { throwAway = false } = options;
+  return { rules: [name], needs: needsOf(lines, throwAway), run: (t) => play(t, lines) };
+}
+
+/** What its steps take of a device. */
+function needsOf(lines: readonly Line[], throwAway: boolean): Need[] {
+  const steps = lines.map(({ step }) => step);
+  const has = (right: Right): boolean => steps.some((step) => step.kind === 'connect' && step.rights?.includes(right));
+  const ipv6 = steps.some((step) => step.kind === 'connect' && step.options.version === 6);
+  return [
+    ...(throwAway ? (['throw-away'] as const) : []),
+    ...(ipv6 ? (['ipv6'] as const) : []),
+    ...(has('flush') ? (['hands', 'flush'] as const) : []),
+    ...(has('windows') || steps.some(({ kind }) => kind === 'window') ? (['hands', 'mw2'] as const) : []),
+  ];
+}
+
+/** What the steps have made so far. */
+interface Stage {
+  readonly peer: Peer;
+  /** Key of the newest window. */
+  window?: number;
 }
 
 async function play(t: Tester, lines: readonly Line[]): Promise<void> {
-  let peer: Peer | undefined;
+  let stage: Stage | undefined;
   for (const { line, step } of lines) {
     try {
-      if (step.kind === 'connect') peer = await t.connect(step.options);
+      if (step.kind === 'connect') stage = { peer: await t.connect(optionsOf(step)) };
       else {
-        peer ??= await t.connect();
-        await playStep(t, peer, step);
+        stage ??= { peer: await t.connect() };
+        await playStep(t, stage, step);
       }
     } catch (error) {
       if (error instanceof Violation) throw new Violation(`line ${line}: ${error.message}`);
@@ -28,14 +58,22 @@ async function play(t: Tester, lines: readonly Line[]): Promise<void> {
   }
 }
 
-async function playStep(t: Tester, peer: Peer, step: Exclude<Step, { kind: 'connect' }>): Promise<void> {
+function optionsOf({ options, rights = [] }: Extract<Step, { kind: 'connect' }>): ConnectOptions {
+  if (rights.length === 0) return options;
+  const flush = rights.includes('flush') ? (['flush-global'] as const) : [];
+  const lending = rights.includes('windows') ? (['mw-bind'] as const) : [];
+  return { access: [...ALL_ACCESS, ...flush], regionAccess: [...ALL_ACCESS, ...flush, ...lending], ...options };
+}
+
+async function playStep(t: Tester, stage: Stage, step: Exclude<Step, { kind: 'connect' }>): Promise<void> {
+  const { peer } = stage;
   switch (step.kind) {
     case 'tx':
-      peer.tx(concrete(step.packet, peer));
+      peer.tx(concrete(step.packet, stage));
       return;
     case 'rx':
       await peer.rx(
-        step.wants.map((want) => concrete(want, peer)),
+        step.wants.map((want) => concrete(want, stage)),
         step.withinNs,
       );
       return;
@@ -54,15 +92,36 @@ async function playStep(t: Tester, peer: Peer, step: Exclude<Step, { kind: 'conn
       return post(peer, step);
     case 'receive':
       return peer.postReceive(step.wrId, 0, step.length);
-    case 'completion': {
-      const [completion] = await peer.sendCompletions(1);
-      const is = completion?.wrId === step.wrId && completion.status === step.status;
-      demand(is, `work request ${completion?.wrId} completed with status ${completion?.status}`);
+    case 'completion':
+      return ends(await peer.sendCompletions(1), step);
+    case 'received':
+      return ends(await peer.recvCompletions(1), step);
+    case 'buffer': {
+      const found = await t.memory(t.need(peer.buffers), 0, step.payload.length);
+      const wrong = found.findIndex((byte, i) => byte !== step.payload[i]);
+      demand(wrong < 0, `byte ${wrong} of the buffer is ${found[wrong]} and had to be ${step.payload[wrong]}`);
       return;
     }
+    case 'window':
+      stage.window = await windowOf(t, peer, step);
+      return;
     case 'state':
       return peer.reaches(step.state);
   }
+}
+
+/** The completion has to be of this work request, with this status. */
+function ends([wc]: readonly Completion[], { wrId, status }: { wrId: number; status: number }): void {
+  demand(
+    wc?.wrId === wrId && wc.status === status,
+    `work request ${wc?.wrId} completed with status ${wc?.status}, and ${wrId} was to with ${status}`,
+  );
+}
+
+/** The key of a new window. */
+async function windowOf(t: Tester, peer: Peer, { bound }: Extract<Step, { kind: 'window' }>): Promise<number> {
+  if (bound !== undefined) return (await bindWindow(t, peer, bound.offset, bound.length)).rkey;
+  return (await t.hands.call('mw.alloc', { mw: t.handle(), pd: peer.pd })).rkey;
 }
 
 async function post(peer: Peer, step: Extract<Step, { kind: 'post' }>): Promise<void> {
@@ -79,17 +138,22 @@ async function post(peer: Peer, step: Extract<Step, { kind: 'post' }>): Promise<
   });
 }
 
-/** Addresses and keys by name become those of the region. */
-function concrete<P extends Partial<ScriptPacket>>(packet: P, { region }: Peer): P & Partial<Packet> {
-  const { at, ownKey, ...rest } = packet;
-  const { reth, atomic } = packet;
+/** Addresses and keys by name become those of region and window, and what is wrong on purpose a change of the frame. */
+function concrete<P extends Partial<ScriptPacket>>(packet: P, { peer, window }: Stage): P & Partial<Packet> {
+  const { at, ownKey, windowKey, cut, udpLength, ipOptions, rxeIcrc, ...rest } = packet;
+  const { reth, atomic, inv } = packet;
+  if (windowKey === true && window === undefined) throw new Inconclusive("there is no window: 'window' makes one");
+  const { region } = peer;
+  const key = ownKey === true ? region.rkey : windowKey === true ? window : undefined;
   const own = {
     ...(at === undefined ? {} : { va: region.va + BigInt(at.offset) }),
-    ...(ownKey === true ? { rkey: region.rkey } : {}),
+    ...(key === undefined ? {} : { rkey: key }),
   };
   return {
     ...rest,
     ...(reth === undefined ? {} : { reth: { ...reth, ...own } }),
     ...(atomic === undefined ? {} : { atomic: { ...atomic, ...own } }),
+    ...(inv === undefined || windowKey !== true ? {} : { inv: window }),
+    ...malformation(packet),
   } as unknown as P & Partial<Packet>;
 }

@@ -37,16 +37,22 @@ export function printStep(step: Step): string {
       return `receive id ${step.wrId} length ${step.length}`;
     case 'completion':
       return `completion id ${step.wrId} status ${step.status}`;
+    case 'window':
+      return step.bound === undefined ? 'window' : `window offset ${step.bound.offset} length ${step.bound.length}`;
+    case 'received':
+      return `received id ${step.wrId} status ${step.status}`;
+    case 'buffer':
+      return `buffer ${printPayload(step.payload)}`;
     case 'state':
       return `state ${step.state}`;
   }
 }
 
-function printConnect({ options }: Extract<Step, { kind: 'connect' }>): string {
+function printConnect({ options, rights = [] }: Extract<Step, { kind: 'connect' }>): string {
   const words = Object.entries(options).flatMap(([name, value]) =>
     name === 'type' || typeof value !== 'number' ? [] : [`${kebab(name)} ${value}`],
   );
-  return ['connect', options.type ?? 'rc', ...words].join(' ');
+  return ['connect', options.type ?? 'rc', ...rights, ...words].join(' ');
 }
 
 /** A packet of a run with the addresses and the key of its region by name. */
@@ -70,14 +76,15 @@ export function printPacket(packet: Partial<ScriptPacket>): string {
   else if (opcode !== undefined) words.push(nameOf(opcode));
   for (const { word, field } of NUMBERS) {
     const value = packet[field];
-    if (value !== undefined) words.push(`${word} ${value > 0xff_ff ? hex(value) : value}`);
+    if (word === 'inv' && value !== undefined && packet.windowKey === true) words.push('inv window');
+    else if (value !== undefined) words.push(`${word} ${value > 0xff_ff ? hex(value) : value}`);
   }
   for (const { word, set } of FLAGS)
     if (Object.entries(set).every(([name, value]) => packet[name as keyof ScriptPacket] === value)) words.push(word);
   const header = reth ?? atomic;
   if (header !== undefined) {
     words.push(`va ${at === undefined ? hex(header.va) : `region${at.offset < 0 ? '' : '+'}${at.offset}`}`);
-    words.push(`rkey ${packet.ownKey === true ? 'region' : hex(header.rkey)}`);
+    words.push(`rkey ${packet.ownKey === true ? 'region' : packet.windowKey === true ? 'window' : hex(header.rkey)}`);
   }
   if (reth !== undefined) words.push(`length ${reth.length}`);
   if (atomic !== undefined) words.push(`swap ${hex(atomic.swapAdd)} compare ${hex(atomic.compare)}`);

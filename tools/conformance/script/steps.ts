@@ -15,10 +15,25 @@ export interface ScriptPacket extends Packet {
   readonly at?: RegionRef;
   /** The rkey of the region; absent where the packet says one. */
   readonly ownKey?: boolean;
+  /** The key of the newest window, as rkey or as what is invalidated. */
+  readonly windowKey?: boolean;
+  /** Ends so many bytes behind the UDP header; IP and UDP lengths are as that has it. */
+  readonly cut?: number;
+  /** What the UDP header says of its length. */
+  readonly udpLength?: number;
+  /** Bytes of IPv4 options, all NO OPERATION, a multiple of 4. */
+  readonly ipOptions?: number;
+  /** A FLUSH with the ICRC that rdma_rxe demands. */
+  readonly rxeIcrc?: boolean;
 }
 
+/** What a connection allows beyond the usual, of queue pair and region: FLUSH, and windows bound to the region. */
+export type Right = 'flush' | 'windows';
+
 export type Step =
-  | { readonly kind: 'connect'; readonly options: ConnectOptions }
+  | { readonly kind: 'connect'; readonly options: ConnectOptions; readonly rights?: readonly Right[] }
+  /** A window of memory, bound to a part of the region or to nothing. */
+  | { readonly kind: 'window'; readonly bound?: { readonly offset: number; readonly length: number } }
   | { readonly kind: 'tx'; readonly packet: ScriptPacket }
   /** The next packet has these fields; `any`: one of several lines of `rx` and `or`. */
   | { readonly kind: 'rx'; readonly wants: readonly Partial<ScriptPacket>[]; readonly withinNs?: number }
@@ -36,6 +51,10 @@ export type Step =
     }
   | { readonly kind: 'receive'; readonly wrId: number; readonly length: number }
   | { readonly kind: 'completion'; readonly wrId: number; readonly status: number }
+  /** The next receive that completes. */
+  | { readonly kind: 'received'; readonly wrId: number; readonly status: number }
+  /** What the buffers of the device begin with: what it sends is taken from there, what it receives or reads goes there. */
+  | { readonly kind: 'buffer'; readonly payload: Uint8Array }
   | { readonly kind: 'state'; readonly state: 'RTS' | 'ERR' | 'SQD' | 'SQE' | 'RTR' };
 
 /** A step and the line it stands in, from 1. */

@@ -70,6 +70,9 @@ export const NUMBERS: readonly { readonly word: string; readonly max: number; re
   { word: 'hop-limit', max: 0xff, field: 'hopLimit' },
   { word: 'reserved6', max: 0x3f, field: 'reserved6' },
   { word: 'reserved7', max: 0x7f, field: 'reserved7' },
+  { word: 'cut', max: 0xff_ff, field: 'cut' },
+  { word: 'udp-length', max: 0xff_ff, field: 'udpLength' },
+  { word: 'ip-options', max: 40, field: 'ipOptions' },
 ];
 
 export type NumberField =
@@ -88,7 +91,10 @@ export type NumberField =
   | 'trafficClass'
   | 'hopLimit'
   | 'reserved6'
-  | 'reserved7';
+  | 'reserved7'
+  | 'cut'
+  | 'udpLength'
+  | 'ipOptions';
 
 /** Fields that are there or not. */
 export const FLAGS: readonly { readonly word: string; readonly set: Partial<ScriptPacket> }[] = [
@@ -97,6 +103,7 @@ export const FLAGS: readonly { readonly word: string; readonly set: Partial<Scri
   { word: 'becn', set: { becn: 1 } },
   { word: 'fecn', set: { fecn: 1 } },
   { word: 'migreq0', set: { migReq: 0 } },
+  { word: 'rxe-icrc', set: { rxeIcrc: true } },
 ];
 
 /** `payload 64` is the pattern of the tester, `64/3` that of seed 3, `hex:00ff` these bytes. Undefined for anything else. */

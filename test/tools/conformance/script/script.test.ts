@@ -4,11 +4,16 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { IpAddress, parseMac } from '../../../../packets/address.ts';
+import { onesComplementSum } from '../../../../packets/checksum.ts';
+import { Medium } from '../../../../packets/frame.ts';
 import { Op } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
+import { buildFrame } from '../../../../tools/conformance/packet/build.ts';
 import { pattern } from '../../../../tools/conformance/packet/packet.ts';
 import { type CaseRun, runCase } from '../../../../tools/conformance/runner/run-case.ts';
-import { parseScript } from '../../../../tools/conformance/script/parse.ts';
+import { malformation } from '../../../../tools/conformance/script/malformed.ts';
+import { isForThrowAway, parseScript } from '../../../../tools/conformance/script/parse.ts';
 import { scriptCase } from '../../../../tools/conformance/script/play.ts';
 import { printScript, symbolic } from '../../../../tools/conformance/script/print.ts';
 import type { ScriptPacket, Step } from '../../../../tools/conformance/script/steps.ts';
@@ -24,7 +29,11 @@ async function played(text: string): Promise<CaseRun> {
 }
 
 const number = (max: number) => fc.integer({ min: 0, max });
-const key = fc.oneof(fc.record({ rkey: number(0xff_ff_ff_ff) }), fc.constant({ rkey: 0, own: true }));
+const key = fc.oneof(
+  fc.record({ rkey: number(0xff_ff_ff_ff) }),
+  fc.constant({ rkey: 0, own: true }),
+  fc.constant({ rkey: 0, ofWindow: true }),
+);
 const place = fc.oneof(
   fc.record({ va: fc.bigInt({ min: 0n, max: (1n << 64n) - 1n }) }),
   fc.record({ va: fc.constant(0n), offset: fc.integer({ min: -4096, max: 9000 }) }),
@@ -53,6 +62,10 @@ const packet: fc.Arbitrary<ScriptPacket> = fc
         pkey: number(0xff_ff),
         tver: number(15),
         becn: fc.constant(1 as const),
+        cut: number(40),
+        udpLength: number(0xff_ff),
+        ipOptions: number(10).map((n) => n * 4),
+        rxeIcrc: fc.constant(true),
         source: fc.constant('192.0.2.77'),
         payload,
       },
@@ -67,6 +80,7 @@ const packet: fc.Arbitrary<ScriptPacket> = fc
     const names = {
       ...('offset' in offset ? { at: { offset: offset.offset } } : {}),
       ...('own' in own ? { ownKey: true } : {}),
+      ...('ofWindow' in own ? { windowKey: true } : {}),
     };
     if (opcode === Op.CompareSwap || opcode === Op.FetchAdd)
       return {
@@ -81,17 +95,30 @@ const packet: fc.Arbitrary<ScriptPacket> = fc
     return { opcode, psn, ...extra };
   });
 
+/** Nothing below the BTH is looked at in what arrives. */
+function asWanted({ cut, udpLength, ipOptions, rxeIcrc, ...rest }: ScriptPacket): ScriptPacket {
+  return rest;
+}
+
 const duration = fc.integer({ min: 1, max: 1_000_000 }).map((n) => n * 1000);
 const step: fc.Arbitrary<Step> = fc.oneof(
   packet.map((one): Step => ({ kind: 'tx', packet: one })),
   fc
-    .tuple(fc.array(packet, { minLength: 1, maxLength: 3 }), duration)
+    .tuple(fc.array(packet.map(asWanted), { minLength: 1, maxLength: 3 }), duration)
     .map(([wants, withinNs]): Step => ({ kind: 'rx', wants, withinNs })),
   fc.record({ kind: fc.constant('acked' as const), psn: number(0xff_ff_ff), msn: number(0xff_ff_ff) }),
   fc.record({ kind: fc.constant('sentinel' as const), psn: number(0xff_ff_ff), msn: number(0xff_ff_ff) }),
   fc.record({ kind: fc.constant('silence' as const), durationNs: duration }),
   fc.record({ kind: fc.constant('sleep' as const), durationNs: duration }),
   fc.record({ kind: fc.constant('dead' as const), psn: number(0xff_ff_ff) }),
+  fc.record({ kind: fc.constant('received' as const), wrId: number(99), status: number(22) }),
+  fc.record({ kind: fc.constant('buffer' as const), payload }),
+  fc.constantFrom<Step>({ kind: 'window' }, { kind: 'window', bound: { offset: 512, length: 256 } }),
+  fc.constant<Step>({ kind: 'tx', packet: { opcode: Op.SendOnlyInvalidate, psn: 0, inv: 0, windowKey: true } }),
+  fc.constantFrom<Step>(
+    { kind: 'connect', options: { type: 'rc' }, rights: ['flush'] },
+    { kind: 'connect', options: { type: 'rc', mtu: 512 }, rights: ['flush', 'windows'] },
+  ),
   fc.record({
     kind: fc.constant('connect' as const),
     options: fc.record({
@@ -133,6 +160,10 @@ describe('the text of a ladder', () => {
     ['dance', "'dance' is none of"],
     ['connect rc speed 3', "'speed' is none of"],
     ['state RTS now', "'now' was not expected"],
+    ['rx ack cut 4', 'cut, udp-length, ip-options and rxe-icrc are for packets that are sent'],
+    ['window offset 4', "'length' is expected"],
+    ['buffer x', 'a payload is'],
+    ['received status 4', "'id' is expected"],
   ])('refuses %j', (text, why) => {
     expect(() => parseScript(`# fine\n\n${text}`)).toThrow(`line 3 of the script: ${why}`);
   });
@@ -163,6 +194,59 @@ describe('a ladder that is played', () => {
     expect(`${run.verdict} ${run.reason}`.trim()).toBe('pass');
   });
 
+  it('passes with windows, FLUSH, receives, buffers, and frames that are malformed', async () => {
+    const run = await played(`
+      connect rc flush windows version 4
+      window offset 512 length 256
+      tx read-request psn 0 va region+512 rkey window length 256
+      rx read-response-only psn 0
+      tx flush psn 1 va region rkey region length 64 placement 1 selectivity 0
+      rx read-response-only psn 1
+      tx send-only psn 2 payload 40 ackreq
+      acked 2
+      received id 1 status 0
+      buffer 40
+      tx send-only psn 3 ackreq cut 0
+      tx send-only psn 3 ackreq cut 11 ip-options 4
+      tx send-only psn 3 payload 8 ackreq udp-length 8
+      sentinel 3 msn 4
+      window
+      tx send-only-invalidate psn 4 inv window ackreq
+      state ERR`);
+    expect(`${run.verdict} ${run.reason}`.trim()).toBe('pass');
+  });
+
+  it('has a right IPv4 header with options, of the length that it says', async () => {
+    const { spoil } = malformation({ ipOptions: 8 });
+    const route = {
+      ...{ medium: Medium.Ethernet, sourceMac: parseMac('02:00:00:00:00:01'), destMac: parseMac('02:00:00:00:00:02') },
+      ...{ source: IpAddress.parse('192.0.2.1'), destination: IpAddress.parse('192.0.2.2'), sourcePort: 50_000 },
+      ...{ trafficClass: 0, hopLimit: 64, flowLabel: 0 },
+    };
+    const plain = buildFrame({ opcode: Op.SendOnly, psn: 0 }, route, 17, 0);
+    const frame = buildFrame({ opcode: Op.SendOnly, psn: 0, ...(spoil === undefined ? {} : { spoil }) }, route, 17, 0);
+    const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+    expect(frame.length).toBe(plain.length + 8);
+    expect(view.getUint8(14)).toBe(0x47);
+    expect(view.getUint16(16)).toBe(frame.length - 14);
+    expect(onesComplementSum(view, 14, 14 + 28, 0)).toBe(0xff_ff);
+    // The ICRC is over the identification, which counts up.
+    expect(frame.slice(42, -4)).toEqual(plain.slice(34, -4));
+  });
+
+  it('knows a ladder that is for devices to be thrown away', async () => {
+    expect(isForThrowAway('# first\n# throw-away\ntx ack')).toBe(true);
+    expect(isForThrowAway('# not for a throw-away\n')).toBe(false);
+    const dut = Object.assign(new InProcessDut({ seed: 7 }), { throwAway: false });
+    const run = await runCase(dut, scriptCase('a script', parseScript('sentinel 0 msn 1'), { throwAway: true }), {
+      seed: 7,
+    });
+    await dut.close();
+    expect(`${run.verdict}: ${run.reason}`).toBe(
+      'not-applicable: it may crash the host: devices that can be thrown away only',
+    );
+  });
+
   it.each([
     [
       'tx send-only psn 1 payload 4 ackreq\nrx nak 0x61 psn 0',
@@ -176,6 +260,11 @@ describe('a ladder that is played', () => {
     [
       'post send id 1 length 1 at region\nrx send-only\ntx nak 0x61 psn 0 msn 0\ncompletion id 1 status 0',
       'line 4: work request 1 completed with status 9',
+    ],
+    ['connect rc\nwindow\ntx send-only psn 0 ackreq payload 4\nbuffer 4/2', 'line 4: byte 0 of the buffer is'],
+    [
+      'tx send-only psn 0 ackreq\nreceived id 2 status 0',
+      'line 2: work request 1 completed with status 0, and 2 was to',
     ],
   ])('fails %j', async (text, why) => {
     const run = await played(text);
