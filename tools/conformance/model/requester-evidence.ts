@@ -30,7 +30,7 @@ export interface Evidence {
 export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence {
   const { psn, opcode, syndrome = 0xff } = packet;
   const { newest, works, profile } = open;
-  if (psn < bound) return { bound };
+  if (psn < bound) return ghost(open, bound, packet);
   if (psn > newest) {
     const believes = isPlain(packet) && profile.switches.includes('ack-beyond-completes');
     return { bound: believes ? stop(works, bound, newest + 1) : bound };
@@ -44,7 +44,18 @@ export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence 
   const name = syndrome < 0x60 ? 'reserved-syndrome-fatal' : 'reserved-nak-fatal';
   if (!profile.switches.includes(name)) return { bound };
   // Whatever it fails with, success included.
-  return { bound: syndrome < 0x60 ? newest + 1 : bound, fails: { index: -1, status: -1, must: false } };
+  return {
+    bound: syndrome < 0x60 ? newest + 1 : stop(works, bound, psn),
+    fails: { index: -1, status: -1, must: false },
+  };
+}
+
+/** Nothing, but for a device that an old acknowledge between the responses of a READ leads astray. */
+function ghost({ profile, works, newest }: Open, bound: number, packet: Packet): Evidence {
+  const inRead = works.some(({ kind, first, last }) => kind === 'read' && bound > first && bound <= last);
+  if (!inRead || packet.opcode !== Op.Acknowledge || !profile.switches.includes('ghost-in-read-fatal'))
+    return { bound };
+  return { bound: newest + 1, fails: { index: -1, status: -1, must: false } };
 }
 
 /** The oldest READ or atomic that is not complete. */

@@ -41,6 +41,9 @@ export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile):
     return { ruleId: refusal ? blocker.ruleId : 'RD-13', sentence };
   }
   const ruleId = brokenRule(way, packet);
+  // The acknowledge of a packet that never was settles nothing.
+  const odd = profile.switches.includes('first-ack-from-zero') && way.newestAck < 0;
+  if (ruleId !== undefined && odd && (packet.msn ?? 0) <= way.state.msn) return way;
   if (ruleId !== undefined)
     return { ruleId, sentence: `${describePacket(packet)} came, and ${explanation(way, ruleId)}` };
   const pending = way.pending.filter((item) => item.must || !blocks(item, psn));
