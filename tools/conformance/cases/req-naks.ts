@@ -5,7 +5,7 @@
 import { Syndrome } from '../../../packets/aeth.ts';
 import { WcStatus } from '../../../src/index.ts';
 import type { Completion } from '../hands/hands.ts';
-import { ack, nak, type Packet, readOnly } from '../packet/packet.ts';
+import { ack, nak, type Packet, readFirst, readLast, readOnly } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Received } from '../tester/peer.ts';
@@ -291,6 +291,12 @@ async function refusesWrongAnswers(t: Tester): Promise<void> {
     [add(1), 'a READ RESPONSE', responseOnly(64)],
     [read(1, 60), 'a READ RESPONSE of 64 bytes', responseOnly(64)],
     [read(1, 64), 'a READ RESPONSE of 60 bytes', responseOnly(60)],
+    [read(1, 64), 'a READ RESPONSE FIRST', (r) => r.peer.tx(readFirst({ psn: 0, msn: 1, payload: data }))],
+    [
+      read(1, 600),
+      'a READ RESPONSE LAST where more has to come',
+      (r) => r.peer.tx(readLast({ psn: 0, msn: 1, payload: new Uint8Array(r.peer.mtu) })),
+    ],
   ];
   const bad: string[] = [];
   for (const [work, name, reply] of wrong.filter(([one]) => withAtomics(t, one).length > 0)) {
