@@ -65,6 +65,10 @@ export const CM_REQUEST_CASES: readonly Case[] = [
       sendRtu(cm, one);
       await cm.silence(one.ours, 'a second RTU');
       await peer.stillExpects(1, 2);
+      if (t.dut.hands === undefined) return;
+      const { events } = await t.hands.call('cm.events', {});
+      const told = events.filter(({ event }) => event === 'established').length;
+      demand(told === 1, `the connection was told as established ${told} times`);
     },
   },
   {
