@@ -5,14 +5,14 @@
 import { computeIcrc } from '../../../packets/icrc.ts';
 import { OPCODE_HEADER_BYTES, Op } from '../../../packets/opcode.ts';
 import { rxeFlushIcrc } from '../../../packets/rxe-flush-icrc.ts';
-import { cutTo, edit, fixIpChecksum, insertBehindIp, versionOf } from '../cases/edits.ts';
+import { cutTo, edit, fixIpChecksum, flip, insertBehindIp, versionOf } from '../cases/edits.ts';
 import type { Draft, Edit, Packet } from '../packet/packet.ts';
 import { Inconclusive } from '../tester/outcome.ts';
 import type { ScriptPacket } from './steps.ts';
 
-/** How its frame is changed: what stands in `cut`, `udpLength`, `ipOptions` and `rxeIcrc`, and in words. */
+/** How its frame is changed: what stands in `cut`, `udpLength`, `ipOptions`, `badIcrc` and `rxeIcrc`, and in words. */
 export function malformation(packet: Partial<ScriptPacket>): Pick<Packet, 'edit' | 'spoil' | 'note'> {
-  const { cut, udpLength, ipOptions, rxeIcrc } = packet;
+  const { cut, udpLength, ipOptions, badIcrc, rxeIcrc } = packet;
   const notes: string[] = [];
   const edits: Edit[] = [];
   const spoils: Edit[] = [];
@@ -27,6 +27,10 @@ export function malformation(packet: Partial<ScriptPacket>): Pick<Packet, 'edit'
   if (ipOptions !== undefined) {
     notes.push(`${ipOptions} bytes of IP options`);
     spoils.push(withOptions(ipOptions));
+  }
+  if (badIcrc === true) {
+    notes.push('ICRC wrong');
+    spoils.push(flip(({ icrc }) => icrc, 0));
   }
   if (rxeIcrc === true) {
     notes.push('ICRC as rdma_rxe has it');

@@ -90,9 +90,9 @@ class LineReader {
   /** What may be expected: of what arrives, nothing below the BTH is looked at. */
   #wanted(): Partial<ScriptPacket> {
     const packet = this.#packet();
-    const { cut, udpLength, ipOptions, rxeIcrc } = packet;
-    if ([cut, udpLength, ipOptions, rxeIcrc].some((field) => field !== undefined))
-      this.#fail('cut, udp-length, ip-options and rxe-icrc are for packets that are sent');
+    const { cut, udpLength, ipOptions, badIcrc, rxeIcrc } = packet;
+    if ([cut, udpLength, ipOptions, badIcrc, rxeIcrc].some((field) => field !== undefined))
+      this.#fail('cut, udp-length, ip-options, bad-icrc and rxe-icrc are for packets that are sent');
     return packet;
   }
 

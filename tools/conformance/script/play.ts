@@ -140,7 +140,7 @@ async function post(peer: Peer, step: Extract<Step, { kind: 'post' }>): Promise<
 
 /** Addresses and keys by name become those of region and window, and what is wrong on purpose a change of the frame. */
 function concrete<P extends Partial<ScriptPacket>>(packet: P, { peer, window }: Stage): P & Partial<Packet> {
-  const { at, ownKey, windowKey, cut, udpLength, ipOptions, rxeIcrc, ...rest } = packet;
+  const { at, ownKey, windowKey, cut, udpLength, ipOptions, badIcrc, rxeIcrc, ...rest } = packet;
   const { reth, atomic, inv } = packet;
   if (windowKey === true && window === undefined) throw new Inconclusive("there is no window: 'window' makes one");
   const { region } = peer;

@@ -23,6 +23,8 @@ export interface ScriptPacket extends Packet {
   readonly udpLength?: number;
   /** Bytes of IPv4 options, all NO OPERATION, a multiple of 4. */
   readonly ipOptions?: number;
+  /** An ICRC with one bit inverted. */
+  readonly badIcrc?: boolean;
   /** A FLUSH with the ICRC that rdma_rxe demands. */
   readonly rxeIcrc?: boolean;
 }

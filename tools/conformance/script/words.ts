@@ -103,6 +103,7 @@ export const FLAGS: readonly { readonly word: string; readonly set: Partial<Scri
   { word: 'becn', set: { becn: 1 } },
   { word: 'fecn', set: { fecn: 1 } },
   { word: 'migreq0', set: { migReq: 0 } },
+  { word: 'bad-icrc', set: { badIcrc: true } },
   { word: 'rxe-icrc', set: { rxeIcrc: true } },
 ];
 

@@ -65,6 +65,7 @@ const packet: fc.Arbitrary<ScriptPacket> = fc
         cut: number(40),
         udpLength: number(0xff_ff),
         ipOptions: number(10).map((n) => n * 4),
+        badIcrc: fc.constant(true),
         rxeIcrc: fc.constant(true),
         source: fc.constant('192.0.2.77'),
         payload,
@@ -96,7 +97,7 @@ const packet: fc.Arbitrary<ScriptPacket> = fc
   });
 
 /** Nothing below the BTH is looked at in what arrives. */
-function asWanted({ cut, udpLength, ipOptions, rxeIcrc, ...rest }: ScriptPacket): ScriptPacket {
+function asWanted({ cut, udpLength, ipOptions, badIcrc, rxeIcrc, ...rest }: ScriptPacket): ScriptPacket {
   return rest;
 }
 
@@ -160,7 +161,7 @@ describe('the text of a ladder', () => {
     ['dance', "'dance' is none of"],
     ['connect rc speed 3', "'speed' is none of"],
     ['state RTS now', "'now' was not expected"],
-    ['rx ack cut 4', 'cut, udp-length, ip-options and rxe-icrc are for packets that are sent'],
+    ['rx ack cut 4', 'cut, udp-length, ip-options, bad-icrc and rxe-icrc are for packets that are sent'],
     ['window offset 4', "'length' is expected"],
     ['buffer x', 'a payload is'],
     ['received status 4', "'id' is expected"],
@@ -209,6 +210,7 @@ describe('a ladder that is played', () => {
       tx send-only psn 3 ackreq cut 0
       tx send-only psn 3 ackreq cut 11 ip-options 4
       tx send-only psn 3 payload 8 ackreq udp-length 8
+      tx send-only psn 3 payload 8 ackreq bad-icrc
       sentinel 3 msn 4
       window
       tx send-only-invalidate psn 4 inv window ackreq
