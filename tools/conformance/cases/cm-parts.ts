@@ -4,7 +4,7 @@
  */
 import type { CmRep, CmReq } from '../../../packets/cm/index.ts';
 import type { HandsCalls } from '../hands/hands.ts';
-import { type Conversation, leave, openConversation, peerOf, sendRtu } from '../tester/cm-connect.ts';
+import { type Conversation, endLater, openConversation, peerOf, sendRtu } from '../tester/cm-connect.ts';
 import type { CmArrival, CmPort, CmSendOptions } from '../tester/cm-port.ts';
 import { OUR_GUID, requestOf, tcpService } from '../tester/cm-request.ts';
 import { demand, NotApplicable } from '../tester/outcome.ts';
@@ -43,7 +43,7 @@ export async function accepted(
 ): Promise<Accepted> {
   const req = requestOf(t, cm.route(options.version), cm.id(), port, more);
   const one = await openConversation(cm, req, options);
-  if (t.dut.hands === undefined) t.atEnd(() => leave(t, one));
+  if (t.dut.hands === undefined) endLater(t, one);
   return { one, peer: t.adopt(peerOf(t, cm, one)) };
 }
 

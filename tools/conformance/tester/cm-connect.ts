@@ -80,7 +80,7 @@ export async function connectByCm(t: Tester, options: ConnectOptions): Promise<P
     const req = requestOf(t, cm.route(version), cm.id(), port, more);
     const one = await reach(cm, req, version, options.receives === 0);
     sendRtu(cm, one);
-    t.atEnd(() => leave(t, one));
+    endLater(t, one);
     if (options.maxDestRdAtomic !== undefined && one.rep.body.responderResources !== options.maxDestRdAtomic)
       throw new NotApplicable(`the target answers ${one.rep.body.responderResources} READs and atomics at a time`);
     const peer = peerOf(t, cm, one);
@@ -106,14 +106,31 @@ async function reach(cm: CmPort, req: CmReq, version: 4 | 6, optional: boolean):
   throw new Inconclusive('no connection could be made: nothing answers a REQ');
 }
 
-/** The target forgets us; whether it says so is no matter here. */
-export async function leave(t: Tester, one: Conversation): Promise<void> {
+/** A connection that is to be ended with the case. */
+export function endLater(t: Tester, one: Conversation): void {
+  const others = open.get(t);
+  if (others !== undefined) {
+    others.push(one);
+    return;
+  }
+  const all = [one];
+  open.set(t, all);
+  t.atEnd(() => leave(t, all));
+}
+
+/** The target forgets us; whether it says so is no matter here, and a device that is gone costs one wait for all. */
+async function leave(t: Tester, all: readonly Conversation[]): Promise<void> {
   const cm = await CmPort.open(t);
-  cm.expect(one.ours);
-  sendDreq(cm, one);
-  await cm.next(one.ours);
+  const deadline = t.now() + t.dut.patienceNs;
+  for (const one of all) {
+    cm.expect(one.ours);
+    sendDreq(cm, one);
+  }
+  for (const { ours } of all) await cm.next(ours, Math.max(0, deadline - t.now()));
   cm.close();
 }
+
+const open = new WeakMap<Tester, Conversation[]>();
 
 function refuseWhatTakesHands(o: ConnectOptions): void {
   const refuse = (what: string): never => {
