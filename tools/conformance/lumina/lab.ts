@@ -1,16 +1,12 @@
 /**
  * Linux rdma_rxe in a guest, with the agent, at one end of the wire; a device of ours, or another guest, at the other. Booted once for all
- * scenarios: each gets a bump of its own between cables that stay.
+ * scenarios.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { openDevice } from '../../../src/index.ts';
 import { QemuLink } from '../../../src/links/index.ts';
-import { runBump } from '../../bump/run.ts';
 import { Port } from '../../experiment/port.ts';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';
@@ -19,6 +15,7 @@ import type { KernelLabel } from '../../lab/recipe.ts';
 import { startAgent } from '../agent/in-guest.ts';
 import { HandsClient } from '../hands/client.ts';
 import { inProcessHands } from '../hands/in-process.ts';
+import { type LiveEnd, liveTheatre } from './live.ts';
 import type { StageEnd, Theatre } from './stage.ts';
 
 export interface LabOptions {
@@ -31,48 +28,16 @@ export interface LabOptions {
 export async function openLab(options: LabOptions): Promise<Theatre> {
   const lab = labAvailable();
   if (!lab.ok) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', lab.reason);
-  const directory = await mkdtemp(join(tmpdir(), 'roce-lumina-'));
-  const opened: LabEnd[] = [];
-  const close = async (): Promise<void> => {
-    await Promise.all(opened.map((end) => end.close()));
-    await rm(directory, { recursive: true, force: true });
-  };
-  try {
-    opened.push(await openGuest(options, join(directory, 'a'), 1));
-    const path = join(directory, 'b');
-    opened.push(options.peer === 'rxe' ? await openGuest(options, path, 2) : await openOurs(path, 2));
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  const [a, b] = opened;
-  if (a === undefined || b === undefined) throw new RangeError('two ends were opened');
-  const capturePath = join(directory, 'wire.pcapng');
-  return {
-    open: async (rules) => {
-      const bump = await runBump({ a: a.port.lend('a'), b: b.port.lend('b'), rules, capturePath });
-      return {
-        ends: { a: a.end, b: b.end },
-        live: true,
-        run: (promise) => promise,
-        sleep: (durationNs) => delay(durationNs / 1e6),
-        finish: async () => {
-          await bump.stop();
-          return readFile(capturePath);
-        },
-      };
+  return liveTheatre(
+    (directory) => openGuest(options, join(directory, 'a'), 1),
+    (directory) => {
+      const path = join(directory, 'b');
+      return options.peer === 'rxe' ? openGuest(options, path, 2) : openOurs(path, 2);
     },
-    close,
-  };
+  );
 }
 
-interface LabEnd {
-  readonly end: StageEnd;
-  readonly port: Port;
-  close(): Promise<void>;
-}
-
-async function openGuest({ kernel, log }: LabOptions, path: string, host: number): Promise<LabEnd> {
+async function openGuest({ kernel, log }: LabOptions, path: string, host: number): Promise<LiveEnd> {
   const building = log === undefined ? {} : { log };
   const image = await buildImage(kernel, building);
   const port = await Port.open(new QemuLink({ path, mtu: LAN_MTU }));
@@ -105,7 +70,7 @@ async function openGuest({ kernel, log }: LabOptions, path: string, host: number
   }
 }
 
-async function openOurs(path: string, host: number): Promise<LabEnd> {
+async function openOurs(path: string, host: number): Promise<LiveEnd> {
   const port = await Port.open(new QemuLink({ path, mtu: LAN_MTU }));
   try {
     const open = await openDevice({
@@ -120,8 +85,11 @@ async function openOurs(path: string, host: number): Promise<LabEnd> {
       await open.close();
       await port.close();
     };
-    const end = { device: 'rocev2', version: '', hands, addresses, minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS };
-    return { end: { ...end, device: 'rocev2' }, port, close };
+    const end: StageEnd = {
+      ...{ device: 'rocev2', version: '', hands, addresses },
+      minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS,
+    };
+    return { end, port, close };
   } catch (error) {
     await port.close();
     throw error;

@@ -66,23 +66,34 @@ export interface LuminaReport {
 /** Plays all scenarios with `dut` ('in-process', or 'lab:' and a kernel) in both roles. Rejects as its stage does. */
 export async function runLumina(dut: string, options: LuminaOptions): Promise<LuminaReport> {
   const theatre = await openTheatre(dut, options);
-  const runs: Played[] = [];
-  const judged: Judged[] = [];
-  const whose = new Map<string, Whose>();
   try {
-    for (const scenario of options.scenarios ?? SCENARIOS)
-      for (const requester of dut === 'in-process' ? (['a'] as const) : (['a', 'b'] as const)) {
-        const stage = await theatre.open(rulesFor(scenario, requester));
-        const played = await play(stage, scenario, requester);
-        runs.push(played);
-        options.progress?.(played);
-        judged.push(...judgedOf(played, stage.ends));
-        for (const { device, version } of Object.values(stage.ends))
-          whose.set(`${device} ${version}`, { device, version });
-      }
+    // Two devices of one kind that share no machine with others: who of them asks makes no difference.
+    return await runLuminaOn(theatre, dut, options, dut === 'in-process' ? ['a'] : ['a', 'b']);
   } finally {
     await theatre.close();
   }
+}
+
+/** The same on a theatre that is there, which stays the caller's; each of `requesters` asks in turn. */
+export async function runLuminaOn(
+  theatre: Theatre,
+  dut: string,
+  { scenarios = SCENARIOS, progress }: Pick<LuminaOptions, 'scenarios' | 'progress'>,
+  requesters: readonly EndName[] = ['a', 'b'],
+): Promise<LuminaReport> {
+  const runs: Played[] = [];
+  const judged: Judged[] = [];
+  const whose = new Map<string, Whose>();
+  for (const scenario of scenarios)
+    for (const requester of requesters) {
+      const stage = await theatre.open(rulesFor(scenario, requester));
+      const played = await play(stage, scenario, requester);
+      runs.push(played);
+      progress?.(played);
+      judged.push(...judgedOf(played, stage.ends));
+      for (const { device, version } of Object.values(stage.ends))
+        whose.set(`${device} ${version}`, { device, version });
+    }
   const all = [...whose.values()];
   return { dut, results: verdictsOf(judged, all), latencies: latenciesOf(runs, judged, all), runs };
 }

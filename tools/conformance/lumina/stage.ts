@@ -1,12 +1,13 @@
-/** Where a scenario is played: two devices with hands, and a bump between them. Types only; who implements them is in-process.ts and lab.ts. */
+/** Where a scenario is played: two devices with hands, and a bump between them. Types only; who implements them is in-process.ts, lab.ts
+ * and remote.ts. */
 import type { WireRule } from '../../../src/faults/rule.ts';
 import type { Hands } from '../hands/hands.ts';
 import type { EndName } from './trace.ts';
 
 /** One device. */
 export interface StageEnd {
-  /** As the registry's deviations name it. */
-  readonly device: 'rocev2' | 'rxe';
+  /** As the registry's deviations name it: `rocev2`, `rxe`, or its driver. */
+  readonly device: string;
   /** As deviations name versions; empty for our own. */
   readonly version: string;
   readonly hands: Hands;
