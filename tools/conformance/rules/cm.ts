@@ -340,6 +340,7 @@ export const CM_RULES: readonly Rule[] = [
         versions: ['6.1'],
         does: 'A MAD of more than 256 bytes moves QP1 to ERROR, and the connection manager is silent from then on.',
         evidence: 'rxe_resp.c#check_length, rxe_mr.c#copy_data, as for UD-05: QP1 has receives of 296 bytes; seen',
+        kills: true,
       },
     ],
   },

@@ -200,6 +200,7 @@ export const MPE_RULES: readonly Rule[] = [
         versions: ['6.12', 'sid'],
         does: 'Does not count FLUSH; one to a QP whose limit is 0 writes through a null pointer, and the kernel of the device oopses.',
         evidence: 'rxe_resp.c#check_resource, #rxe_prepare_res, rxe_qp.c#free_rd_atomic_resource; seen',
+        kills: true,
       },
     ],
   },

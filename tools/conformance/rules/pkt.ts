@@ -49,6 +49,7 @@ export const PKT_RULES: readonly Rule[] = [
         device: 'rxe',
         does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH: the way out releases a QP that was never looked up.',
         evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1, 6.12 and 7.2',
+        kills: true,
       },
     ],
   },
@@ -173,6 +174,7 @@ export const PKT_RULES: readonly Rule[] = [
         device: 'rxe',
         does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH: the way out releases a QP that was never looked up.',
         evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1, 6.12 and 7.2',
+        kills: true,
       },
     ],
   },
@@ -188,6 +190,12 @@ export const PKT_RULES: readonly Rule[] = [
     says: 'A packet whose UDP length disagrees with its datagram is dropped.',
     shownBy: 'Send UDP lengths 4 less, 4 more, 0 and 8, with the ICRC where either length puts it: silence.',
     deviations: [
+      {
+        device: 'rxe',
+        does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH.',
+        evidence: 'rxe_recv.c#rxe_rcv, as PKT-12; seen on 6.1, 6.12 and 7.2',
+        kills: true,
+      },
       {
         device: 'rxe',
         does: 'Takes the length from UDP alone: a shorter UDP length is accepted when the ICRC stands where it ends.',

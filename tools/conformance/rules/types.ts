@@ -48,6 +48,8 @@ export interface Deviation {
   readonly does: string;
   /** Where that can be seen: a source function (`rxe_resp.c#check_length`), a commit, a reference page. */
   readonly evidence: string;
+  /** The device does not survive the stimulus. */
+  readonly kills?: boolean;
 }
 
 /** One rule. */

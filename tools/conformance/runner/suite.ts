@@ -59,6 +59,8 @@ export interface SuiteOptions {
 interface Ending {
   readonly verdict: Verdict;
   readonly reason: string;
+  /** The device did not survive it: that is no variation, whatever the level of the rule. */
+  readonly died: boolean;
   readonly captures: string[];
   readonly durationMs: number;
 }
@@ -99,13 +101,13 @@ class Suite {
       const runs = this.#over === undefined ? await this.#runsOf(one) : [lost(this.#over)];
       const decisive = runs.reduce((worst, run) => (rank(run.verdict) > rank(worst.verdict) ? run : worst));
       const captures = this.#kept(one, decisive);
-      const { verdict, reason } = decisive;
+      const { verdict, reason, died } = decisive;
       for (const id of one.rules)
-        this.#add(id, { verdict, reason, captures, durationMs: this.#options.now() - started });
+        this.#add(id, { verdict, reason, died, captures, durationMs: this.#options.now() - started });
       this.#options.progress?.(one, decisive, i + 1, cases.length);
     }
     for (const { rule, verdict, reason } of this.#watchers.results())
-      this.#add(rule, { verdict, reason, captures: [], durationMs: 0 });
+      this.#add(rule, { verdict, reason, died: false, captures: [], durationMs: 0 });
   }
 
   result(): SuiteResult {
@@ -134,14 +136,15 @@ class Suite {
     return runs;
   }
 
-  /** A failure, or nothing proven, of a real device is looked at twice: what does not repeat is no verdict. */
+  /** A failure, a death, or nothing proven, of a real device is looked at twice: what does not repeat is no verdict. */
   async #confirmed(one: Case, psn: number | undefined): Promise<CaseRun> {
     const first = await this.#once(one, psn);
     const doubtful = first.verdict === 'fail' || first.verdict === 'inconclusive';
-    if (this.#dut.virtual || !doubtful || first.died || this.#over !== undefined) return first;
+    if (this.#dut.virtual || !doubtful || this.#over !== undefined) return first;
     const second = await this.#once(one, psn);
-    if (second.verdict === first.verdict || first.verdict === 'inconclusive') return second;
-    if (second.died) return second;
+    // What has cost two devices is no chance, whatever else was seen of it.
+    if (first.died && second.died) return { ...second, verdict: 'fail' };
+    if (second.verdict === first.verdict || first.verdict === 'inconclusive' || second.died) return second;
     return {
       ...first,
       verdict: 'inconclusive',
@@ -156,10 +159,11 @@ class Suite {
     this.#watchers.begin();
     const run = await runCase(dut, one, { seed: this.#options.seed, ...(psn === undefined ? {} : { psn }) });
     const suspicious = run.verdict === 'fail' || run.verdict === 'inconclusive';
-    if (run.died) await this.#renew(`${one.rules.join(', ')}: ${run.reason}`);
-    else if (!dut.virtual && suspicious && !(await isHealthy(dut)))
-      await this.#renew(`${one.rules.join(', ')}: it does not serve any more (${run.reason})`);
-    return run;
+    if (!run.died && (dut.virtual || !suspicious || (await isHealthy(dut)))) return run;
+    const reason = run.died ? run.reason : `the device serves no more afterwards: ${run.reason}`;
+    await this.#renew(`${one.rules.join(', ')}: ${reason}`);
+    // Where nothing was proven it may be the agent that is gone, and no fault of the device.
+    return run.verdict === 'inconclusive' ? { ...run, reason } : { ...run, reason, died: true };
   }
 
   async #renew(death: string): Promise<void> {
@@ -194,17 +198,18 @@ class Suite {
     const none: Ending = {
       verdict: rule.untested === undefined ? 'inconclusive' : 'not-applicable',
       reason: rule.untested === undefined ? 'nothing was run' : `not tested: ${rule.untested}`,
+      died: false,
       captures: [],
       durationMs: 0,
     };
     const worst = endings.reduce((a, b) => (rank(b.verdict) > rank(a.verdict) ? b : a), endings[0] ?? none);
-    const softened = worst.verdict === 'fail' && rule.level !== 'must';
+    const softened = worst.verdict === 'fail' && rule.level !== 'must' && !worst.died;
     const verdict = softened ? 'variation' : worst.verdict;
     return {
       rule,
       verdict,
       reason: worst.reason,
-      known: verdict === 'fail' || softened ? this.#knownOf(rule) : undefined,
+      known: verdict === 'fail' || softened ? this.#knownOf(rule, worst.died) : undefined,
       captures: endings.flatMap(({ captures }) => captures),
       durationMs: endings.reduce((sum, { durationMs }) => sum + durationMs, 0),
       seed: this.#options.seed,
@@ -212,11 +217,11 @@ class Suite {
   }
 
   /** A rule that stands for others is known to be broken when all that are broken are. */
-  #knownOf(rule: Rule): Deviation | undefined {
+  #knownOf(rule: Rule, died: boolean): Deviation | undefined {
     const derived = DERIVED_RULES.find(({ id }) => id === rule.id);
-    if (derived === undefined) return deviationOf(rule, this.#dut);
+    if (derived === undefined) return deviationOf(rule, this.#dut, died);
     const broken = this.#partsOf(rule, derived.from).filter(({ ending }) => ending.verdict === 'fail');
-    if (broken.some(({ part }) => deviationOf(part, this.#dut) === undefined)) return undefined;
+    if (broken.some(({ part, ending }) => deviationOf(part, this.#dut, ending.died) === undefined)) return undefined;
     return { device: this.#dut.device, does: 'It breaks rules that this one stands for.', evidence: 'those rules' };
   }
 
@@ -239,17 +244,21 @@ class Suite {
   }
 }
 
-const verdictOnly = (verdict: Verdict, reason: string): Ending => ({ verdict, reason, captures: [], durationMs: 0 });
+const verdictOnly = (verdict: Verdict, reason: string): Ending => ({
+  ...{ verdict, reason, died: false },
+  ...{ captures: [], durationMs: 0 },
+});
 
 function lost(reason: string): CaseRun {
   const nothing = { variations: [], notes: [], psn: 0, seed: 0, died: false, capture: new Uint8Array(0) };
   return { verdict: 'inconclusive', reason, ...nothing };
 }
 
-/** What the registry knows of this device and rule. */
-export function deviationOf(rule: Rule, dut: Pick<Dut, 'device' | 'version'>): Deviation | undefined {
+/** What the registry knows of this device and rule; `died`: that it does not survive the stimulus. */
+export function deviationOf(rule: Rule, dut: Pick<Dut, 'device' | 'version'>, died = false): Deviation | undefined {
   return rule.deviations?.find(
-    ({ device, versions }) => device === dut.device && (versions === undefined || versions.includes(dut.version)),
+    ({ device, versions, kills }) =>
+      device === dut.device && (versions === undefined || versions.includes(dut.version)) && (!died || kills === true),
   );
 }
 

@@ -160,8 +160,23 @@ describe('a suite', () => {
       `${must.id} fail the device died: Kernel panic - not syncing; the last packets sent: ACK psn+0 msn 0`,
       `${should.id} pass`,
     ]);
-    expect(result.deaths).toHaveLength(1);
-    expect(dut.renewals).toBe(1);
+    // Looked at twice.
+    expect(result.deaths).toHaveLength(2);
+    expect(dut.renewals).toBe(2);
+  });
+
+  it('fails a rule that is no must when the device dies of it, and knows it only where the registry says that it does', async () => {
+    const kill = (rule: Rule) =>
+      caseOf(rule, async (t) => {
+        const stub = t.dut;
+        if (stub instanceof StubDut) stub.gone = 'panic';
+      });
+    const [soft] = (await suite(new StubDut(), kill(should))).rules;
+    expect([soft?.verdict, soft?.known]).toEqual(['fail', undefined]);
+    const [other] = (await suite(new StubDut(), kill(knownOfRxe))).rules;
+    expect([other?.verdict, other?.known]).toEqual(['fail', undefined]);
+    const [known] = (await suite(new StubDut(), kill(ruleOf('PKT-12')))).rules;
+    expect([known?.verdict, known?.known?.kills]).toEqual(['fail', true]);
   });
 
   it('goes on with a fresh device when the agent is gone', async () => {
@@ -172,7 +187,7 @@ describe('a suite', () => {
     });
     const result = await suite(dut, vanish, caseOf(should, inTurn(undefined)));
     expect(verdicts(result)).toEqual([
-      `${must.id} inconclusive the hands: the agent does not answer`,
+      `${must.id} inconclusive the device serves no more afterwards: the hands: the agent does not answer`,
       `${should.id} pass`,
     ]);
     expect(dut.renewals).toBeGreaterThan(0);
