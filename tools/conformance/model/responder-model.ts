@@ -20,7 +20,8 @@ export function step(setup: ResponderSetup, state: ResponderState, packet: Packe
   if (ahead < 0) {
     const outcome = duplicate(setup, state, packet, state.expected + ahead);
     // Half the number space away is either (RSP-PSN-09).
-    return ahead === HALF ? [outcome, future(setup, state)] : [outcome];
+    if (ahead === HALF) return [outcome, future(setup, state)];
+    return [outcome, ...refusedAgain(setup, state, packet, state.expected + ahead)];
   }
   return arrival(setup, { ...state, silent: undefined }, packet, inProgress);
 }
@@ -37,6 +38,14 @@ function future(setup: ResponderSetup, state: ResponderState): Outcome {
   if (tolerated && !setup.profile.switches.includes('nak-after-rnr')) return { state, replies: [] };
   const reply = refusal(state, 0x60, 'RSP-PSN-04');
   return { state: { ...state, silent: 'sequence' }, replies: [{ ...reply, must: !tolerated }] };
+}
+
+/** No duplicate draws a NAK (RSP-PSN-15), but of a device that is known to do so with a READ. */
+function refusedAgain({ profile }: ResponderSetup, state: ResponderState, packet: Packet, psn: number): Outcome[] {
+  const read = packet.opcode === Op.ReadRequest && psn >= 0;
+  if (!read || !profile.switches.includes('read-replay-naked')) return [];
+  const reply = { ...refusal(state, 0x62, 'RSP-PSN-15'), psn, again: true };
+  return [{ state: { ...state, dead: true }, replies: [reply] }];
 }
 
 function arrival(setup: ResponderSetup, state: ResponderState, packet: Packet, inProgress: number): Outcome[] {
