@@ -1,13 +1,17 @@
 /**
  * `npm run docs:conformance`: CONFORMANCE.md anew from the verdicts that are kept; with `--run [DEVICE...]` the devices (default: all of the
- * page) are run first and their verdicts kept.
+ * page) are run first and their verdicts kept. `--rules GLOBS` runs those only, and keeps the rest as it was.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { openDut } from '../duts/open.ts';
+import { FINDINGS_PAGE } from '../findings/index.ts';
+import { findingsPage } from '../findings/page.ts';
 import { mutantsPage } from '../mutants/page.ts';
-import { RULES } from '../rules/index.ts';
-import { resultFile } from '../runner/files.ts';
+import { matchRules, RULES } from '../rules/index.ts';
+import type { Rule } from '../rules/types.ts';
+import { type ResultFile, resultFile } from '../runner/files.ts';
 import { summaryLine } from '../runner/report.ts';
 import { runSuite } from '../runner/suite.ts';
 import { conformancePage } from './page.ts';
@@ -15,7 +19,7 @@ import { MUTANTS_FILE, PAGE_DUTS, PAGE_FILE, readResult, writeResult } from './r
 
 const SEED = 1;
 
-async function runAndKeep(name: string): Promise<void> {
+async function runAndKeep(name: string, rules: readonly Rule[]): Promise<void> {
   const log = (line: string): void => void process.stderr.write(`${name}: ${line}\n`);
   const dut = await openDut({ dut: name, seed: SEED }, log);
   try {
@@ -23,7 +27,7 @@ async function runAndKeep(name: string): Promise<void> {
     mkdirSync(folder, { recursive: true });
     const result = await runSuite(dut, {
       seed: SEED,
-      rules: RULES,
+      rules,
       now: () => performance.now(),
       keep: (file, capture) => {
         const path = join(folder, file);
@@ -35,15 +39,31 @@ async function runAndKeep(name: string): Promise<void> {
           log(`${done}/${all} ${one.rules.join(', ')}: ${run.verdict}: ${run.reason}`);
       },
     });
-    writeResult(resultFile(result));
+    writeResult(merged(resultFile(result), readResult(name)));
     log(summaryLine(result));
   } finally {
     await dut.close();
   }
 }
 
-const [flag, ...named] = process.argv.slice(2);
-if (flag === '--run') for (const name of named.length === 0 ? PAGE_DUTS : named) await runAndKeep(name);
+/** Rows of a run in the place of those before; the others stay. A death of before stays too where none of its rules was run. */
+function merged(run: ResultFile, before: ResultFile | undefined): ResultFile {
+  const ran = new Map(run.rules.map((row) => [row.rule, row]));
+  const old = new Map(before?.rules.map((row) => [row.rule, row]));
+  const rows = RULES.flatMap(({ id }) => ran.get(id) ?? old.get(id) ?? []);
+  const deaths = (before?.deaths ?? []).filter((death) => ![...ran.keys()].some((id) => death.startsWith(id)));
+  return { ...run, rules: rows, deaths: [...deaths, ...run.deaths] };
+}
+
+const { values, positionals } = parseArgs({
+  options: { run: { type: 'boolean' }, rules: { type: 'string' } },
+  allowPositionals: true,
+});
+if (values.run === true) {
+  const rules = values.rules === undefined ? RULES : matchRules(values.rules);
+  for (const name of positionals.length === 0 ? PAGE_DUTS : positionals) await runAndKeep(name, rules);
+}
 const results = PAGE_DUTS.map(readResult).filter((result) => result !== undefined);
 writeFileSync(PAGE_FILE, conformancePage(RULES, results));
 writeFileSync(MUTANTS_FILE, mutantsPage());
+writeFileSync(FINDINGS_PAGE, findingsPage());

@@ -1,0 +1,130 @@
+/** docs/rxe-findings.md: findings and the registry's deviations of rdma_rxe. Owns the layout; the facts are data beside and in the rules. */
+import { KERNELS } from '../../lab/recipe.ts';
+import { findRule, RULES } from '../rules/index.ts';
+import type { Deviation, Rule } from '../rules/types.ts';
+import { isForThrowAway } from '../script/parse.ts';
+import { FINDINGS, ladderOf } from './index.ts';
+import type { Finding } from './types.ts';
+
+/** The whole page. */
+export function findingsPage(): string {
+  return [
+    ...INTRODUCTION,
+    '',
+    '| finding | rule | severity | security | kernels |',
+    '| --- | --- | --- | --- | --- |',
+    ...FINDINGS.map((one) =>
+      row([
+        `[${one.title}](#${anchor(one)})`,
+        one.rule,
+        one.severity,
+        one.security === undefined ? '' : 'yes',
+        one.kernels.join(', ') || 'older',
+      ]),
+    ),
+    '',
+    ...FINDINGS.flatMap(section),
+    ...others(),
+  ].join('\n');
+}
+
+function section(one: Finding): string[] {
+  const rule = findRule(one.rule);
+  const ladder = ladderOf(one);
+  return [
+    `## ${one.rule}: ${one.title}`,
+    '',
+    `**Severity:** ${one.severity}. **Kernels:** ${kernelsOf(one)}.${one.security === undefined ? '' : ` **Security:** ${one.security}.`}`,
+    '',
+    `**What happens.** ${one.happens}`,
+    '',
+    `**Expected.** ${rule?.says ?? ''} (${rule?.source ?? ''})`,
+    '',
+    ...(ladder === undefined ? [] : ['```', ...stepsOf(ladder), '```', '']),
+    '```sh',
+    commandOf(one),
+    '```',
+    '',
+    ...(ladder === undefined
+      ? []
+      : [
+          `Ladder: [${one.name}.ladder](rxe-findings/${one.name}.ladder), capture: [${one.name}.pcapng](rxe-findings/${one.name}.pcapng).${isForThrowAway(ladder) ? ' It crashes what it is played against.' : ''}`,
+          '',
+        ]),
+    `**Source.** ${one.source}`,
+    '',
+    `**For users.** ${one.users}`,
+    '',
+    ...(one.since === undefined ? [] : [`**Versions.** ${one.since}`, '']),
+  ];
+}
+
+/** One command that shows it, on a kernel that has it; for what is fixed, on one that has not. */
+function commandOf({ name, rule, kernels, byRule, command }: Finding): string {
+  if (command !== undefined) return command;
+  const kernel = kernels.find((label) => label === '6.12') ?? kernels[0] ?? '6.1';
+  const what = byRule === true ? `--rules ${rule} --strict` : `--script docs/rxe-findings/${name}.ladder`;
+  return `npm run conformance -- --dut lab:${kernel} ${what}`;
+}
+
+const kernelsOf = ({ kernels }: Finding): string =>
+  kernels.length === 0
+    ? 'older ones, none of the three'
+    : kernels.length === KERNELS.length
+      ? 'all three'
+      : kernels.join(', ');
+
+/** The steps of a ladder, without the comments that the page says itself. */
+const stepsOf = (ladder: string): string[] => ladder.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+
+/** Every deviation that the registry knows of. */
+function others(): string[] {
+  const known = RULES.flatMap((rule) =>
+    (rule.deviations ?? []).filter(({ device }) => device === 'rxe').map((deviation) => ({ rule, deviation })),
+  );
+  return [
+    '## All deviations that are known',
+    '',
+    'What the registry has of rdma_rxe, those above included. `roce conformance --dut lab:6.12 --rules ID --strict` shows one; what is no `must` is an allowed',
+    'variation. "Seen" means on the wire; the others were read in the source.',
+    '',
+    '| rule | level | kernels | what rdma_rxe does | evidence |',
+    '| --- | --- | --- | --- | --- |',
+    ...known.map(({ rule, deviation }) => deviationRow(rule, deviation)),
+    '',
+  ];
+}
+
+const deviationRow = ({ id, level }: Rule, { versions, does, evidence }: Deviation): string =>
+  row([id, level, versions?.join(', ') ?? 'all', cell(does), cell(evidence)]);
+
+const row = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+
+/** Text that a table bears: an underscore or a bar is not markup. */
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('_', '\\_');
+
+/** As renderers of Markdown make it from the heading. */
+const anchor = ({ rule, title }: Finding): string =>
+  `${rule}: ${title}`
+    .toLowerCase()
+    .replace(/[^\w\- ]/g, '')
+    .replaceAll(' ', '-');
+
+const INTRODUCTION = [
+  '# What Linux rdma_rxe does otherwise',
+  '',
+  '<!-- Made by `npm run docs:conformance` from tools/conformance/findings/ and the registry: change those. -->',
+  '',
+  '> **Not for the public yet.** Findings marked "security" look like security problems, and those of severity "crash" over a single datagram are not',
+  "> known to be fixed anywhere. Report them to the kernel's maintainers (security@kernel.org, then linux-rdma) before this page is published.",
+  '>',
+  '> Ladders that crash are only for guests that can be thrown away: `roce conformance --script` refuses them for any other device.',
+  '',
+  'Deviations of the software RoCE device of Linux from the rules of the [registry](conformance-registry.md), found by the [conformance tester](conformance.md)',
+  'on the three kernels of the lab: `6.1` (Debian 12: 6.1.192), `6.12` (Debian 13: 6.12.117) and `sid` (7.2.13). Each is shown by one command, which boots',
+  'the kernel in a guest, plays what is written and ends with exit code 1. A ladder says what the rule demands: our own stack passes it',
+  '(`npm run conformance -- --script FILE`), the kernels that are named do not. Functions are below `drivers/infiniband/sw/rxe/`.',
+  '',
+  'Two panics were known before, and are fixed in the three kernels. They were played against linux-image-6.1.0-47-amd64 (6.1.170-3), the oldest kernel of',
+  'Debian 12 that its archive had, with the package of that name in the place of the newest one; the oldest of Debian 13 there, 6.12.90-1, has both fixes.',
+];

@@ -1,0 +1,35 @@
+/** What a finding is: a rule that Linux rdma_rxe breaks, shown by a ladder of docs/rxe-findings or by the cases of the rule. Data only. */
+import type { KernelLabel } from '../../lab/recipe.ts';
+
+/** `crash`: a kernel that panics, oopses or hangs. `wrong data`: a program is told what is not so, or memory is open that must not be. */
+export const SEVERITIES = ['crash', 'wrong data', 'protocol', 'cosmetic'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+export interface Finding {
+  /** `RULE-words`; names the ladder and the capture, where there is one. */
+  readonly name: string;
+  /** Its id in the registry. */
+  readonly rule: string;
+  /** What it is about, a few words. */
+  readonly title: string;
+  readonly severity: Severity;
+  /** Kernels of the lab that do it. */
+  readonly kernels: readonly KernelLabel[];
+  /** It looks like a security problem: who can use it, and for what. */
+  readonly security?: string;
+  /** There is no ladder: the cases of the rule show it, or `command`. */
+  readonly byRule?: true;
+  /** What shows it, where neither a ladder nor the cases of the rule do. */
+  readonly command?: string;
+  /** What the device does, in a sentence or two. */
+  readonly happens: string;
+  /** Functions below drivers/infiniband/sw/rxe, and why they do that. */
+  readonly source: string;
+  /** What it means for who uses the device. */
+  readonly users: string;
+  /** What is known of versions beyond those of the lab. */
+  readonly since?: string;
+}
+
+export const ALL_KERNELS: readonly KernelLabel[] = ['6.1', '6.12', 'sid'];
+export const NEWER_KERNELS: readonly KernelLabel[] = ['6.12', 'sid'];

@@ -1,0 +1,132 @@
+/** Findings where a program is told what is not so, or memory is open that must not be. */
+import { ALL_KERNELS, type Finding, NEWER_KERNELS } from './types.ts';
+
+export const WRONG_DATA: readonly Finding[] = [
+  {
+    name: 'KEY-11-window-bounds',
+    rule: 'KEY-11',
+    title: 'a memory window opens the whole region',
+    severity: 'wrong data',
+    kernels: ALL_KERNELS,
+    security: 'a connected peer that was lent a window reads and writes all of the region around it',
+    happens:
+      'READ and WRITE through a window reach every byte of the region that it is bound to, before and behind the window.',
+    source:
+      'rxe_resp.c#check_rkey looks the window up and then compares with the bounds of its region; rxe_mw.c#rxe_lookup_mw compares its length with 0 only.',
+    users: 'Windows do not separate clients of one region. Register a region for each.',
+  },
+  {
+    name: 'KEY-20-domains-of-windows',
+    rule: 'KEY-20',
+    title: 'windows are bound across protection domains',
+    severity: 'wrong data',
+    kernels: ['6.1', 'sid'],
+    byRule: true,
+    security: 'a local program with two protection domains, or a library that trusts in their separation',
+    happens: 'A window of one protection domain is bound to a region of another one.',
+    source:
+      'rxe_mw.c#rxe_check_bind_mw compares the domains of queue pair and window for type 2 only, and never that of the region.',
+    users: 'Protection domains do not hold where windows are bound.',
+    since: 'Fixed by commit fbbe1d5cd7d4, which is in 6.12.117 and not yet in 6.1.192 and 7.2.13.',
+  },
+  {
+    name: 'REQ-09-ack-of-the-future',
+    rule: 'REQ-09',
+    title: 'an ACK for what was never sent completes work',
+    severity: 'wrong data',
+    kernels: ALL_KERNELS,
+    happens:
+      'SENDs and WRITEs under way complete with success although nobody has acknowledged them; READs are repeated.',
+    source: 'rxe_comp.c#check_psn has no upper bound for the PSN of a response.',
+    users:
+      'One stray or forged ACK (its queue pair number and addresses must fit) and a program believes that its data has arrived.',
+  },
+  {
+    name: 'REQ-10-old-ack-inside-a-read',
+    rule: 'REQ-10',
+    title: 'a repeated ACK ends a READ as success without its data',
+    severity: 'wrong data',
+    kernels: NEWER_KERNELS,
+    happens:
+      'When an ACK of the past arrives between two responses of a READ, the next response is refused; the READ completes with IBV_WC_SUCCESS, the rest of its buffer is what it was, and the queue pair is in ERROR. ACK-13 is the same from the side of who repeats an ACK.',
+    source:
+      'rxe_comp.c#check_psn lets the ACK through and #check_ack forgets that a READ is open; #rxe_completer ends the work request with a status that was never set.',
+    users:
+      'Responders may repeat their last ACK at any time, and networks reorder: a program on rxe then reads old memory and takes it for the answer.',
+    since: '6.1 does not do it.',
+  },
+  {
+    name: 'REQ-13-ack-instead-of-a-read-response',
+    rule: 'REQ-13',
+    title: 'a plain ACK counts as the response of a READ',
+    severity: 'wrong data',
+    kernels: ALL_KERNELS,
+    happens:
+      'A READ completes with success without any data. (6.1 ends one of several packets so at its first PSN, with the queue pair in ERROR.)',
+    source: 'rxe_comp.c#check_ack does not compare the opcode of the answer with that of the request.',
+    users: 'A program takes what was in its buffer for remote data.',
+  },
+  {
+    name: 'REQ-05-ack-instead-of-an-atomic-answer',
+    rule: 'REQ-05',
+    title: 'a plain ACK completes an ATOMIC',
+    severity: 'wrong data',
+    kernels: ALL_KERNELS,
+    happens: 'The ATOMIC completes with success, and the buffer for the old value is untouched.',
+    source: 'rxe_comp.c#check_ack, as REQ-13.',
+    users: 'A lock taken by compare and swap may be believed to be held when it is not.',
+  },
+  {
+    name: 'REQ-31-wrong-response',
+    rule: 'REQ-31',
+    title: 'a response of another kind ends a READ as success',
+    severity: 'wrong data',
+    kernels: ALL_KERNELS,
+    happens:
+      'An ATOMIC ACKNOWLEDGE, or a MIDDLE without a FIRST, ends the READ with IBV_WC_SUCCESS and moves the queue pair to ERROR.',
+    source:
+      'rxe_comp.c#check_ack returns an error, and #rxe_completer ends the work request with a status that was never set.',
+    users: 'A broken peer is not told from one that works, but for the queue pair that is in ERROR afterwards.',
+  },
+  {
+    name: 'LEN-04-message-that-ends-short',
+    rule: 'LEN-04',
+    title: 'a WRITE that ends short is acknowledged',
+    severity: 'wrong data',
+    kernels: ALL_KERNELS,
+    happens: 'A LAST of one path MTU ends a message whose RETH announced more: ACK, as if it were whole.',
+    source: 'rxe_resp.c#check_rkey compares each packet with the path MTU or with what is left, whatever its opcode.',
+    users: 'When packets in the middle are lost by a faulty sender, nobody notices.',
+  },
+  {
+    name: 'LEN-08-pad-of-a-first',
+    rule: 'LEN-08',
+    title: 'a pad count in a SEND FIRST is believed',
+    severity: 'wrong data',
+    kernels: ALL_KERNELS,
+    happens: 'The bytes that the pad count names are left out of the message.',
+    source: 'rxe_resp.c#check_rkey looks at the pad of WRITEs only.',
+    users: 'A message is shorter than its sender meant, without an error.',
+  },
+  {
+    name: 'RD-10-replay-beyond-the-read',
+    rule: 'RD-10',
+    title: 'a replayed READ is served beyond what was asked for',
+    severity: 'wrong data',
+    kernels: ALL_KERNELS,
+    happens:
+      'After one partial replay the device serves the length of the first request from the new address, beyond its end.',
+    source: 'rxe_resp.c#duplicate_request compares with bounds that it has moved itself.',
+    users: 'The region still bounds it. Responses go beyond the PSNs that the READ has.',
+  },
+  {
+    name: 'KEY-15-acknowledged-in-vain',
+    rule: 'KEY-15',
+    title: 'a SEND whose invalidation fails is acknowledged',
+    severity: 'wrong data',
+    kernels: ALL_KERNELS,
+    happens: 'The requester gets an ACK; the receive of the responder ends in error, and its queue pair goes to ERROR.',
+    source: 'rxe_resp.c#acknowledge sends the syndrome that is left from before.',
+    users: 'The requester counts a message as delivered that its peer never saw.',
+  },
+];
