@@ -65,6 +65,9 @@ export const CM_REQUEST_CASES: readonly Case[] = [
       sendRtu(cm, one);
       await cm.silence(one.ours, 'a second RTU');
       await peer.stillExpects(1, 2);
+      // Who had forgotten the connection would take its REQ for a new one.
+      cm.send({ kind: 'REQ', body: one.req }, { transactionId: one.transactionId });
+      await cm.silence(one.ours, 'the REQ of a connection that lives');
       if (t.dut.hands === undefined) return;
       const { events } = await t.hands.call('cm.events', {});
       const told = events.filter(({ event }) => event === 'established').length;
