@@ -50,7 +50,8 @@ export function checkRun(trace: Trace, facts: RunFacts): CheckResult[] {
     if (counted === undefined) continue;
     const timeouts = sumOf('timeouts', end, results);
     const impliedNaks = countImplied.includes(end) ? sumOf('askedAtOnceNsCount', end, results) : 0;
-    results.push(...counterCheck(trace, end, { ...counted, connections, timeouts, impliedNaks }));
+    const goesBack = sumOf('goesBack', end, results);
+    results.push(...counterCheck(trace, end, { ...counted, connections, timeouts, goesBack, impliedNaks }));
   }
   return results;
 }

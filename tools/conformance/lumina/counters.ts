@@ -5,9 +5,9 @@
  * Owns the expectations. Names are those of rdma_rxe's hw_counters (ref:rxe#12), which our device shares; a counter that a device does not
  * have is passed over, one that it has and that stood still is not.
  */
-import { Op } from '../../../packets/opcode.ts';
+import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
 import type { Deviation } from '../rules/types.ts';
-import { type Connection, type Role, stepsOf } from './connection.ts';
+import { type Connection, type Role, type Step, stepsOf } from './connection.ts';
 import type { CheckResult } from './findings.ts';
 import type { EndName, Trace } from './trace.ts';
 
@@ -19,6 +19,8 @@ export interface CounterOptions {
   readonly connections: readonly Connection[];
   /** Timers that ran out at this end, as the go-back-N checks found. */
   readonly timeouts?: number;
+  /** Times that it went back for whatever reason, likewise. */
+  readonly goesBack?: number;
   /** Gaps in READ responses that it acted upon at once, where its `rcvd_seq_err` counts them as NAKs. */
   readonly impliedNaks?: number;
 }
@@ -40,7 +42,7 @@ export function counterCheck(trace: Trace, end: EndName, options: CounterOptions
 export function expectedCounters(
   trace: Trace,
   end: EndName,
-  { connections, timeouts, impliedNaks = 0 }: Pick<CounterOptions, 'connections' | 'timeouts' | 'impliedNaks'>,
+  { connections, timeouts, goesBack, impliedNaks = 0 }: Omit<CounterOptions, 'before' | 'after'>,
 ): Record<string, number> {
   const here = trace.packets.filter((packet) => packet.end === end);
   const got = here.filter(({ way, whole }) => way === 'got' && whole);
@@ -53,7 +55,9 @@ export function expectedCounters(
     np_ecn_marked_roce_packets: got.filter(({ marked, opcode }) => marked && opcode !== Op.Cnp).length,
     ...{ out_of_seq_request: 0, send_rnr_err: 0, duplicate_request: 0, rcvd_seq_err: impliedNaks, rcvd_rnr_err: 0 },
     ...{ retry_exceeded_err: 0, retry_rnr_exceeded_err: 0, retransmitted_pkts: 0 },
+    ...{ rdma_sends: 0, rdma_recvs: 0 },
     ...(timeouts === undefined ? {} : { local_ack_timeout_err: timeouts }),
+    ...(goesBack === undefined ? {} : { completer_retry_err: goesBack }),
   };
   for (const connection of connections) {
     const role: Role = connection.requester === end ? 'requester' : 'responder';
@@ -73,20 +77,37 @@ function ofRequester(trace: Trace, connection: Connection): Record<string, numbe
     newest = Math.max(newest, last);
   }
   const gotten = (kind: string): number => steps.filter((one) => one.way === 'got' && one.kind === kind).length;
-  return { rcvd_seq_err: gotten('nak'), rcvd_rnr_err: gotten('rnr-nak'), retransmitted_pkts: again };
+  const sends = new Set(steps.filter(endsSend).map(({ psn }) => psn)).size;
+  return {
+    ...{ rcvd_seq_err: gotten('nak'), rcvd_rnr_err: gotten('rnr-nak'), retransmitted_pkts: again },
+    rdma_sends: sends,
+  };
 }
 
 function ofResponder(trace: Trace, connection: Connection): Record<string, number> {
   const steps = stepsOf(trace, connection, 'responder');
   let expected = 0;
   let duplicates = 0;
-  for (const { way, kind, psn, last } of steps) {
+  let receives = 0;
+  for (const step of steps) {
+    const { way, kind, psn, last } = step;
     if (way !== 'got' || (kind !== 'request' && kind !== 'read-request')) continue;
     if (psn < expected) duplicates++;
-    else if (psn === expected) expected = last + 1;
+    if (psn !== expected) continue;
+    expected = last + 1;
+    if (endsSend(step)) receives++;
   }
   const said = (kind: string): number => steps.filter((one) => one.way === 'sent' && one.kind === kind).length;
-  return { out_of_seq_request: said('nak'), send_rnr_err: said('rnr-nak'), duplicate_request: duplicates };
+  return {
+    ...{ out_of_seq_request: said('nak'), send_rnr_err: said('rnr-nak'), duplicate_request: duplicates },
+    rdma_recvs: receives,
+  };
+}
+
+/** The last packet of a SEND, towards the responder. */
+function endsSend({ kind, packet }: Step): boolean {
+  const flags = OPCODE_FLAGS[packet.opcode] ?? 0;
+  return kind === 'request' && (flags & OpFlag.Send) !== 0 && (flags & (OpFlag.Last | OpFlag.Only)) !== 0;
 }
 
 /** Counters of which we know that a device counts otherwise, and how. */

@@ -43,6 +43,7 @@ class Sender {
   #naks = 0;
   #timeouts = 0;
   #earlier = 0;
+  #goesBack = 0;
   readonly #reactions: number[] = [];
   /** When a PSN was sent, all times. */
   readonly #sentAt = new Map<number, number[]>();
@@ -79,7 +80,8 @@ class Sender {
     if (this.#nak !== undefined && this.#una <= this.#nak.psn)
       found.seen('REQ-24', `the NAK for psn+${this.#nak.psn} had no effect`);
     if (this.#una < psns) found.seen('REQ-27', `psn+${this.#una} of ${psns} was not acknowledged in the end`);
-    Object.assign(found.figures, { naksGot: this.#naks, timeouts: this.#timeouts, repeatedFromBefore: this.#earlier });
+    const figures = { naksGot: this.#naks, timeouts: this.#timeouts, goesBack: this.#goesBack };
+    Object.assign(found.figures, { ...figures, repeatedFromBefore: this.#earlier });
     found.spread('reactionNs', this.#reactions);
     return found.results();
   }
@@ -93,6 +95,7 @@ class Sender {
   #wentBack(psn: number, timeNs: number): void {
     const found = this.#found;
     const nak = this.#nak;
+    this.#goesBack++;
     if (nak === undefined) {
       const idle = timeNs - this.#quietSince(psn);
       if (this.#timerMayHaveRun(idle)) {

@@ -47,6 +47,7 @@ class ReadRequester {
   #sentAt = 0;
   #gaps = 0;
   #timeouts = 0;
+  #goesBack = 0;
   /** The PSN that was asked for again last. */
   #askedFor = -1;
   readonly #requests: Step[] = [];
@@ -97,7 +98,7 @@ class ReadRequester {
     }
     if (this.#wanted < this.#psns)
       found.seen('REQ-14', `response psn+${this.#wanted} of ${this.#psns} did not come in the end`);
-    Object.assign(found.figures, { gaps: this.#gaps, timeouts: this.#timeouts });
+    Object.assign(found.figures, { gaps: this.#gaps, timeouts: this.#timeouts, goesBack: this.#goesBack });
     found.spread('askedAtOnceNs', this.#atOnce);
     found.spread('askedByTimerNs', this.#late);
     return found.results();
@@ -106,6 +107,7 @@ class ReadRequester {
   #askedAgain(psn: number, timeNs: number): void {
     const found = this.#found;
     const { timeoutNs, slackNs } = this.#pace;
+    this.#goesBack++;
     const idle = timeNs - Math.max(this.#wantedAt, this.#sentAt);
     const byTimer = timeoutNs > 0 && idle >= timeoutNs - slackNs;
     // A response that passed the bump a moment ago may not have been there yet.

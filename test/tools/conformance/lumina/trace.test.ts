@@ -3,12 +3,13 @@
  * and captures of the bump in virtual time.
  */
 import { describe, expect, it } from 'vitest';
+import { Op } from '../../../../packets/opcode.ts';
 import { counterCheck, type RunFacts, readTrace, traceFault } from '../../../../tools/conformance/lumina/checks.ts';
 import { inProcessTheatre } from '../../../../tools/conformance/lumina/in-process.ts';
 import { play } from '../../../../tools/conformance/lumina/play.ts';
 import { rulesFor, SCENARIOS, type Scenario } from '../../../../tools/conformance/lumina/scenario.ts';
 import { deedsOf } from '../../../../tools/conformance/lumina/trace.ts';
-import { brokenOf, connectionOf, of, Scene } from './scene.ts';
+import { brokenOf, connectionOf, FIRST, of, Scene } from './scene.ts';
 
 describe('comments of the bump', () => {
   it.each([
@@ -79,6 +80,22 @@ describe('counters', () => {
       'counter rcvd_seq_err',
       'counter local_ack_timeout_err',
     ]);
+  });
+});
+
+describe('counters of messages and of retries', () => {
+  it('rise once for each SEND, however often its last packet passed, and for each time that the sender went back', () => {
+    const last = (scene: Scene, way: 'sent' | 'got', psn: number) =>
+      scene.put({ end: way === 'sent' ? 'a' : 'b', way, opcode: Op.SendOnly, psn: FIRST + psn, destQpn: 34 });
+    const scene = new Scene();
+    for (const psn of [0, 1, 1]) last(last(scene, 'sent', psn), 'got', psn);
+    const options = { before: {}, connections: [connectionOf(2)], goesBack: 1 };
+    const counted = (end: 'a' | 'b', after: Record<string, number>) =>
+      brokenOf(counterCheck(scene.trace, end, { ...options, after }));
+    expect(counted('a', { rdma_sends: 2, rdma_recvs: 0, completer_retry_err: 1 })).toEqual([]);
+    expect(counted('b', { rdma_sends: 0, rdma_recvs: 2, duplicate_request: 1 })).toEqual([]);
+    expect(counted('a', { rdma_sends: 3, completer_retry_err: 0 })).toHaveLength(2);
+    expect(counted('b', { rdma_recvs: 3 })).toEqual(['counter rdma_recvs']);
   });
 });
 
