@@ -18,8 +18,7 @@ export const CRASHES: readonly Finding[] = [
     happens:
       'One UDP datagram over IPv6 with 0 to 11 bytes of data to port 4791 of a host that has an rxe device panics its kernel. 12 bytes do not.',
     source: `${UNSET_QP}Setting pkt->qp before the first check cures it.`,
-    users:
-      'Any host with an rxe device and an IPv6 address that others reach can be switched off from afar.',
+    users: 'Any host with an rxe device and an IPv6 address that others reach can be switched off from afar.',
     since: 'The first check has been there in every version that was read.',
   },
   {
