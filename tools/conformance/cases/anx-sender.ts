@@ -118,7 +118,8 @@ async function watched(t: Tester, rule: string): Promise<void> {
   const { dut } = t;
   const { station } = dut;
   const watchers = makeWatchers({
-    congestion: dut.hands?.description.features.includes('cnp') === true,
+    // Without hands nobody says that it has none.
+    congestion: dut.hands?.description.features.includes('cnp') !== false,
     addresses: dut.addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
   });
   const { watch, watchOther } = station;

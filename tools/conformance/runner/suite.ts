@@ -85,7 +85,8 @@ class Suite {
     this.#dut = dut;
     this.#options = options;
     this.#watchers = makeWatchers({
-      congestion: dut.hands?.description.features.includes('cnp') === true,
+      // Without hands nobody says that it has none.
+      congestion: dut.hands?.description.features.includes('cnp') !== false,
       addresses: dut.addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
     });
   }
