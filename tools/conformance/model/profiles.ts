@@ -110,9 +110,9 @@ export const SWITCHES = {
     says: 'a plain ACK inside of a READ counts as its data: of the last PSN it completes it, of another it moves what is asked for next',
     evidence: 'rxe_comp.c#check_ack goes to COMPST_WRITE_SEND whatever the work request is',
   },
-  'ghost-in-read-fatal': {
+  'ack-in-read-fatal': {
     ruleId: 'REQ-10',
-    says: 'an old acknowledge between the responses of a READ ends the queue pair, and the READ completes with success',
+    says: 'any acknowledge or NAK between the responses of a READ ends the queue pair, and the READ completes with success',
     evidence: 'lab, 6.12.107: conformance property requester-loss; rxe_comp.c#check_ack and its state -1',
   },
   'reserved-syndrome-fatal': {
@@ -145,7 +145,7 @@ const RXE: readonly SwitchName[] = [
   ...(['payload-on-read-ignored', 'payload-on-flush-ignored', 'flush-dropped', 'reserved-dropped'] as const),
   ...(['replayed-by-psn', 'read-replayed-anywhere', 'read-replay-moves', 'read-replay-naked'] as const),
   ...(['empty-read-not-replayed', 'fenced-retry-stuck', 'failed-invalidate-acked', 'first-ack-from-zero'] as const),
-  ...(['ack-beyond-completes', 'ack-in-read-completes', 'ghost-in-read-fatal'] as const),
+  ...(['ack-beyond-completes', 'ack-in-read-completes', 'ack-in-read-fatal'] as const),
   ...(['reserved-syndrome-fatal', 'reserved-nak-fatal'] as const),
 ];
 

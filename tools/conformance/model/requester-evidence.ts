@@ -30,7 +30,8 @@ export interface Evidence {
 export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence {
   const { psn, opcode, syndrome = 0xff } = packet;
   const { newest, works, profile } = open;
-  if (psn < bound) return ghost(open, bound, packet);
+  if (isAstray(open, bound, packet)) return { bound: newest + 1, fails: { index: -1, status: -1, must: false } };
+  if (psn < bound) return { bound };
   if (psn > newest) {
     const believes = isPlain(packet) && profile.switches.includes('ack-beyond-completes');
     return { bound: believes ? stop(works, bound, newest + 1) : bound };
@@ -50,12 +51,10 @@ export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence 
   };
 }
 
-/** Nothing, but for a device that an old acknowledge between the responses of a READ leads astray. */
-function ghost({ profile, works, newest }: Open, bound: number, packet: Packet): Evidence {
-  const inRead = works.some(({ kind, first, last }) => kind === 'read' && bound > first && bound <= last);
-  if (!inRead || packet.opcode !== Op.Acknowledge || !profile.switches.includes('ghost-in-read-fatal'))
-    return { bound };
-  return { bound: newest + 1, fails: { index: -1, status: -1, must: false } };
+/** A device that any acknowledge between the responses of a READ leads astray: what it makes of it nobody can say. */
+function isAstray({ profile, works }: Open, bound: number, { opcode }: Packet): boolean {
+  if (opcode !== Op.Acknowledge || !profile.switches.includes('ack-in-read-fatal')) return false;
+  return works.some(({ kind, first, last }) => kind === 'read' && bound > first && bound <= last);
 }
 
 /** The oldest READ or atomic that is not complete. */

@@ -34,16 +34,16 @@ export const isPlainAck = ({ opcode, syndrome = 0xff }: Packet): boolean =>
 /** The way goes on with this acknowledge; or why it cannot be. */
 export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile): Hypothesis | Difference {
   const { psn } = packet;
+  const ruleId = brokenRule(way, packet);
+  // The acknowledge of a packet that never was settles nothing.
+  const odd = profile.switches.includes('first-ack-from-zero') && way.newestAck < 0;
+  if (ruleId !== undefined && odd && (packet.msn ?? 0) <= way.state.msn) return way;
   const blocker = way.pending.find((item) => item.must && blocks(item, psn));
   if (blocker !== undefined) {
     const refusal = typeof blocker.syndrome === 'number';
     const sentence = `${describeExpected(blocker)} was expected first, and ${describePacket(packet)} came`;
     return { ruleId: refusal ? blocker.ruleId : 'RD-13', sentence };
   }
-  const ruleId = brokenRule(way, packet);
-  // The acknowledge of a packet that never was settles nothing.
-  const odd = profile.switches.includes('first-ack-from-zero') && way.newestAck < 0;
-  if (ruleId !== undefined && odd && (packet.msn ?? 0) <= way.state.msn) return way;
   if (ruleId !== undefined)
     return { ruleId, sentence: `${describePacket(packet)} came, and ${explanation(way, ruleId)}` };
   const pending = way.pending.filter((item) => item.must || !blocks(item, psn));
