@@ -84,9 +84,9 @@ export const CRASHES: readonly Finding[] = [
     kernels: NEWER_KERNELS,
     security: 'a connected peer of a queue pair with max_dest_rd_atomic 0 that allows FLUSH',
     happens:
-      'The kernel writes through a null pointer in a worker; the queue pair and all that waits for it hang from then on.',
+      'The kernel writes to an address near 0 in a worker, and oopses; the queue pair and all that waits for it hang from then on.',
     source:
-      'rxe_resp.c#check_resource does not count a FLUSH as an operation that takes a resource; #rxe_prepare_res then takes one of an array that is not there (rxe_qp.c#alloc_rd_atomic_resources with 0).',
+      'rxe_resp.c#check_resource does not count a FLUSH as an operation that takes a resource; #rxe_prepare_res then takes one of an array of none, whose address is ZERO_SIZE_PTR (rxe_qp.c#alloc_rd_atomic_resources, kcalloc of 0), or NULL.',
     users: 'Who allows FLUSH and serves no READs can be stopped by a peer.',
     since: 'FLUSH came with 6.2.',
   },
