@@ -1,8 +1,7 @@
 /**
  * Plays one scenario on a stage: connections by the hands of both ends, work, completions, counters before and after. Owns the order of calls
- * and what makes a run worth nothing: work that did not complete, data that is not what was sent, a trace with holes.
+ * and what makes a run worth nothing: hands that are gone, a trace with holes. Work that fails is judged like all else.
  */
-
 import { HandsError } from '../hands/hands.ts';
 import {
   type CheckResult,
@@ -34,7 +33,7 @@ export interface Played {
 export async function play(stage: Stage, scenario: Scenario, requester: EndName): Promise<Played> {
   const played = await stage.run(act(stage, scenario, requester)).catch((error: unknown): Acted => {
     if (!(error instanceof HandsError)) throw error;
-    return { connections: [], before: NO_COUNTERS, after: NO_COUNTERS, fault: error.message, spoilt: 0 };
+    return { connections: [], before: NO_COUNTERS, after: NO_COUNTERS, fault: error.message, failure: '', spoilt: 0 };
   });
   const capture = await stage.finish();
   const trace = readTrace(capture);
@@ -42,15 +41,13 @@ export async function play(stage: Stage, scenario: Scenario, requester: EndName)
   const facts = factsOf(stage, scenario, requester, played);
   const fault =
     played.fault ??
-    traceFault(trace, { connections, ...(scenario.injected === undefined ? {} : { injected: scenario.injected }) });
-  const results = fault === undefined ? checkRun(trace, facts) : [];
-  return {
-    scenario: scenario.name,
-    requester,
-    fault,
-    results: [...results, ...dataResult(played, requester, fault)],
-    capture,
-  };
+    traceFault(trace, {
+      connections,
+      // Where work failed, what was to happen later did not.
+      ...(scenario.injected === undefined || played.failure !== '' ? {} : { injected: scenario.injected }),
+    });
+  const results = fault === undefined ? [...checkRun(trace, facts), ...endResults(played, requester)] : [];
+  return { scenario: scenario.name, requester, fault, results, capture };
 }
 
 interface Acted {
@@ -59,6 +56,8 @@ interface Acted {
   readonly after: Readonly<Record<EndName, Counters>>;
   /** Why the run is worth nothing. */
   readonly fault: string | undefined;
+  /** Work that did not complete, or not well; empty when all did. */
+  readonly failure: string;
   /** Connections whose data is not what was sent. */
   readonly spoilt: number;
 }
@@ -75,12 +74,19 @@ async function act(stage: Stage, scenario: Scenario, requester: EndName): Promis
   await settle(stage);
   const before = await countersOf(ends);
   for (const pair of pairs) await postWork(asking, pair, scenario);
-  const fault = await completed(stage, asking, pairs, scenario);
+  const failure = await completed(stage, asking, pairs, scenario);
   await settle(stage);
   const after = await countersOf(ends);
   let spoilt = 0;
-  if (fault === undefined) for (const pair of pairs) if (!(await sameData(asking, answering, pair, scenario))) spoilt++;
-  return { connections: pairs.map((pair) => ({ ...pair.connection, requester })), before, after, fault, spoilt };
+  if (failure === '') for (const pair of pairs) if (!(await sameData(asking, answering, pair, scenario))) spoilt++;
+  return {
+    connections: pairs.map((pair) => ({ ...pair.connection, requester })),
+    before,
+    after,
+    fault: undefined,
+    failure,
+    spoilt,
+  };
 }
 
 /** What is under way arrives, and counters that are read from a cache are fresh. */
@@ -91,13 +97,13 @@ async function countersOf(ends: Stage['ends']): Promise<Record<EndName, Counters
   return { a: a?.counters ?? {}, b: b?.counters ?? {} };
 }
 
-/** Waits for every completion; says what went wrong. */
+/** Waits for every completion; says what went wrong, or nothing. */
 async function completed(
   stage: Stage,
   { hands }: StageEnd,
   pairs: readonly OpenPair[],
   { messages }: Scenario,
-): Promise<string | undefined> {
+): Promise<string> {
   const open = new Map(pairs.map(({ sendCq }) => [sendCq, messages]));
   for (let looks = 0; looks < MAX_LOOKS; looks++) {
     for (const [cq, left] of open) {
@@ -107,7 +113,7 @@ async function completed(
       if (left - completions.length > 0) open.set(cq, left - completions.length);
       else open.delete(cq);
     }
-    if (open.size === 0) return undefined;
+    if (open.size === 0) return '';
     await stage.sleep(stage.live ? LIVE_LOOK_NS : LOOK_NS);
   }
   return `the work of ${open.size} of ${pairs.length} connections did not complete`;
@@ -138,11 +144,14 @@ function factsOf(stage: Stage, scenario: Scenario, requester: EndName, played: A
   };
 }
 
-/** Whether the data arrived: no rule of the catalogue is only this. */
-function dataResult({ spoilt, connections }: Acted, end: EndName, fault: string | undefined): CheckResult[] {
-  if (fault !== undefined) return [];
-  const difference = spoilt === 0 ? '' : `the data of ${spoilt} connections is not what was sent`;
-  return [{ check: 'data', end, seen: connections.length, ok: spoilt === 0, difference, variation: '', figures: {} }];
+/** What no rule of the catalogue is by itself: all work completes, and the data is there. */
+function endResults({ failure, spoilt, connections }: Acted, end: EndName): CheckResult[] {
+  const said = (check: string, difference: string, seen: number): CheckResult => ({
+    ...{ check, end, seen, ok: difference === '', difference, variation: '', figures: {} },
+  });
+  const seen = connections.length;
+  const spoiling = spoilt === 0 ? '' : `the data of ${spoilt} connections is not what was sent`;
+  return [said('completion', failure, seen), said('data', spoiling, failure === '' ? seen : 0)];
 }
 
 const NO_COUNTERS = { a: {}, b: {} };

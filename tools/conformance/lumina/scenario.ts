@@ -72,6 +72,12 @@ export const SCENARIOS: readonly Scenario[] = [
   one('write', 'NAK lost', [lose('write', 50), { on: { ...ACKS, opcode: 'nak', nth: 1 }, do: 'drop' }], 2),
   one('read', 'request lost', [{ on: { direction: 'a-to-b', opcode: 'read-request', nth: 1 }, do: 'drop' }], 1),
   {
+    // The next READ's responses are the first that can tell of a loss at the end of one: an implied NAK.
+    name: 'four READs, the last response of the second lost',
+    ...{ opcode: 'read', messages: 4, packets: 25, connections: 1, injected: 1 },
+    rules: [lose('read', 50)],
+  },
+  {
     name: 'marks',
     ...{ opcode: 'write', messages: 5, packets: PACKETS, connections: 4, cnp: true },
     rules: [{ on: { ...DATA.write, every: 10 }, do: 'mark-ce' }],

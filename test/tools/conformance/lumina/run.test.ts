@@ -66,6 +66,17 @@ describe('a run', () => {
     expect(results).toEqual([]);
   });
 
+  it('of work that fails is judged, and the failure is one of its results', async () => {
+    const rules = [{ on: { direction: 'a-to-b', opcode: 'write', nth: [50, 10_000] }, do: 'drop' }] as const;
+    const stage = await inProcessTheatre(1).open(rules);
+    const { fault, results } = await play(stage, QUIET, 'a');
+    expect(fault).toBeUndefined();
+    const of = (name: string) => results.find(({ rule, check }) => rule === name || check === name);
+    expect(of('completion')).toMatchObject({ ok: false, difference: 'work request 1 completed with status 12' });
+    expect(of('REQ-27')?.ok).toBe(false);
+    expect(of('data')?.seen).toBe(0);
+  });
+
   it('refuses what is no device', async () => {
     await expect(runLumina('lab:2.4', { seed: 1 })).rejects.toMatchObject({ code: 'ERR_ROCE_ARGUMENT' });
   });
