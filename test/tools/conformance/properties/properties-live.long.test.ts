@@ -1,0 +1,38 @@
+/**
+ * Goal: what rdma_rxe does otherwise than the model is known. Method: 500 sequences of every property against a guest, under the profile of its
+ * kernel, whose switches are the deviations of the registry. What differs beyond them fails with the shortest sequence. A sequence that proves
+ * nothing on a slow machine is counted, and few may be.
+ */
+import { expect, it } from 'vitest';
+import { LabDut } from '../../../../tools/conformance/duts/lab.ts';
+import { profileOf } from '../../../../tools/conformance/properties/command.ts';
+import { PROPERTIES } from '../../../../tools/conformance/properties/properties.ts';
+import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
+import { testerSubject } from '../../../../tools/conformance/properties/tester-subject.ts';
+import { describeWithLab } from '../../../lab/support.ts';
+
+const RUNS = 500;
+/** Of one property: four times what the slowest takes. */
+const BUDGET_MS = 500_000;
+
+describeWithLab('rdma_rxe of Linux 6.12', () => {
+  it(`holds ${RUNS} sequences of every property, but for what is known`, async () => {
+    const dut = await LabDut.open({ kernel: '6.12' });
+    try {
+      const reports = await runProperties({
+        subject: testerSubject(dut, 1),
+        profile: profileOf(dut),
+        ...{ runs: RUNS, seed: 1, budgetMs: BUDGET_MS },
+      });
+      expect(reports.map(({ counterexample }) => counterexample?.lines)).toEqual(PROPERTIES.map(() => undefined));
+      expect(reports.map(({ killed }) => killed)).toEqual(PROPERTIES.map(() => undefined));
+      for (const { runs, inconclusive, packets } of reports) {
+        expect(runs).toBe(RUNS);
+        expect(packets).toBeGreaterThan(RUNS);
+        expect(inconclusive).toBeLessThanOrEqual(RUNS / 50);
+      }
+    } finally {
+      await dut.close();
+    }
+  });
+});
