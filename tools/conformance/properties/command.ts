@@ -2,9 +2,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROFILES, type Profile } from '../model/profiles.ts';
-import { printScript } from '../script/print.ts';
+import { printScript, symbolic } from '../script/print.ts';
 import type { Dut } from '../tester/dut.ts';
-import { type PropertyReport, runProperties } from './run-properties.ts';
+import { type Counterexample, type PropertyReport, runProperties } from './run-properties.ts';
 import { testerSubject } from './tester-subject.ts';
 
 export interface PropertiesOptions {
@@ -52,19 +52,23 @@ function lineOf(report: PropertyReport): string {
   return [`${property}: DIFFERS (${ruleId}): ${difference}; ${rest}`, ...lines].join('\n  ');
 }
 
-/** The shortest sequence as a ladder that can be played again. */
+/** The shortest sequence as a ladder that can be played again; addresses and keys of the region go by name. */
 function keep({ property, seed, counterexample }: PropertyReport, out: string): void {
   if (counterexample === undefined) return;
-  const { ruleId, difference, packets, path } = counterexample;
   mkdirSync(out, { recursive: true });
-  const file = join(out, `${property}-${ruleId}.ladder`);
-  const title = `${property}, seed ${seed}, path ${path}\n${ruleId}: ${difference}`;
-  writeFileSync(
-    file,
-    printScript(
-      [{ kind: 'connect', options: { mtu: 256 } }, ...packets.map((packet) => ({ kind: 'tx' as const, packet }))],
-      title,
-    ),
-  );
+  const file = join(out, `${property}-${counterexample.ruleId}.ladder`);
+  writeFileSync(file, ladderOf(property, seed, counterexample));
   process.stdout.write(`  kept as ${file}\n`);
+}
+
+/** What was sent, as a script; what was seen, and what else was done, are comments of it. */
+export function ladderOf(property: string, seed: number, counterexample: Counterexample): string {
+  const { ruleId, difference, packets, path, lines, connection } = counterexample;
+  const { options = { mtu: 256 }, region } = connection ?? {};
+  const sent = packets.map((packet) => ({
+    kind: 'tx' as const,
+    packet: region === undefined ? packet : symbolic(packet, region),
+  }));
+  const title = [`${property}, seed ${seed}, path ${path}`, `${ruleId}: ${difference}`, '', ...lines].join('\n');
+  return printScript([{ kind: 'connect', options }, ...sent], title);
 }

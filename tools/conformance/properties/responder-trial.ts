@@ -33,7 +33,9 @@ export async function tryResponder({ subject, profile, happenings }: Stage, plan
       ...{ rnrTimer: RNR_TIMER, flush: subject.flush, atomicWrite: subject.atomicWrite },
     };
     const judge = new ResponderJudge(setup, memory, receives);
-    return await new Play(subject, connection, judge, happenings).all(plan);
+    const trial = await new Play(subject, connection, judge, happenings).all(plan);
+    const like = { psn, mtu: MTU, receives, receiveBytes: RECEIVE_BYTES, maxDestRdAtomic, minRnrTimer: RNR_TIMER };
+    return { ...trial, connection: { options: { ...like, regionBytes: REGION_BYTES }, region: connection.region } };
   } finally {
     await connection.close();
   }

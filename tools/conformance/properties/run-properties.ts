@@ -9,7 +9,7 @@ import type { Packet } from '../packet/packet.ts';
 import { Inconclusive } from '../tester/outcome.ts';
 import { PROPERTIES, type Property } from './properties.ts';
 import type { Subject } from './subject.ts';
-import { ladder, packetsOf, type Trial } from './trial.ts';
+import { ladder, packetsOf, type Trial, type TrialConnection } from './trial.ts';
 
 export interface RunOptions {
   readonly subject: Subject;
@@ -36,6 +36,7 @@ export interface Counterexample {
   readonly packets: readonly Packet[];
   /** `tx ...`, `rx ...`, `# ...`. */
   readonly lines: readonly string[];
+  readonly connection?: TrialConnection;
   /** With seed and path the run begins with this sequence. */
   readonly path: string;
   /** The plan as data, bigint as decimal text. */
@@ -182,6 +183,7 @@ function counterexampleOf(trial: Trial, path: string | null, plan: unknown): Cou
     difference: trial.difference?.sentence ?? '',
     packets: packetsOf(trial),
     lines: ladder(trial),
+    ...(trial.connection === undefined ? {} : { connection: trial.connection }),
     path: path ?? '',
     plan: JSON.stringify(plan, (_, value) => (typeof value === 'bigint' ? `${value}` : value)),
   };

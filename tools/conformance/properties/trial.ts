@@ -14,6 +14,14 @@ export interface Trial {
   readonly difference?: Difference;
   /** Nothing is proven, and why. */
   readonly inconclusive?: string;
+  /** What the connection was, so that the packets can be sent over another one like it. */
+  readonly connection?: TrialConnection;
+}
+
+export interface TrialConnection {
+  /** As a ladder's `connect` has it. */
+  readonly options: Readonly<Record<string, number>>;
+  readonly region: { readonly va: bigint; readonly rkey: number; readonly length: number };
 }
 
 /** A ladder: `tx ...`, `rx ...`, and `# ...` for what else was done. */
