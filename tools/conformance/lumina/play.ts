@@ -121,7 +121,7 @@ async function completed(
 
 function factsOf(stage: Stage, scenario: Scenario, requester: EndName, played: Acted): RunFacts {
   const { ends, live } = stage;
-  const { connections, before, after } = played;
+  const { connections, before, after, failure } = played;
   const timeoutNs = 4096 * 2 ** (live ? LIVE_TIMEOUT : TIMEOUT);
   const end = otherEnd(requester);
   const distance = ends[end].minTimeBetweenCnpsNs;
@@ -130,7 +130,9 @@ function factsOf(stage: Stage, scenario: Scenario, requester: EndName, played: A
     reads: scenario.opcode === 'read',
     // On a busy machine a frame may reach the bump long after it was sent.
     pace: { timeoutNs, slackNs: live ? timeoutNs / 2 : 0 },
-    counters: { a: { before: before.a, after: after.a }, b: { before: before.b, after: after.b } },
+    // A timer that runs out for the last time leaves no trace.
+    counters:
+      failure === '' ? { a: { before: before.a, after: after.a }, b: { before: before.b, after: after.b } } : {},
     // Ours says so (transport/counters.ts).
     countImplied: (['a', 'b'] as const).filter((name) => ends[name].device === 'rocev2'),
     cnp: {
