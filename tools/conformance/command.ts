@@ -22,6 +22,7 @@ interface Flags extends DutFlags {
   readonly script?: string;
   readonly properties?: number;
   readonly long?: boolean;
+  readonly lumina?: boolean;
   readonly list?: boolean;
   readonly json?: string;
   readonly junit?: string;
@@ -64,6 +65,10 @@ export function conformanceCommand(): Command {
       integer(1, 1_000_000),
     )
     .option('--long', 'ten times as many')
+    .option(
+      '--lumina',
+      'go-back-N, NAKs, counters and CNPs of live traffic behind a bump instead (docs/conformance-lumina.md)',
+    )
     .option('--list', 'print the rules and end')
     .option('--out <directory>', 'where captures go, below a folder of the device', 'conformance-out')
     .option('--json <file>', 'write the verdicts as JSON')
@@ -80,6 +85,7 @@ async function conform(flags: Flags): Promise<void> {
     return;
   }
   if (flags.script !== undefined) return playScript(flags, flags.script);
+  if (flags.lumina === true) return lumina(flags);
   if (flags.properties !== undefined) return properties(flags, flags.properties);
   const dut = await openDut(flags, say);
   let result: SuiteResult;
@@ -111,6 +117,11 @@ async function conform(flags: Flags): Promise<void> {
   if (flags.json !== undefined) writeFileSync(flags.json, `${JSON.stringify(resultFile(result), undefined, 1)}\n`);
   if (flags.junit !== undefined) writeFileSync(flags.junit, junit(result));
   process.exitCode = exitCodeOf(result, { strict: flags.strict === true });
+}
+
+async function lumina({ dut, seed, quiet, out }: Flags): Promise<void> {
+  const { playLumina } = await import('./lumina/command.ts');
+  process.exitCode = await playLumina(dut, { seed, all: quiet !== true, out, log: say });
 }
 
 async function properties(flags: Flags, runs: number): Promise<void> {

@@ -101,7 +101,7 @@ async function buildKernel(
   const suite = recipe.KERNEL_SUITES[kernel];
   options.log?.(`kernel ${kernel}: packages of ${suite}`);
   const apt = await AptRoot.create(join(scratch, 'apt'), suite, options.signal);
-  const all = await resolvePackages([recipe.KERNEL_METAPACKAGE], (names) => apt.show(names), recipe.isKernelPart);
+  const all = await resolvePackages([kernelPackage()], (names) => apt.show(names), recipe.isKernelPart);
   const records = all.filter((record) => record.name !== recipe.KERNEL_METAPACKAGE);
   options.log?.(`kernel ${kernel}: downloading ${records.map((record) => record.name).join(', ')}`);
   const entries: TarEntry[] = [];
@@ -173,8 +173,23 @@ function userlandRecipe(): string {
   return hash([RECIPE_VERSION, recipe.USERLAND_SUITE, recipe.USERLAND_PROGRAMS, INIT_SCRIPT, AGENT_SCRIPT]);
 }
 
+/**
+ * What leads to the kernel: the newest of its suite, or an older one that the archive still has, by its package (`linux-image-6.1.0-47-amd64`), for
+ * bugs that are fixed since.
+ */
+function kernelPackage(): string {
+  const { ROCE_LAB_KERNEL_PACKAGE: older = '' } = process.env;
+  return older === '' ? recipe.KERNEL_METAPACKAGE : older;
+}
+
 function kernelRecipe(): string {
-  return hash([RECIPE_VERSION, recipe.KERNEL_SUITES, recipe.BOOT_MODULES, recipe.EXTRA_MODULES]);
+  return hash([
+    RECIPE_VERSION,
+    recipe.KERNEL_SUITES,
+    recipe.BOOT_MODULES,
+    recipe.EXTRA_MODULES,
+    ...(kernelPackage() === recipe.KERNEL_METAPACKAGE ? [] : [kernelPackage()]),
+  ]);
 }
 
 async function readImage(directory: string): Promise<Image> {

@@ -156,6 +156,14 @@ export const PKT_RULES: readonly Rule[] = [
     priority: 2,
     says: "The destination address of a packet has to be an entry of the port's GID table.",
     shownBy: 'Send to an address that the host owns but the port has no GID for: silence.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Panics on a correct packet over IPv6 to an address of the host that is no GID; over IPv4 where it has IP options.',
+        evidence: 'rxe_recv.c#rxe_rcv and #rxe_chk_dgid: pkt->qp is set behind the goto drop; seen (over IPv4 on 6.12)',
+        kills: true,
+      },
+    ],
   },
   {
     id: 'PKT-12',

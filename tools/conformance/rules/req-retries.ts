@@ -80,6 +80,14 @@ export const REQ_RETRIES_RULES: readonly Rule[] = [
     priority: 2,
     says: 'Retry or failure are the only reactions to a NAK, and not every NAK may be retried.',
     shownBy: 'Requests refused with 0x61, 0x62 or 0x63 are never sent again.',
+    deviations: [
+      {
+        device: 'rxe',
+        does: 'Ignores further sequence NAKs after it went back once, until something is acknowledged: two losses in one flight cost a timeout.',
+        evidence:
+          'rxe_comp.c#rxe_completer, ERROR_RETRY with started_retry; seen on 6.1 and 6.12 (docs/conformance-lumina.md)',
+      },
+    ],
   },
   {
     id: 'REQ-25',

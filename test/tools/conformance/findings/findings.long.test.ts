@@ -8,8 +8,7 @@ import { FINDINGS, ladderOf } from '../../../../tools/conformance/findings/index
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { isForThrowAway, parseScript } from '../../../../tools/conformance/script/parse.ts';
 import { scriptCase } from '../../../../tools/conformance/script/play.ts';
-import { KERNELS } from '../../../../tools/lab/recipe.ts';
-import { describeWithLab } from '../../../lab/support.ts';
+import { describeWithLab, TESTED_KERNELS } from '../../../lab/support.ts';
 
 const ladders = FINDINGS.flatMap((one) => {
   const text = ladderOf(one);
@@ -17,7 +16,7 @@ const ladders = FINDINGS.flatMap((one) => {
 }).sort((a, b) => Number(a.crashes) - Number(b.crashes));
 
 describeWithLab('the ladders of docs/rxe-findings against rdma_rxe', () => {
-  it.each(KERNELS)(
+  it.each(TESTED_KERNELS)(
     'show on %s what the page says of it',
     async (kernel) => {
       const dut = await LabDut.open({ kernel });

@@ -13,8 +13,7 @@ import { buildFrame } from '../../../../tools/conformance/packet/build.ts';
 import { pattern, sendOnly } from '../../../../tools/conformance/packet/packet.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
-import { KERNELS } from '../../../../tools/lab/recipe.ts';
-import { describeWithLab } from '../../../lab/support.ts';
+import { describeWithLab, TESTED_KERNELS } from '../../../lab/support.ts';
 
 const OURS = parseMac('02:00:00:00:77:01');
 const THEIRS = parseMac('52:54:00:00:00:02');
@@ -24,7 +23,7 @@ const CASES = [
 ] as const;
 
 describeWithLab('a packet to an address of the host that is no GID', () => {
-  it.each(KERNELS)(
+  it.each(TESTED_KERNELS)(
     'ends Linux %s over IPv6, and not over IPv4',
     async (kernel) => {
       const directory = await mkdtemp(join(tmpdir(), 'roce-gid-'));
