@@ -84,6 +84,7 @@ describeWhere(await packingPossible(), 'the package', () => {
       [
         'ARCHITECTURE.md',
         'CHANGELOG.md',
+        'CONFORMANCE.md',
         'INTEROP.md',
         'LICENSE',
         'README.md',
