@@ -87,7 +87,13 @@ export function columnName({ dut, device, deviceVersion }: ResultFile): string {
 
 /** Keys, addresses and the like are others in each run. */
 function steady(text: string): string {
-  return cell(text.replace(/0x[0-9a-f]{5,}/g, '0x..').replace(/crc [0-9a-f]+/g, 'crc ..')).replace(/\.+$/, '');
+  const same = text
+    .replace(/(rkey |inv )?0x[0-9a-f]+/g, (number, key = '') =>
+      key !== '' || number.length > 6 ? `${key}0x..` : number,
+    )
+    .replace(/crc [0-9a-f]+/g, 'crc ..')
+    .replace(/\[ *\d+\.\d+\] /g, '');
+  return cell(same).replace(/\.+$/, '');
 }
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');

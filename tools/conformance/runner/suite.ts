@@ -211,7 +211,8 @@ class Suite {
       verdict,
       reason: worst.reason,
       known: verdict === 'fail' || softened ? this.#knownOf(rule, worst.died) : undefined,
-      captures: endings.flatMap(({ captures }) => captures),
+      // That of the case that decided comes first.
+      captures: [...new Set([worst, ...endings].flatMap(({ captures }) => captures))],
       durationMs: endings.reduce((sum, { durationMs }) => sum + durationMs, 0),
       seed: this.#options.seed,
     };
