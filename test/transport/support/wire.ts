@@ -4,37 +4,18 @@
  */
 import { expect } from 'vitest';
 import { IpAddress } from '../../../packets/address.ts';
-import { readAeth, writeAeth } from '../../../packets/aeth.ts';
-import { readAtomicAckEth, writeAtomicAckEth } from '../../../packets/atomic-ack-eth.ts';
-import { readAtomicEth, writeAtomicEth } from '../../../packets/atomic-eth.ts';
 import { BTH_BYTES, writeBth, writeBthCongestion } from '../../../packets/bth.ts';
-import { dethQkey, dethSourceQpn, writeDeth } from '../../../packets/deth.ts';
-import { readFeth, writeFeth } from '../../../packets/feth.ts';
 import { Frame, FrameStatus, frameDestinationIs, frameSourceIs, Medium, parseFrame } from '../../../packets/frame.ts';
 import { FrameWriter } from '../../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../../packets/header-template.ts';
 import { computeIcrc, ICRC_BYTES, icrcMatches } from '../../../packets/icrc.ts';
-import { iethRkey, writeIeth } from '../../../packets/ieth.ts';
-import { immDt, writeImmDt } from '../../../packets/imm-dt.ts';
 import { IPV4_BYTES } from '../../../packets/ipv4.ts';
-import {
-  AETH_AT,
-  ATOMIC_ACK_ETH_AT,
-  ATOMIC_ETH_AT,
-  DETH_AT,
-  FETH_AT,
-  IETH_AT,
-  IMM_AT,
-  OPCODE_HEADER_BYTES,
-  Op,
-  RETH_AT,
-  XRCETH_AT,
-} from '../../../packets/opcode.ts';
+import { OPCODE_HEADER_BYTES, Op } from '../../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
-import { readReth, writeReth } from '../../../packets/reth.ts';
 import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES } from '../../../packets/udp.ts';
-import { writeXrceth, xrcethXrcSrq } from '../../../packets/xrceth.ts';
+import { writeHeaders } from '../../../tools/conformance/packet/build.ts';
+import { packetOf } from '../../../tools/conformance/packet/sighting.ts';
 import type { QpConfig } from '../../../transport/qp-config.ts';
 import type { Packet } from './packets.ts';
 
@@ -64,9 +45,6 @@ export function pathTemplate(source: IpAddress, destination: IpAddress, sourcePo
 const toSubject = pathTemplate(PEER_IP, SUBJECT_IP);
 const stimulusWriter = new FrameWriter(1, 3 * SLOT_BYTES);
 
-const hi = (value: bigint): number => Number((value >> 32n) & 0xff_ff_ff_ffn);
-const lo = (value: bigint): number => Number(value & 0xff_ff_ff_ffn);
-
 /** The bytes of `packet` as the peer sends it, from the IP header to the ICRC. `firstPsn` is what its PSN counts from. */
 export function buildFrame(packet: Packet, firstPsn: number, destQpn = SUBJECT_QPN): Uint8Array {
   const { payload = new Uint8Array(0), source, sourcePort } = packet;
@@ -89,28 +67,6 @@ export function buildFrame(packet: Packet, firstPsn: number, destQpn = SUBJECT_Q
   writer.end(template, at + payload.length + pad, packet.trafficClass ?? 0);
   const start = writer.starts[0] ?? 0;
   return writer.bytes.slice(start, start + (writer.lengths[0] ?? 0));
-}
-
-function writeHeaders(view: DataView, bth: number, packet: Packet): void {
-  const { opcode, reth, feth, atomic, imm, inv, syndrome = 0, msn = 0, original } = packet;
-  const at = (table: Int8Array): number => table[opcode] ?? -1;
-  if (at(RETH_AT) >= 0 && reth !== undefined) {
-    writeReth(view, bth + at(RETH_AT), hi(reth.va), lo(reth.va), reth.rkey, reth.length);
-  }
-  if (at(FETH_AT) >= 0 && feth !== undefined) writeFeth(view, bth + at(FETH_AT), feth.placement, feth.selectivity);
-  if (at(ATOMIC_ETH_AT) >= 0 && atomic !== undefined) {
-    const { va, rkey, swapAdd, compare } = atomic;
-    const eth = bth + at(ATOMIC_ETH_AT);
-    writeAtomicEth(view, eth, hi(va), lo(va), rkey, hi(swapAdd), lo(swapAdd), hi(compare), lo(compare));
-  }
-  if (at(DETH_AT) >= 0) writeDeth(view, bth + at(DETH_AT), packet.qkey ?? 0, packet.srcQpn ?? 0);
-  if (at(XRCETH_AT) >= 0) writeXrceth(view, bth + at(XRCETH_AT), packet.srqn ?? 0);
-  if (at(IMM_AT) >= 0) writeImmDt(view, bth + at(IMM_AT), imm ?? 0);
-  if (at(IETH_AT) >= 0) writeIeth(view, bth + at(IETH_AT), inv ?? 0);
-  if (at(AETH_AT) >= 0) writeAeth(view, bth + at(AETH_AT), syndrome, msn);
-  if (at(ATOMIC_ACK_ETH_AT) >= 0 && original !== undefined) {
-    writeAtomicAckEth(view, bth + at(ATOMIC_ACK_ETH_AT), hi(original), lo(original));
-  }
 }
 
 /** A copy with `change` applied to it and an ICRC that is right again: what an attacker who knows the recipe sends. */
@@ -152,34 +108,7 @@ export function readFrame(
   const echoes = config.congestion?.notification?.parameters.signal === 'ack' && frame.opcode === Op.Acknowledge;
   expect([frame.fecn, echoes ? 0 : frame.becn]).toEqual([0, 0]);
   expect((frame.payloadLength + frame.padCount) % 4).toBe(0);
-  const { bthOffset: bth, opcode, view } = frame;
   for (let i = frame.payloadOffset + frame.payloadLength; i < frame.icrcOffset; i++) expect(bytes[i]).toBe(0);
-  const at = (table: Int8Array): number => ((table[opcode] ?? -1) < 0 ? -1 : bth + (table[opcode] ?? 0));
-  const packet: { -readonly [K in keyof Packet]: Packet[K] } = {
-    opcode,
-    psn: psnDiff(frame.psn, firstPsn),
-    ackReq: frame.ackReq === 1,
-    solicited: frame.solicited === 1,
-    payload: bytes.slice(frame.payloadOffset, frame.payloadOffset + frame.payloadLength),
-  };
-  if (at(RETH_AT) >= 0) {
-    const { va, rkey, dmaLength } = readReth(view, at(RETH_AT));
-    packet.reth = { va, rkey, length: dmaLength };
-  }
-  if (at(DETH_AT) >= 0) {
-    packet.qkey = dethQkey(view, at(DETH_AT));
-    packet.srcQpn = dethSourceQpn(view, at(DETH_AT));
-  }
-  if (at(XRCETH_AT) >= 0) packet.srqn = xrcethXrcSrq(view, at(XRCETH_AT));
-  if (at(ATOMIC_ETH_AT) >= 0) packet.atomic = readAtomicEth(view, at(ATOMIC_ETH_AT));
-  if (at(FETH_AT) >= 0) packet.feth = readFeth(view, at(FETH_AT));
-  if (at(IMM_AT) >= 0) packet.imm = immDt(view, at(IMM_AT));
-  if (at(IETH_AT) >= 0) packet.inv = iethRkey(view, at(IETH_AT));
-  if (at(AETH_AT) >= 0) {
-    const { syndrome, msn } = readAeth(view, at(AETH_AT));
-    packet.syndrome = syndrome;
-    packet.msn = msn;
-  }
-  if (at(ATOMIC_ACK_ETH_AT) >= 0) packet.original = readAtomicAckEth(view, at(ATOMIC_ACK_ETH_AT)).original;
-  return packet;
+  const packet = packetOf(frame);
+  return { ...packet, psn: psnDiff(packet.psn, firstPsn) };
 }
