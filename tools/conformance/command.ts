@@ -5,6 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
+import { RoceError } from '../../packets/errors.ts';
 import { address, collect, integer, macAddress, parser, prefix } from '../options.ts';
 import { type DutFlags, openDut } from './duts/open.ts';
 import { matchRules, RULES } from './rules/index.ts';
@@ -12,9 +13,10 @@ import type { Rule } from './rules/types.ts';
 import { junit, resultFile } from './runner/files.ts';
 import { exitCodeOf, summaryLine, verdictName, verdictTable } from './runner/report.ts';
 import { runCase } from './runner/run-case.ts';
-import { runSuite, type SuiteResult } from './runner/suite.ts';
+import { nothingJudged, runSuite, type SuiteResult } from './runner/suite.ts';
 import { isForThrowAway, parseScript } from './script/parse.ts';
 import { scriptCase } from './script/play.ts';
+import type { Dut } from './tester/dut.ts';
 
 interface Flags extends DutFlags {
   readonly rules?: readonly Rule[];
@@ -75,7 +77,15 @@ export function conformanceCommand(): Command {
     .option('--junit <file>', 'write the verdicts as JUnit XML')
     .option('--strict', 'exit code 1 for known deviations too')
     .option('--quiet', 'only what is no plain pass, and the sum')
-    .action(conform);
+    .action(async (flags: Flags, command: Command) => {
+      try {
+        await conform(flags);
+      } catch (error) {
+        // What the options name together makes no sense: a wrong command line, as if one of them did alone.
+        if (error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT') command.error(`error: ${error.message}`);
+        throw error;
+      }
+    });
 }
 
 async function conform(flags: Flags): Promise<void> {
@@ -87,12 +97,22 @@ async function conform(flags: Flags): Promise<void> {
   if (flags.script !== undefined) return playScript(flags, flags.script);
   if (flags.lumina === true) return lumina(flags);
   if (flags.properties !== undefined) return properties(flags, flags.properties);
-  const dut = await openDut(flags, say);
-  let result: SuiteResult;
+  report(await judged(flags, rules), flags);
+}
+
+/** Runs the rules; where there is no device to run them against, that is what every verdict says. */
+async function judged(flags: Flags, rules: readonly Rule[]): Promise<SuiteResult> {
+  let dut: Dut;
+  try {
+    dut = await openDut(flags, say);
+  } catch (error) {
+    if (!(error instanceof RoceError) || error.code === 'ERR_ROCE_ARGUMENT') throw error;
+    return nothingJudged(flags.dut, rules, flags.seed, error.message);
+  }
   try {
     const folder = join(flags.out, dut.name.replace(/[^\w.-]+/g, '-'));
     mkdirSync(folder, { recursive: true });
-    result = await runSuite(dut, {
+    return await runSuite(dut, {
       seed: flags.seed,
       rules,
       now: () => performance.now(),
@@ -111,6 +131,9 @@ async function conform(flags: Flags): Promise<void> {
   } finally {
     await dut.close();
   }
+}
+
+function report(result: SuiteResult, flags: Flags): void {
   process.stdout.write(`${verdictTable(result, { all: flags.quiet !== true })}\n`);
   for (const death of result.deaths) process.stdout.write(`died: ${death}\n`);
   process.stdout.write(`${summaryLine(result)}\n`);

@@ -72,6 +72,15 @@ export async function runSuite(dut: Dut, options: SuiteOptions): Promise<SuiteRe
   return suite.result();
 }
 
+/** What there is to say where no device was to be had. */
+export function nothingJudged(dut: string, rules: readonly Rule[], seed: number, why: string): SuiteResult {
+  const row = { verdict: 'inconclusive', reason: why, known: undefined, captures: [], durationMs: 0, seed } as const;
+  return {
+    ...{ dut, device: 'unknown', version: '', description: why, seed, deaths: [] },
+    rules: rules.map((rule) => ({ rule, ...row })),
+  };
+}
+
 class Suite {
   readonly #dut: Dut;
   readonly #options: SuiteOptions;
