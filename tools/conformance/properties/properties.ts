@@ -45,6 +45,12 @@ function limitsOf({ subject, profile }: Against): Limits {
 /** A device that is stuck for ever after a fence shows nothing else any more. */
 const fences = ({ profile }: Against): boolean => !profile.switches.includes('fenced-retry-stuck');
 
+/** A plain acknowledge ends its ATOMICs (REQ-05): a legal one that comes late does so without their value. */
+const misled = ({ profile }: Against): boolean => profile.switches.includes('ack-in-read-completes');
+
+/** It believes an acknowledge of what it has not sent yet (REQ-09): on a real wire nobody can say what that one completes. */
+const believing = ({ profile }: Against): boolean => profile.switches.includes('ack-beyond-completes');
+
 export const PROPERTIES: readonly Property[] = [
   responder(
     'responder-sequences',
@@ -61,14 +67,14 @@ export const PROPERTIES: readonly Property[] = [
     name: 'requester-answers',
     says: 'a requester sends what was posted, repeats what it has a reason to repeat, and completes nothing without evidence',
     ...{ role: 'requester', needsHands: true },
-    plans: (against) => answers(MTU, against.subject.atomics, fences(against)),
+    plans: (against) => answers(MTU, against.subject.atomics, fences(against), !believing(against)),
     play: tryAnswers,
   }),
   property({
     name: 'requester-loss',
     says: 'a requester gets all of its work done, once and in order, whatever the wire loses, doubles and delays',
     ...{ role: 'requester', needsHands: true },
-    plans: (against) => losses(MTU, against.subject.atomics, fences(against)),
+    plans: (against) => losses(MTU, against.subject.atomics && !misled(against), fences(against)),
     play: tryLoss,
   }),
 ];

@@ -57,13 +57,14 @@ export interface LossPlan {
   readonly lateAnswers: readonly number[];
 }
 
-export function answers(mtu: number, atomics: boolean, fences: boolean): fc.Arbitrary<AnswersPlan> {
+/** @param beyond acknowledges of what was never sent are among the answers */
+export function answers(mtu: number, atomics: boolean, fences: boolean, beyond: boolean): fc.Arbitrary<AnswersPlan> {
   const spec = work(mtu, atomics, fences);
   return fc.record({
     psn: startingPsn,
     maxRdAtomic: fc.constantFrom(4, 1, 2),
     works: fc.array(spec, { minLength: 1, maxLength: 4 }),
-    steps: fc.array(answerStep(spec), { minLength: 1, maxLength: 12, size: 'max' }),
+    steps: fc.array(answerStep(spec, beyond), { minLength: 1, maxLength: 12, size: 'max' }),
   });
 }
 
@@ -94,7 +95,7 @@ function work(mtu: number, atomics: boolean, fences: boolean): fc.Arbitrary<Work
   });
 }
 
-function answerStep(spec: fc.Arbitrary<WorkSpec>): fc.Arbitrary<AnswerStep> {
+function answerStep(spec: fc.Arbitrary<WorkSpec>, beyond: boolean): fc.Arbitrary<AnswerStep> {
   const small = fc.nat(4);
   return fc.oneof(
     {
@@ -119,7 +120,7 @@ function answerStep(spec: fc.Arbitrary<WorkSpec>): fc.Arbitrary<AnswerStep> {
       }),
     },
     {
-      weight: 2,
+      weight: beyond ? 2 : 0,
       arbitrary: fc.record({ do: fc.constant('beyond' as const), ahead: fc.constantFrom(0, 1, 1000, 0x3f_ff_ff) }),
     },
     { weight: 2, arbitrary: fc.constant({ do: 'overtake' as const }) },

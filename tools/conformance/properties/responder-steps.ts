@@ -213,13 +213,15 @@ function opcode({ fragile, flush, atomicWrite }: Limits): fc.Arbitrary<number> {
   const known = Object.values(Op).filter((op) => op < 0x20 && op !== Op.Resync);
   const usable = known.filter((op) => (op !== Op.Flush || flush) && (op !== Op.AtomicWrite || atomicWrite));
   // Those that a kernel may die of (ref:rxe#11) are for devices that are known not to.
-  return fc.constantFrom(...(fragile ? usable : [...known, 0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f]));
+  const safe = usable.filter((op) => op !== Op.SendOnlyInvalidate && op !== Op.SendLastInvalidate);
+  return fc.constantFrom(...(fragile ? safe : [...known, 0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f]));
 }
 
 function flaw({ fragile }: Limits): fc.Arbitrary<Flaw> {
   const flaws: Flaw[] = ['key', 'below', 'above', 'longer', 'shorter', 'huge', 'oversize', 'undersize', 'empty'];
-  flaws.push('pad', 'payload', 'unaligned', 'invalidate');
-  return fc.constantFrom(...(fragile ? flaws : [...flaws, 'wrap' as const]));
+  flaws.push('pad', 'payload', 'unaligned');
+  // What follows a failing invalidation is executed or not as rdma_rxe has time for (KEY-15).
+  return fc.constantFrom(...(fragile ? flaws : [...flaws, 'wrap' as const, 'invalidate' as const]));
 }
 
 const post: fc.Arbitrary<Step> = fc.record({
