@@ -4,19 +4,22 @@
  */
 import { Syndrome } from '../../../packets/aeth.ts';
 import type { Packet } from '../packet/packet.ts';
-import { ack, nak } from '../packet/packet.ts';
+import { ack, describePacket, nak } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
+import { matches } from '../tester/want.ts';
 import {
   add,
   LONG_BYTES,
   psnsOf,
+  type Responder,
   read,
   responder,
   send,
   sendImm,
   swap,
+  timeoutNs,
   type Work,
   write,
   writeImm,
@@ -24,12 +27,14 @@ import {
 
 export const REQ_COMPLETION_CASES: readonly Case[] = [
   { rules: ['REQ-01'], psnSweep: true, run: numbersRequests },
+  { rules: ['REQ-01'], title: 'an ACK while packets are sent again', run: keepsNumbersAmidst },
   { rules: ['REQ-02'], run: asksForAcknowledges },
   { rules: ['REQ-03'], run: completesSendsWhenWhole },
   { rules: ['REQ-04'], psnSweep: true, run: completesReadsWhenWhole },
   { rules: ['REQ-05'], needs: ['atomics'], run: completesAtomicsWhenAnswered },
   { rules: ['REQ-06'], run: completesInOrder },
   { rules: ['REQ-07'], run: takesOneAckForAll },
+  { rules: ['REQ-07'], title: 'while packets are sent again', run: takesAcksAmidst },
   { rules: ['REQ-08'], psnSweep: true, run: ignoresOldAnswers },
   { rules: ['REQ-09'], psnSweep: true, run: ignoresAcksOfTheFuture },
   { rules: ['REQ-10'], run: ignoresGhosts },
@@ -53,6 +58,33 @@ async function numbersRequests(t: Tester): Promise<void> {
     await r.post(add(9), send(10));
     await r.sees(14, add(9), send(10));
   }
+}
+
+const TWO = [send(1, 1000), send(2, 300)];
+const CODE = 14;
+
+/** Message 1 is acknowledged while its packets are just being sent again; message 2 stays open. */
+async function acknowledgedAmidst(t: Tester): Promise<Responder> {
+  const r = await responder(t, { timeout: CODE, retryCnt: 6 });
+  await r.post(...TWO);
+  await r.sees(0, ...TWO);
+  r.peer.tx(nak(Syndrome.NakSequence, { psn: 0, msn: 0 }), ack({ psn: 3, msn: 1 }));
+  return r;
+}
+
+async function keepsNumbersAmidst(t: Tester): Promise<void> {
+  const r = await acknowledgedAmidst(t);
+  const packets = r.packetsOf(0, ...TWO);
+  const intervalNs = timeoutNs(CODE);
+  for (const until = t.now() + 3 * intervalNs; t.now() < until; ) {
+    const again = await r.peer.take(intervalNs);
+    if (again === undefined) continue;
+    const wanted = packets[again.packet.psn];
+    const right = wanted !== undefined && matches(again.packet, wanted);
+    demand(right, () => `${describePacket(again.packet)} came, and that is no packet of what was posted`);
+  }
+  r.peer.ack(5, 2);
+  await r.completes([1], [2]);
 }
 
 async function asksForAcknowledges(t: Tester): Promise<void> {
@@ -155,6 +187,13 @@ async function takesOneAckForAll(t: Tester): Promise<void> {
   r.peer.ack(packets.length - 1, 10);
   await r.completes(...works.map(({ wrId }) => [wrId] as const));
   await r.undisturbed();
+}
+
+async function takesAcksAmidst(t: Tester): Promise<void> {
+  const r = await acknowledgedAmidst(t);
+  await r.completes([1]);
+  r.peer.ack(5, 2);
+  await r.completes([2]);
 }
 
 async function ignoresOldAnswers(t: Tester): Promise<void> {

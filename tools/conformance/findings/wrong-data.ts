@@ -89,6 +89,33 @@ export const WRONG_DATA: readonly Finding[] = [
     users: 'A broken peer is not told from one that works, but for the queue pair that is in ERROR afterwards.',
   },
   {
+    name: 'REQ-01-empty-message',
+    rule: 'REQ-01',
+    title: 'an ACK that comes while packets are sent again ends in an empty message that nobody posted',
+    severity: 'wrong data',
+    kernels: NEWER_KERNELS,
+    byRule: true,
+    happens:
+      'A message is being sent again, after a timeout or a NAK, and the ACK of its first transmission arrives before its last packet is out. With another message open behind it, the next timeout sends an empty SEND or WRITE under the PSN of that other message, which itself goes out under the PSN behind.',
+    source:
+      'rxe_comp.c#rxe_completer at WRITE_SEND: a work request that is being sent (processing, not pending) is not completed, but comp.psn moves behind it; rxe_req.c#req_retry then skips all of its data and takes comp.psn for the PSN of what is left.',
+    users:
+      'A responder that is slower than the ACK timeout, or one lost packet, is enough. The peer takes the empty SEND for the next message: a receive is consumed, and the stream of messages is off by one. The sender ends with IBV_WC_RETRY_EXC_ERR for a message that was acknowledged.',
+    since: 'The source of 6.1 has the same lines, but its requester and completer are tasks of their own: not seen there.',
+  },
+  {
+    name: 'REQ-07-ack-while-it-repeats',
+    rule: 'REQ-07',
+    title: 'an ACK that comes while packets are sent again completes nothing',
+    severity: 'wrong data',
+    kernels: NEWER_KERNELS,
+    happens:
+      'As the one before, with no message behind: nothing is sent again, and the work request does not complete before a later one is acknowledged.',
+    source: 'rxe_comp.c#rxe_completer at WRITE_SEND, and at ERROR_RETRY: all that was sent seems to be acknowledged.',
+    users: 'A program waits without end for a completion; its data has long arrived.',
+    since: 'Not seen on 6.1: as the one before.',
+  },
+  {
     name: 'LEN-04-message-that-ends-short',
     rule: 'LEN-04',
     title: 'a WRITE that ends short is acknowledged',

@@ -115,6 +115,11 @@ export const SWITCHES = {
     says: 'any acknowledge or NAK between the responses of a READ ends the queue pair, and the READ completes with success',
     evidence: 'lab, 6.12.107: conformance property requester-loss; rxe_comp.c#check_ack and its state -1',
   },
+  'ack-while-repeating-lost': {
+    ruleId: 'REQ-01',
+    says: 'an acknowledge of what is just being sent again completes nothing, and at the next timeout an empty SEND or WRITE takes the PSN behind it',
+    evidence: 'rxe_comp.c#rxe_completer at WRITE_SEND, rxe_req.c#req_retry; case REQ-01',
+  },
   'reserved-syndrome-fatal': {
     ruleId: 'ACK-16',
     says: 'a reserved syndrome completes the oldest work request, with success where nothing else has been said, and ends the queue pair',
@@ -145,7 +150,7 @@ const RXE: readonly SwitchName[] = [
   ...(['payload-on-read-ignored', 'payload-on-flush-ignored', 'flush-dropped', 'reserved-dropped'] as const),
   ...(['replayed-by-psn', 'read-replayed-anywhere', 'read-replay-moves', 'read-replay-naked'] as const),
   ...(['empty-read-not-replayed', 'fenced-retry-stuck', 'failed-invalidate-acked', 'first-ack-from-zero'] as const),
-  ...(['ack-beyond-completes', 'ack-in-read-completes', 'ack-in-read-fatal'] as const),
+  ...(['ack-beyond-completes', 'ack-in-read-completes', 'ack-in-read-fatal', 'ack-while-repeating-lost'] as const),
   ...(['reserved-syndrome-fatal', 'reserved-nak-fatal'] as const),
 ];
 

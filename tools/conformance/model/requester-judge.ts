@@ -9,7 +9,7 @@ import { describePacket, isResponse, type Packet } from '../packet/packet.ts';
 import type { Difference } from './difference.ts';
 import type { Profile } from './profiles.ts';
 import { evidenceOf, type Open } from './requester-evidence.ts';
-import { isAnswered, type Placed, placed, requestFault, type Work } from './requester-work.ts';
+import { isAnswered, type Placed, placed, requestAt, requestFault, type Work } from './requester-work.ts';
 
 /** A completion of a send: which work request, by its place in the order of posting, and its status of verbs. */
 export interface Completed {
@@ -61,6 +61,9 @@ export class RequesterJudge {
   #strikes = 0;
   #failures: Failure[] = [];
   #completed: { readonly index: number; readonly status: number }[] = [];
+  /** Work requests of which packets went out again. */
+  readonly #repeated = new Set<number>();
+  #strayed = false;
 
   constructor(setup: RequesterSetup) {
     this.setup = setup;
@@ -91,6 +94,14 @@ export class RequesterJudge {
   /** A fatal answer was given: an error has to come. */
   get failing(): boolean {
     return this.#failures.some(({ must }) => must);
+  }
+
+  /**
+   * Nothing more is to be had of it: a work request failed, or it has done what its profile knows of and after which nobody can say what it
+   * does. In the second case nothing is held against it any more.
+   */
+  get over(): boolean {
+    return this.failed || this.#strayed;
   }
 
   /** All work requests that are to complete have. */
@@ -153,6 +164,8 @@ export class RequesterJudge {
       return told('ACK-21', `${describePacket(packet)} came, and there was nothing to answer`);
     const { mtu } = this.setup;
     const { psn } = packet;
+    if (this.#isEmptyRepetition(packet)) this.#strayed = true;
+    if (this.#strayed) return undefined;
     const work = this.#works.find(({ first, last }) => psn >= first && psn <= last);
     if (work === undefined) return told('OPS-17', `${describePacket(packet)} came, and no such work was posted`);
     const fault = requestFault(work, packet, mtu);
@@ -169,6 +182,7 @@ export class RequesterJudge {
 
   /** Completions of sends, in the order in which they were polled. */
   completed(completions: readonly Completed[]): Difference | undefined {
+    if (this.#strayed) return undefined;
     for (const { wrId, status } of completions) {
       const difference = this.#completes(wrId, status);
       if (difference !== undefined) return difference;
@@ -177,16 +191,18 @@ export class RequesterJudge {
     return undefined;
   }
 
-  /** The device has had all the time it needs, timers excepted. */
-  settled(): Difference | undefined {
-    this.#floor = this.#works.find(({ last }) => last >= this.#must)?.first ?? this.#must;
+  /** The device has had all the time it needs, timers excepted; `final`: those as well. */
+  settled(final = false): Difference | undefined {
+    if (this.#strayed) return undefined;
     const due = this.#due;
     if (due !== undefined && this.#quietUntil === -Infinity && !this.failed)
       return told(due.ruleId, `packets from psn+${due.from} on were to be sent again, and were not`);
     const seen = new Set(this.#completed.map(({ index }) => index));
     const missing = this.#works.find(({ index, last, signaled }) => signaled && last < this.#must && !seen.has(index));
-    if (missing !== undefined && !this.failed)
+    this.#strayed = final && missing !== undefined && this.#mayHaveLost(missing);
+    if (missing !== undefined && !this.failed && !this.#strayed)
       return told('REQ-07', `work request ${missing.index} is acknowledged, and did not complete`);
+    if (this.setup.exactTime) this.#floor = this.#works.find(({ last }) => last >= this.#must)?.first ?? this.#must;
     const silent = this.#newest === (this.#works.at(-1)?.last ?? -1) && this.#asked < this.#newest && !this.done;
     if (silent && !this.failed && this.setup.exactTime)
       return told('REQ-02', `psn+${this.#newest} is the last packet, and no acknowledge was asked for it`);
@@ -231,7 +247,23 @@ export class RequesterJudge {
     if (this.#due !== undefined && psn <= Math.max(this.#due.from, this.#may)) this.#due = undefined;
     this.#strikes++;
     this.#told = true;
+    for (const { index, first, last } of this.#works)
+      if (last >= psn && first <= this.#newest) this.#repeated.add(index);
     return undefined;
+  }
+
+  /** A device of the profile forgets an acknowledge of what it was just sending again. */
+  #mayHaveLost(work: Placed): boolean {
+    const { switches } = this.setup.profile;
+    return switches.includes('ack-while-repeating-lost') && !isAnswered(work) && this.#repeated.has(work.index);
+  }
+
+  /** What is left of a message of which it has forgotten that it was acknowledged: nothing, under the PSN behind it. */
+  #isEmptyRepetition({ psn, opcode, payload, imm }: Packet): boolean {
+    const work = this.#works.find(({ last }) => last === psn - 1);
+    if (work === undefined || !this.#mayHaveLost(work) || (payload?.length ?? 0) > 0) return false;
+    const empty = requestAt({ ...work, first: psn, last: psn }, psn, this.setup.mtu);
+    return opcode === empty.opcode && imm === empty.imm;
   }
 
   /** The oldest packet that is not acknowledged has been out for the interval, and it is from there that packets go out again. */

@@ -65,7 +65,8 @@ export class RequesterStage {
       await connection.setLocal(0, one.#source);
       const difference = await play(one);
       if (difference !== undefined) return { happenings, difference };
-      const left = one.judge.done || one.judge.failed ? undefined : 'the device did not get done in time';
+      const { done, over } = one.judge;
+      const left = done || over ? undefined : 'the device did not get done in time';
       return { happenings, ...(left === undefined ? {} : { inconclusive: left }) };
     } finally {
       await connection.close();
@@ -139,19 +140,24 @@ export class RequesterStage {
     this.#answers.set(index, known);
   }
 
-  /** All is done, or has failed: completions, and what READs and atomics brought. */
-  async finished(): Promise<Difference | undefined> {
-    const { subject } = this.stage;
-    const deadline = this.connection.now() + subject.patienceNs;
+  /**
+   * All is done, or has failed: completions, and what READs and atomics brought. A device that was about to send again when it was answered may
+   * have taken no notice: `goOn` takes what still comes of it, and answers that.
+   */
+  async finished(goOn: () => Promise<Difference | undefined>): Promise<Difference | undefined> {
+    const { virtual, patienceNs } = this.stage.subject;
+    const deadline = this.connection.now() + patienceNs;
     for (;;) {
       const difference = await this.settled();
       if (difference !== undefined) return difference;
-      const late = subject.virtual ? undefined : this.judge.settled();
-      if (late === undefined) break;
-      if (this.connection.now() > deadline) return late;
+      const final = this.connection.now() > deadline;
+      const open =
+        (virtual ? undefined : this.judge.settled(final)) ?? (this.judge.over ? undefined : await this.#data());
+      if (open === undefined || virtual || final) return open;
       await this.connection.sleep(POLL_NS);
+      const late = await goOn();
+      if (late !== undefined) return late;
     }
-    return this.judge.failed ? undefined : this.#data();
   }
 
   async #data(): Promise<Difference | undefined> {

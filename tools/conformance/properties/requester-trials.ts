@@ -18,6 +18,8 @@ class Answers {
   readonly #one: RequesterStage;
   /** READs and atomics: where they were asked from last, and the next response. */
   readonly #asked = new Map<number, { readonly start: number; next: number }>();
+  /** What came although it was answered before: the device took no notice of that answer. */
+  #unheard: number[] = [];
 
   constructor(one: RequesterStage) {
     this.#one = one;
@@ -27,7 +29,7 @@ class Answers {
     for (const work of works) await this.#one.post(work);
     let difference = await this.#settle();
     for (const step of steps) {
-      if (difference !== undefined || this.#over) return difference ?? this.#one.finished();
+      if (difference !== undefined || this.#over) return difference ?? this.#finished();
       await this.#play(step);
       difference = await this.#settle();
       if (step.do !== 'not-ready' || difference !== undefined) continue;
@@ -38,7 +40,7 @@ class Answers {
   }
 
   get #over(): boolean {
-    return this.#one.judge.failing || this.#one.judge.failed;
+    return this.#one.judge.failing || this.#one.judge.over;
   }
 
   async #play(step: AnswerStep): Promise<void> {
@@ -169,6 +171,7 @@ class Answers {
       if (next.difference !== undefined) return next.difference;
       const { psn } = next.packet;
       const work = this.#at(psn);
+      if (psn < this.#one.judge.acknowledged) this.#unheard.push(psn);
       if (work !== undefined && isAnswered(work)) this.#asked.set(work.index, { start: psn, next: psn });
     }
   }
@@ -177,13 +180,32 @@ class Answers {
   async #finish(): Promise<Difference | undefined> {
     const { judge, timeoutNs } = this.#one;
     for (let round = 0; round < MAX_ROUNDS && !(judge.done && judge.complete) && !this.#over; round++) {
-      if (!this.#serve(1000, false)) await this.#one.wait(timeoutNs * 1.2);
+      if (!this.#repeat() && !this.#serve(1000, false)) await this.#one.wait(timeoutNs * 1.2);
       const difference = await this.#settle();
       if (difference !== undefined) return difference;
     }
     if (!judge.done && !this.#over && this.#one.stage.subject.virtual)
       return { ruleId: 'REQ-21', sentence: `psn+${judge.acknowledged} is not acknowledged, and is not sent again` };
-    return judge.done || this.#over ? this.#one.finished() : undefined;
+    return judge.done || this.#over ? this.#finished() : undefined;
+  }
+
+  #finished(): Promise<Difference | undefined> {
+    return this.#one.finished(() => {
+      if (!this.#over) this.#repeat();
+      return this.#settle();
+    });
+  }
+
+  /** The answers that were not heard, once more. @returns whether there were any */
+  #repeat(): boolean {
+    const unheard = this.#unheard;
+    this.#unheard = [];
+    for (const psn of unheard) {
+      const work = this.#at(psn);
+      if (work === undefined || !isAnswered(work)) this.#one.answer(ack({ psn, msn: this.#msn(psn) }));
+      else this.#respondTo(work, work.last);
+    }
+    return unheard.length > 0;
   }
 }
 
@@ -208,6 +230,14 @@ async function behindABadWire(one: RequesterStage, plan: LossPlan): Promise<Diff
   let requests = 0;
   let answers = 0;
   let held: Packet | undefined;
+  const take = async (): Promise<Difference | undefined> => {
+    for (let next = await one.next(); next !== undefined; next = await one.next()) {
+      if (next.difference !== undefined) return next.difference;
+      if (lostRequests.includes(requests++)) happenings.push({ at: 'do', what: 'this one is lost' });
+      else for (const reply of peer.take(next.packet)) deliver(reply);
+    }
+    return undefined;
+  };
   const deliver = (packet: Packet): void => {
     const i = answers++;
     if (lostAnswers.includes(i)) {
@@ -225,11 +255,8 @@ async function behindABadWire(one: RequesterStage, plan: LossPlan): Promise<Diff
   };
   for (const work of works) await one.post(work);
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    for (let next = await one.next(); next !== undefined; next = await one.next()) {
-      if (next.difference !== undefined) return next.difference;
-      if (lostRequests.includes(requests++)) happenings.push({ at: 'do', what: 'this one is lost' });
-      else for (const reply of peer.take(next.packet)) deliver(reply);
-    }
+    const early = await take();
+    if (early !== undefined) return early;
     if (held !== undefined) {
       one.answer(held);
       held = undefined;
@@ -237,16 +264,16 @@ async function behindABadWire(one: RequesterStage, plan: LossPlan): Promise<Diff
     }
     const difference = await one.settled();
     if (difference !== undefined) return difference;
-    if (one.judge.failed || (one.judge.done && one.judge.complete)) break;
+    if (one.judge.over || (one.judge.done && one.judge.complete)) break;
     await one.wait(one.timeoutNs * 1.1);
   }
   for (const work of one.judge.works)
     if (isAnswered(work)) one.answeredWith(work.index, 0, peer.answerTo(work.first) ?? new Uint8Array(0));
-  if (!one.judge.done && !one.judge.failed)
+  if (!one.judge.done && !one.judge.over)
     return one.stage.subject.virtual
       ? { ruleId: 'REQ-21', sentence: 'packets that were lost are not sent again' }
       : undefined;
-  return one.finished();
+  return one.finished(take);
 }
 
 const MAX_ROUNDS = 40;

@@ -18,6 +18,14 @@ export const REQ_RULES: readonly Rule[] = [
     priority: 2,
     says: 'The PSN of a request is that of the one before plus one, or plus the number of its READ responses.',
     shownBy: 'The device posts SEND, READ of 3 packets, SEND: PSNs p, p + 1, p + 4.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'After an ACK of what was just being sent again, an empty SEND takes the PSN of the next message, which goes out behind it.',
+        evidence: 'rxe_comp.c#rxe_completer at WRITE_SEND, rxe_req.c#req_retry; seen',
+      },
+    ],
   },
   {
     id: 'REQ-02',
@@ -98,6 +106,14 @@ export const REQ_RULES: readonly Rule[] = [
     priority: 3,
     says: 'One ACK completes every earlier SEND and WRITE.',
     shownBy: 'ACK the newest of 10: 10 completions.',
+    deviations: [
+      {
+        device: 'rxe',
+        versions: ['6.12', 'sid'],
+        does: 'An ACK of what is just being sent again completes nothing.',
+        evidence: 'rxe_comp.c#rxe_completer at WRITE_SEND; seen',
+      },
+    ],
   },
   {
     id: 'REQ-08',

@@ -3,6 +3,7 @@
  * Method: exchanges written by hand from the catalogue; time is a number.
  */
 import { describe, expect, it } from 'vitest';
+import { Op } from '../../../../packets/opcode.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
 import { RequesterJudge, type RequesterSetup } from '../../../../tools/conformance/model/requester-judge.ts';
 import { requestAt, type Work } from '../../../../tools/conformance/model/requester-work.ts';
@@ -221,6 +222,24 @@ describe('the abstract requester', () => {
     expect(told().after(9e3).sends(1).rule).toBe('RNR-08');
     expect(told().quiet().rule).toBe('ok');
     expect(told().after(10e3).quiet().rule).toBe('REQ-15');
+  });
+
+  it('lets a device go whose profile forgets acknowledges of what it repeats, and no other: REQ-01, REQ-07', () => {
+    const rxe = { profile: PROFILES['rxe-6.12'] };
+    const repeating = (changes: Partial<RequesterSetup>) =>
+      new Exchange([work('send', 600), work('write', 4)], changes).sends(0, 1, 2, 3).after(67e6).sends(0, 1, 2);
+    const empty = { opcode: Op.SendOnly, psn: 3, ackReq: true };
+    expect(repeating(rxe).sent(empty).sends(9).ends([1, 12]).quiet().rule).toBe('ok');
+    expect(repeating({}).sent(empty).rule).toBe('OPS-17');
+    // Neither what is not empty, nor what was not repeated, nor the opcode of another message.
+    expect(repeating(rxe).sent({ ...empty, payload: pattern(4) }).rule).toBe('OPS-17');
+    expect(repeating(rxe).sent({ ...empty, opcode: Op.SendOnlyImm, imm: 1 }).rule).toBe('OPS-17');
+    const once = new Exchange([work('send', 600), work('write', 4)], rxe).sends(0, 1, 2);
+    expect(once.sent(empty).rule).toBe('OPS-17');
+    const acknowledged = (changes: Partial<RequesterSetup>) => repeating(changes).gets(ack({ psn: 2, msn: 1 })).judge;
+    expect(acknowledged(rxe).settled()?.ruleId).toBe('REQ-07');
+    expect(acknowledged(rxe).settled(true)).toBeUndefined();
+    expect(acknowledged({}).settled(true)?.ruleId).toBe('REQ-07');
   });
 
   it('fails what was refused, with its status, and flushes the rest: REQ-18, REQ-19, REQ-32, REQ-34', () => {

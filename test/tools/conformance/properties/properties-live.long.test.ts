@@ -32,7 +32,8 @@ describeWithLab('rdma_rxe of Linux 6.12', () => {
       if (broken.length > 0) await dut.renew(broken.join(', '));
       const again = broken.length > 0 ? await play(broken) : [];
       const reports = first.map((report) => again.find(({ property }) => property === report.property) ?? report);
-      expect(reports.map(({ counterexample }) => counterexample?.lines)).toEqual(PROPERTIES.map(() => undefined));
+      const told = reports.map(({ counterexample: one }) => one && [one.ruleId, one.difference, ...one.lines]);
+      expect(told).toEqual(PROPERTIES.map(() => undefined));
       expect(reports.map(({ killed }) => killed)).toEqual(PROPERTIES.map(() => undefined));
       for (const { runs, inconclusive, packets } of reports) {
         expect(runs).toBe(RUNS);
