@@ -101,7 +101,8 @@ export const WRONG_DATA: readonly Finding[] = [
       'rxe_comp.c#rxe_completer at WRITE_SEND: a work request that is being sent (processing, not pending) is not completed, but comp.psn moves behind it; rxe_req.c#req_retry then skips all of its data and takes comp.psn for the PSN of what is left.',
     users:
       'A responder that is slower than the ACK timeout, or one lost packet, is enough. The peer takes the empty SEND for the next message: a receive is consumed, and the stream of messages is off by one. The sender ends with IBV_WC_RETRY_EXC_ERR for a message that was acknowledged.',
-    since: 'The source of 6.1 has the same lines, but its requester and completer are tasks of their own: not seen there.',
+    since:
+      'The source of 6.1 has the same lines, but its requester and completer are tasks of their own: not seen there.',
   },
   {
     name: 'REQ-07-ack-while-it-repeats',
