@@ -11,6 +11,12 @@ import { target, word } from './answers.ts';
 export const OPEN_MESSAGES = ['none', 'SEND', 'WRITE'] as const;
 export type OpenName = (typeof OPEN_MESSAGES)[number];
 
+/** Requests that are a part of a message and not its beginning. */
+export const CONTINUATIONS: readonly number[] = [
+  ...[Op.SendMiddle, Op.SendLast, Op.SendLastImm, Op.SendLastInvalidate],
+  ...[Op.WriteMiddle, Op.WriteLast, Op.WriteLastImm],
+];
+
 /**
  * What becomes of a request of the right class: `execute`, a whole message; `open` and `stay`, a part of one; `close`, its end; `refuse`,
  * NAK 0x61 and ERROR; `ignore`, nothing at all.

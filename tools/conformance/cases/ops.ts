@@ -30,7 +30,7 @@ import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { add, allDead, during, has, holds, nakedIn, read, target, word } from './answers.ts';
 import { bindWindow } from './memory.ts';
-import { goodPacket, isRequest, isReserved, type OpenName, outcomeOf, RC_OPCODES } from './opcodes.ts';
+import { CONTINUATIONS, goodPacket, isRequest, isReserved, type OpenName, outcomeOf, RC_OPCODES } from './opcodes.ts';
 import { everyRight, mayCrash, OPS_MATRIX_CASES } from './ops-matrix.ts';
 import { OPS_REQUESTER_CASES } from './ops-requester.ts';
 
@@ -317,15 +317,6 @@ function closing(peer: Peer, open: OpenMessage, psn = 1): Packet {
   return open === 'SEND' ? sendLast(fields) : writeLast(fields);
 }
 
-const CONTINUATIONS: readonly number[] = [
-  Op.SendMiddle,
-  Op.SendLast,
-  Op.SendLastImm,
-  Op.SendLastInvalidate,
-  Op.WriteMiddle,
-  Op.WriteLast,
-  Op.WriteLastImm,
-];
 /** Requests that begin a message, of every device. */
 const NEW_MESSAGES: readonly number[] = RC_OPCODES.filter(
   (opcode) => isRequest(opcode) && !CONTINUATIONS.includes(opcode) && opcode !== Op.Flush && opcode !== Op.AtomicWrite,

@@ -19,6 +19,7 @@ import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { add, has, holds, isAck, isNak, nothingBut, read, received, target, word } from './answers.ts';
+import { CONTINUATIONS } from './opcodes.ts';
 import { RSP_PSN_DUPLICATE_CASES } from './rsp-psn-duplicates.ts';
 
 const EXPECTED_CASES: readonly Case[] = [
@@ -289,12 +290,3 @@ export const RSP_PSN_CASES: readonly Case[] = [...EXPECTED_CASES, ...RSP_PSN_DUP
 
 const HALF = 0x80_00_00;
 const RNR_NAKS = Array.from({ length: 32 }, (_, timer) => 0x20 | timer);
-const CONTINUATIONS: readonly number[] = [
-  Op.SendMiddle,
-  Op.SendLast,
-  Op.SendLastImm,
-  Op.SendLastInvalidate,
-  Op.WriteMiddle,
-  Op.WriteLast,
-  Op.WriteLastImm,
-];

@@ -1,12 +1,12 @@
 /** Our own stack as the device under test: a device and the tester's station on a simulated wire, in virtual time. A fresh world for each. */
 import { IpAddress, IpPrefix } from '../../../packets/address.ts';
-import { InvariantError } from '../../../packets/errors.ts';
 import { World } from '../../../src/fabric/index.ts';
 import { attachDevice, type Device } from '../../../src/index.ts';
 import type { Hands } from '../hands/hands.ts';
 import { inProcessHands } from '../hands/in-process.ts';
 import type { Dut } from '../tester/dut.ts';
 import { Station } from '../tester/station.ts';
+import { runWorld } from './run-world.ts';
 
 export interface InProcessOptions {
   readonly seed: number;
@@ -63,21 +63,8 @@ export class InProcessDut implements Dut {
     return this.#device;
   }
 
-  /** A script thinks in no time: all that hangs on promises is over before time passes, however long the chain of them is. */
-  async run<T>(promise: Promise<T>): Promise<T> {
-    const world = this.#world;
-    const limit = world.steps + MAX_STEPS;
-    let settled = false;
-    const settle = (): void => {
-      settled = true;
-    };
-    promise.then(settle, settle);
-    for (;;) {
-      await new Promise((done) => setImmediate(done));
-      if (settled) return promise;
-      if (!world.step()) throw new InvariantError(`the world fell silent before the case ended (${world.now} ns)`);
-      if (world.steps >= limit) throw new InvariantError(`a case took more than ${MAX_STEPS} steps of the world`);
-    }
+  run<T>(promise: Promise<T>): Promise<T> {
+    return runWorld(this.#world, promise, 'the case');
   }
 
   async renew(): Promise<void> {
@@ -124,5 +111,3 @@ const PAIRS = [
   ['192.0.2.1', '192.0.2.2', 24],
   ['2001:db8::1', '2001:db8::2', 64],
 ] as const;
-/** Of one case: some take millions of packets. */
-const MAX_STEPS = 50_000_000;

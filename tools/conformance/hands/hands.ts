@@ -20,21 +20,17 @@ export interface GidEntry {
 }
 
 /** What a device can do beyond RC, in words of ours; a case that needs one of them does not apply without it. */
-export type Feature =
-  | 'uc'
-  | 'ud'
-  | 'srq'
-  | 'mw2'
-  | 'atomics'
-  | 'flush'
-  | 'atomic-write'
-  | 'mcast'
+export const FEATURES = [
+  ...(['uc', 'ud', 'srq', 'mw2', 'atomics', 'flush', 'atomic-write', 'mcast'] as const),
   /** `cm.*` calls: the host has librdmacm. */
-  | 'cm'
+  'cm',
   /** It sends and obeys congestion notifications. */
-  | 'cnp'
+  'cnp',
   /** `qp.create` takes `msn`, the number of the next message: only our own device does. */
-  | 'preset-msn';
+  'preset-msn',
+] as const;
+
+export type Feature = (typeof FEATURES)[number];
 
 /** What the hands found. */
 export interface Description {

@@ -9,7 +9,15 @@
 import type { Device } from '../../../src/index.ts';
 import { RoceError } from '../../../src/index.ts';
 import { packageVersion } from '../../package-version.ts';
-import { type Description, type Feature, type Hands, type HandsCall, type HandsCalls, HandsError } from './hands.ts';
+import {
+  type Description,
+  FEATURES,
+  type Feature,
+  type Hands,
+  type HandsCall,
+  type HandsCalls,
+  HandsError,
+} from './hands.ts';
 import { connectionCalls } from './in-process-cm.ts';
 import { type Handlers, Objects } from './in-process-objects.ts';
 import { queuePairCalls } from './in-process-queue-pairs.ts';
@@ -26,18 +34,7 @@ export interface InProcessOptions {
 }
 
 /** What a device of our own can do, but for congestion control, which it may be made without. */
-export const IN_PROCESS_FEATURES: readonly Feature[] = [
-  'uc',
-  'ud',
-  'srq',
-  'mw2',
-  'atomics',
-  'flush',
-  'atomic-write',
-  'mcast',
-  'cm',
-  'preset-msn',
-];
+export const IN_PROCESS_FEATURES: readonly Feature[] = FEATURES.filter((feature) => feature !== 'cnp');
 
 /** Hands of `device`, which stays the caller's: `close` destroys what was made through the hands, and not the device. */
 export function inProcessHands(device: Device, options: InProcessOptions = {}): Hands {

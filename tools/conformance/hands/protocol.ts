@@ -6,7 +6,7 @@
  * {"id":1,"ok":{...}} or {"id":1,"error":{"kind":"refused","errno":"EINVAL","message":"..."}}.
  */
 import { z } from 'zod';
-import type { HandsCall, HandsCalls } from './hands.ts';
+import { FEATURES, type HandsCall, type HandsCalls } from './hands.ts';
 
 /** The only one there is. */
 export const PROTOCOL = 1;
@@ -277,19 +277,6 @@ export const GIVES: { readonly [C in HandsCall]: z.ZodType<HandsCalls[C]['gives'
   reset: done,
 };
 
-const FEATURES = [
-  'uc',
-  'ud',
-  'srq',
-  'mw2',
-  'atomics',
-  'flush',
-  'atomic-write',
-  'mcast',
-  'cm',
-  'cnp',
-  'preset-msn',
-] as const;
 const feature = z.enum(FEATURES);
 
 /** The first line of an agent. */

@@ -1,8 +1,8 @@
 /** Two devices of our own and a bump in virtual time: a fresh world for every scenario, over in milliseconds. */
 
-import { InvariantError } from '../../../packets/errors.ts';
 import { attachDevice, type Device, World } from '../../../src/index.ts';
 import { BumpWire } from '../../bump/virtual-wire.ts';
+import { runWorld } from '../duts/run-world.ts';
 import { inProcessHands } from '../hands/in-process.ts';
 import type { Stage, StageEnd, Theatre } from './stage.ts';
 import type { EndName } from './trace.ts';
@@ -23,7 +23,7 @@ export function inProcessTheatre(seed: number): Theatre {
       const stage: Stage = {
         ends,
         live: false,
-        run: (promise) => runWorld(world, promise),
+        run: (promise) => runWorld(world, promise, 'the scenario'),
         sleep: (durationNs) => world.sleep(durationNs),
         finish: async () => {
           for (const name of ['a', 'b'] as const) {
@@ -49,22 +49,6 @@ function endOf(device: Device): StageEnd {
   };
 }
 
-/** A script thinks in no time: what hangs on promises is over before time passes. */
-async function runWorld<T>(world: World<BumpWire>, promise: Promise<T>): Promise<T> {
-  const limit = world.steps + MAX_STEPS;
-  let settled = false;
-  const settle = (): void => {
-    settled = true;
-  };
-  promise.then(settle, settle);
-  for (;;) {
-    await new Promise((done) => setImmediate(done));
-    if (settled) return promise;
-    if (!world.step()) throw new InvariantError(`the world fell silent before the scenario ended (${world.now} ns)`);
-    if (world.steps >= limit) throw new InvariantError(`a scenario took more than ${MAX_STEPS} steps of the world`);
-  }
-}
-
 const MTU = 1500;
 const SUBNETS = [
   ['192.0.2.', 24],
@@ -73,4 +57,3 @@ const SUBNETS = [
 /** A microsecond of cable, and 10 Gb/s. */
 const LINE = { delayNs: 1_000, rateBps: 10e9 };
 const MIN_TIME_BETWEEN_CNPS_NS = 50_000;
-const MAX_STEPS = 5_000_000;
