@@ -8,6 +8,7 @@ import { Command, Option } from 'commander';
 import { RoceError } from '../../packets/errors.ts';
 import { address, collect, integer, macAddress, parser, prefix } from '../options.ts';
 import { type DutFlags, openDut } from './duts/open.ts';
+import { FEATURES, type Feature } from './hands/hands.ts';
 import { matchRules, RULES } from './rules/index.ts';
 import type { Rule } from './rules/types.ts';
 import { junit, resultFile } from './runner/files.ts';
@@ -56,6 +57,11 @@ export function conformanceCommand(): Command {
       '--target-port <port>',
       'where the target of a device without agent listens (default: 7471)',
       integer(1, 65_535),
+    )
+    .option(
+      '--features <list>',
+      `what a device without agent can do beyond RC: ${FEATURES.join(', ')}, separated by commas`,
+      parser(featureList),
     )
     .option('--rules <globs>', 'which rules: ids with * and ?, separated by commas (default: all)', parser(matchRules))
     .option('--priority <number>', 'rules up to this priority only, 1 to 3', integer(1, 3))
@@ -174,6 +180,15 @@ async function playScript(flags: Flags, file: string): Promise<void> {
   } finally {
     await dut.close();
   }
+}
+
+/** @throws RoceError ERR_ROCE_ARGUMENT for a word that is none of them */
+function featureList(text: string): readonly Feature[] {
+  return text.split(',').map((word) => {
+    const feature = FEATURES.find((one) => one === word);
+    if (feature === undefined) throw new RoceError('ERR_ROCE_ARGUMENT', `'${word}' is none of ${FEATURES.join(', ')}`);
+    return feature;
+  });
 }
 
 function say(line: string): void {

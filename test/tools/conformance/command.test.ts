@@ -47,6 +47,9 @@ describe('roce conformance', () => {
     [['--dut', '192.0.2.7'], '--link is required for 192.0.2.7'],
     [['--dut', '192.0.2.7', '--link', 'no-such-link:x'], 'no-such-link'],
     [['--seed', 'x'], 'a whole number'],
+    [['--features', 'atomics,levitation'], "'levitation' is none of uc, ud"],
+    [['--features', 'atomics'], '--features is for a device without an agent'],
+    [['--dut', '192.0.2.7', '--agent', '192.0.2.7:7470', '--features', 'cm'], '--features is for a device without'],
   ])('refuses %j', async (words, why) => {
     expect(await conformance(...words)).toBe(2);
     expect(printed).toContain(why);

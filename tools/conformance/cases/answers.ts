@@ -154,8 +154,7 @@ export async function during<T>(what: string, probe: Promise<T>): Promise<T> {
 }
 
 /** Whether the device says that it can do that. */
-export const has = (t: Tester, feature: Feature): boolean =>
-  t.dut.hands?.description.features.includes(feature) ?? false;
+export const has = (t: Tester, feature: Feature): boolean => t.dut.features?.includes(feature) ?? false;
 
 /** These bytes of the region have to be there now. */
 export async function holds(peer: Peer, offset: number, bytes: Uint8Array, what: string): Promise<void> {

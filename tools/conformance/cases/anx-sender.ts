@@ -11,6 +11,7 @@ import type { ConnectOptions } from '../tester/connect.ts';
 import { demand, Inconclusive, NotApplicable, Violation } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { makeWatchers, WATCHED_RULES, type Watchers } from '../watch/index.ts';
+import { has } from './answers.ts';
 import { Line, versionsOf } from './line.ts';
 import { responder, send, write } from './responder.ts';
 
@@ -86,8 +87,7 @@ function ecn({ ip: { trafficClass } }: Sighting, t: Tester): void {
     trafficClass >> 2 === TRAFFIC_CLASS >> 2,
     `the address vector has DSCP 42, and the packet ${trafficClass >> 2}`,
   );
-  if (t.hands.description.features.includes('cnp'))
-    t.note('it has congestion management, so its ECN bits are its own affair');
+  if (has(t, 'cnp')) t.note('it has congestion management, so its ECN bits are its own affair');
   else demand((trafficClass & 3) === 0, `ECN ${trafficClass & 3} without congestion management`);
 }
 
@@ -118,8 +118,8 @@ async function watched(t: Tester, rule: string): Promise<void> {
   const { dut } = t;
   const { station } = dut;
   const watchers = makeWatchers({
-    // Without hands nobody says that it has none.
-    congestion: dut.hands?.description.features.includes('cnp') !== false,
+    // Where nobody says that it has none it may have.
+    congestion: dut.features?.includes('cnp') !== false,
     addresses: dut.addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
   });
   const { watch, watchOther } = station;

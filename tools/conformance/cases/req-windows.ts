@@ -2,6 +2,7 @@
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
+import { has } from './answers.ts';
 import { takeStream } from './lossy-responder.ts';
 import {
   add,
@@ -97,7 +98,7 @@ async function keepsOrder(t: Tester): Promise<void> {
 }
 
 async function limitsReads(t: Tester): Promise<void> {
-  const atomics = t.hands.description.features.includes('atomics');
+  const atomics = has(t, 'atomics');
   for (const maxRdAtomic of [1, 2, 4]) {
     const r = await responder(t, { maxRdAtomic });
     const works = [1, 2, 3, 4, 5, 6, 7].map((wrId) => (atomics && wrId % 3 === 0 ? add(wrId) : read(wrId, 300)));
@@ -134,7 +135,7 @@ function answer(r: Responder, work: Work, psn: number, msn: number): void {
 }
 
 async function fences(t: Tester): Promise<void> {
-  const atomics = t.hands.description.features.includes('atomics') ? [add(1)] : [];
+  const atomics = has(t, 'atomics') ? [add(1)] : [];
   for (const first of [read(1, 700), ...atomics])
     for (const kind of [send, write]) {
       const r = await responder(t);

@@ -2,7 +2,7 @@
 import { IpAddress, IpPrefix } from '../../../packets/address.ts';
 import { World } from '../../../src/fabric/index.ts';
 import { attachDevice, type Device } from '../../../src/index.ts';
-import type { Hands } from '../hands/hands.ts';
+import type { Feature, Hands } from '../hands/hands.ts';
 import { inProcessHands } from '../hands/in-process.ts';
 import type { Dut } from '../tester/dut.ts';
 import { Station } from '../tester/station.ts';
@@ -56,6 +56,10 @@ export class InProcessDut implements Dut {
 
   get hands(): Hands {
     return this.#hands;
+  }
+
+  get features(): readonly Feature[] {
+    return this.#hands.description.features;
   }
 
   /** The device itself, for what only a test of our own asks. */

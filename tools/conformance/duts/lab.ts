@@ -14,6 +14,7 @@ import { labAvailable } from '../../lab/probe.ts';
 import type { KernelLabel } from '../../lab/recipe.ts';
 import { startAgent } from '../agent/in-guest.ts';
 import { HandsClient } from '../hands/client.ts';
+import type { Feature } from '../hands/hands.ts';
 import type { Dut, DutAddress } from '../tester/dut.ts';
 import type { Station } from '../tester/station.ts';
 import { type OpenStation, openStation } from './live.ts';
@@ -79,6 +80,10 @@ export class LabDut implements Dut {
 
   get hands(): HandsClient {
     return this.#hands;
+  }
+
+  get features(): readonly Feature[] {
+    return this.#hands.description.features;
   }
 
   get gone(): string | undefined {

@@ -3,6 +3,7 @@ import ipaddr from 'ipaddr.js';
 import { parseMac } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { KERNELS } from '../../lab/recipe.ts';
+import type { Feature } from '../hands/hands.ts';
 import type { Dut } from '../tester/dut.ts';
 import { InProcessDut } from './in-process.ts';
 
@@ -16,11 +17,14 @@ export interface DutFlags {
   readonly mtu?: number;
   readonly gateway?: string;
   readonly targetPort?: number;
+  readonly features?: readonly Feature[];
 }
 
 /** Opens it; what only some devices need is loaded only for them. @throws RoceError ERR_ROCE_ARGUMENT for a word that names nothing, ERR_ROCE_LINK_UNAVAILABLE for what is not to be had */
 export async function openDut(flags: DutFlags, log: (line: string) => void): Promise<Dut> {
-  const { dut, seed, agent, link, ip, mac, mtu, gateway, targetPort } = flags;
+  const { dut, seed, agent, link, ip, mac, mtu, gateway, targetPort, features } = flags;
+  if (features !== undefined && (agent !== undefined || !ipaddr.isValid(dut.split(',')[0] ?? '')))
+    refuse('--features is for a device without an agent: this one says itself what it can do');
   if (dut === 'in-process') return new InProcessDut({ seed });
   if (dut.startsWith('lab:')) {
     const kernel = KERNELS.find((label) => label === dut.slice(4));
@@ -42,6 +46,7 @@ export async function openDut(flags: DutFlags, log: (line: string) => void): Pro
     ...(gateway === undefined ? {} : { gateway }),
     ...(agent === undefined ? {} : { agent }),
     ...(targetPort === undefined ? {} : { targetPort }),
+    ...(features === undefined ? {} : { features }),
   });
 }
 

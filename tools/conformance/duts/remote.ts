@@ -7,7 +7,7 @@ import { IpAddress, IpPrefix, type MacAddress } from '../../../packets/address.t
 import { RoceError } from '../../../packets/errors.ts';
 import { openLink } from '../../../src/links/index.ts';
 import { connectAgent, type HandsClient } from '../hands/client.ts';
-import { HandsError } from '../hands/hands.ts';
+import { type Feature, HandsError } from '../hands/hands.ts';
 import type { Dut, DutAddress } from '../tester/dut.ts';
 import type { Station } from '../tester/station.ts';
 import { type OpenStation, openStation } from './live.ts';
@@ -26,6 +26,8 @@ export interface RemoteDutOptions {
   readonly agent?: string;
   /** Where the target listens, for devices without an agent. */
   readonly targetPort?: number;
+  /** What the device can do beyond RC, where no agent says it. */
+  readonly features?: readonly Feature[];
 }
 
 export class RemoteDut implements Dut {
@@ -93,6 +95,10 @@ export class RemoteDut implements Dut {
 
   get hands(): HandsClient | undefined {
     return this.#hands;
+  }
+
+  get features(): readonly Feature[] | undefined {
+    return this.#hands?.description.features ?? this.#options.features;
   }
 
   get gone(): string | undefined {

@@ -10,7 +10,7 @@ import type { Connection, ConnectionOptions, LocalRequest, Subject } from './sub
 
 /** The device as properties see it. `seed` is of what the tester leaves to chance. @throws NotApplicable without hands */
 export function testerSubject(dut: Dut, seed: number): Subject {
-  const features = dut.hands?.description.features ?? [];
+  const features = dut.features ?? [];
   let count = 0;
   return {
     name: dut.name,
@@ -34,7 +34,7 @@ async function connect(t: Tester, options: ConnectionOptions): Promise<Connectio
   const pd = t.handle();
   const all: readonly AccessFlag[] = ['local-write', 'remote-write', 'remote-read', 'remote-atomic'];
   const allocated = t.hands.call('pd.alloc', { pd });
-  const flushes = t.hands.description.features.includes('flush');
+  const flushes = t.dut.features?.includes('flush') === true;
   const rights: readonly AccessFlag[] = flushes ? [...all, 'flush-global'] : all;
   const region = register(t, pd, memory.length, rights);
   const local = register(t, pd, Math.max(8, options.localBytes), ['local-write']);

@@ -29,9 +29,9 @@ function unmet(dut: Dut, need: Need): string | undefined {
     case 'throw-away':
       return dut.throwAway ? undefined : 'it may crash the host: devices that can be thrown away only';
     default: {
-      const { hands } = dut;
-      if (hands === undefined) return 'nobody acts on the host of the device: it takes an agent';
-      return hands.description.features.includes(need) ? undefined : `the device has no ${need}`;
+      const { features } = dut;
+      if (features === undefined) return `nobody says whether the device has ${need}: it takes an agent, or --features`;
+      return features.includes(need) ? undefined : `the device has no ${need}`;
     }
   }
 }

@@ -1,6 +1,6 @@
 /** The device under test, as cases see it: our station on its wire, hands on its host where there are some, and what may be expected of its speed. */
 import type { IpAddress } from '../../../packets/address.ts';
-import type { Hands } from '../hands/hands.ts';
+import type { Feature, Hands } from '../hands/hands.ts';
 import type { Station } from './station.ts';
 
 export interface Dut {
@@ -13,6 +13,8 @@ export interface Dut {
   readonly station: Station;
   /** Absent: the wire alone; connections are then made by the connection manager, with the target that listens there. */
   readonly hands: Hands | undefined;
+  /** What it can do beyond RC, as its hands say, or who set it up; undefined where nobody does. */
+  readonly features: readonly Feature[] | undefined;
   /** Addresses of the device, and which GID each is; at least one. */
   readonly addresses: readonly DutAddress[];
   /** For devices without hands: the port of the target (docs/conformance.md). */

@@ -35,7 +35,10 @@ describeWithLab('a target in a guest with Linux 6.12, and a tester without hands
     while (!said.includes('\n')) said += (await target.output()).stderr;
     expect(said).toContain(`target at ports ${TARGET} and ${TARGET + 1}`);
     const link = `qemu:${path},connect`;
-    dut = await RemoteDut.open({ addresses: [ADDRESS], link, ip: ['10.77.0.1/24'], mtu: 4200, targetPort: TARGET });
+    dut = await RemoteDut.open({
+      ...{ addresses: [ADDRESS], link, ip: ['10.77.0.1/24'], mtu: 4200, targetPort: TARGET },
+      features: ['atomics', 'cm'],
+    });
   }, 300_000);
 
   afterAll(async () => {
@@ -53,13 +56,14 @@ describeWithLab('a target in a guest with Linux 6.12, and a tester without hands
     'RD-01',
     'ACK-01',
     'RNR-03',
+    'ATM-01',
     'CM-05',
     'CM-10',
     'CM-16',
     'ANX-34',
   ])('is judged by %s', async (rule) => {
     const verdicts: string[] = [];
-    for (const one of CASES.filter(({ rules, needs }) => rules.includes(rule) && needs?.includes('cm') !== true)) {
+    for (const one of CASES.filter(({ rules }) => rules.includes(rule))) {
       const { verdict, reason } = await runCase(dut, one, { seed: 3 });
       verdicts.push(verdict === 'not-applicable' ? verdict : `${verdict} ${reason}`.trim());
     }

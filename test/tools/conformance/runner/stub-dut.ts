@@ -1,7 +1,7 @@
 /** A device that is as bad as a test wants: our own stack, that says of itself to be real, and can die, hang, or lose its hands. */
 import { RoceError } from '../../../../packets/errors.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import { type Hands, HandsError } from '../../../../tools/conformance/hands/hands.ts';
+import { type Feature, type Hands, HandsError } from '../../../../tools/conformance/hands/hands.ts';
 import type { Dut, DutAddress } from '../../../../tools/conformance/tester/dut.ts';
 import type { Station } from '../../../../tools/conformance/tester/station.ts';
 
@@ -28,6 +28,10 @@ export class StubDut implements Dut {
 
   get station(): Station {
     return this.#inner.station;
+  }
+
+  get features(): readonly Feature[] {
+    return this.#inner.features;
   }
 
   get hands(): Hands {

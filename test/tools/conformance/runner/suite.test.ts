@@ -81,6 +81,13 @@ describe('a case', () => {
     expect([run.verdict, run.reason]).toEqual(['not-applicable', 'the device has no cnp']);
   });
 
+  it('does not apply either where nobody says what the device can do', async () => {
+    const dut = new StubDut();
+    Object.defineProperty(dut, 'features', { value: undefined });
+    const run = await runCase(dut, caseOf(must, inTurn(undefined), { needs: ['atomics'] }), { seed: 1 });
+    expect(run).toMatchObject({ verdict: 'not-applicable', reason: expect.stringContaining('--features') });
+  });
+
   it('that waits for ever is given up', async () => {
     const run = await runCase(
       new StubDut(),
