@@ -93,9 +93,12 @@ export class Completer {
     this.deadline = anythingOutstanding ? now + config.ackTimeoutNs : Number.POSITIVE_INFINITY;
   }
 
-  /** The queue pair goes back, which costs a retry; the timer starts again with the first packet sent. */
-  wentBack(): void {
-    this.#retrying = true;
+  /**
+   * The queue pair goes back, which costs a retry; the timer starts again with the first packet sent. After a timeout (`told` false) a NAK is no
+   * echo: what is lost of the packets that go out again is to be heard of.
+   */
+  wentBack(told: boolean): void {
+    this.#retrying = told;
     this.retriesLeft -= 1;
     this.deadline = Number.POSITIVE_INFINITY;
   }
@@ -114,7 +117,6 @@ export class Completer {
       this.stopTimers();
       return Outcome.Ignore;
     }
-    this.#retrying = false;
     return this.#retry(this.una);
   }
 

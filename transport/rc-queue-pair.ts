@@ -233,7 +233,7 @@ export class RcQueuePair extends QueuePair {
     if (completer.ackedTo > completer.una) this.#advance(now);
     if (this.current === QpState.Error) return;
     if (outcome === Outcome.Retry) {
-      completer.wentBack();
+      completer.wentBack(trigger === 'nak');
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
       trace?.wentBack(qpn, completer.resumePsn & PSN_MASK, trigger, completer.retriesLeft);
       this.#adaptFlush();

@@ -93,6 +93,22 @@ describe('timeout and retry counter', () => {
     expect(peer.completions()).toEqual([...done(0, 1), 'send 1 RetryExcErr', 'send 2 WrFlushErr']);
   });
 
+  it('REQ-15 a NAK of what went out again after a timeout is no echo: its loss costs no other timeout', () => {
+    const peer = withSends(3, { retryCnt: 3 });
+    peer.drain();
+    peer.rx(nak(0x60, { psn: 0, msn: 0 }));
+    peer.expectTx(sends(0, 3));
+    peer.advance(TIMEOUT);
+    peer.expectTx(sends(0, 3));
+    peer.rx(nak(0x60, { psn: 0, msn: 0 }));
+    peer.expectTx(sends(0, 3));
+    // That was the third retry; an echo of it costs none.
+    peer.rx(nak(0x60, { psn: 0, msn: 0 }));
+    peer.silence();
+    peer.rx(ack({ psn: 2, msn: 3 }));
+    expect(peer.completions()).toEqual(done(0, 3));
+  });
+
   it('a timeout in the middle of a READ asks for its missing tail', () => {
     const peer = new Peer();
     const mr = peer.region({ length: 4 * PMTU });
