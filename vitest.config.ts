@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -9,5 +10,6 @@ export default defineConfig({
     hookTimeout: 900_000,
     // Two cores: a worker each, and qemu guests beside them.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
   },
 });

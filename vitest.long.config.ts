@@ -1,5 +1,12 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
-  test: { include: ['test/**/*.long.test.ts'], testTimeout: 3_600_000, hookTimeout: 3_600_000, maxWorkers: 2 },
+  test: {
+    include: ['test/**/*.long.test.ts'],
+    testTimeout: 3_600_000,
+    hookTimeout: 3_600_000,
+    maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
+  },
 });
