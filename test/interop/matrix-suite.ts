@@ -1,5 +1,5 @@
 /**
- * The interop matrix as tests, for matrix.test.ts (Linux 6.12) and matrix.long.test.ts (6.1).
+ * The interop matrix as tests, for matrix-6.12.long.test.ts and matrix-6.1.long.test.ts.
  *
  * Goal: unmodified programs on a real rdma_rxe talk to this stack, in both roles; what does not work does not work between two
  * guests either, and INTEROP.md says so. Method: the cells of the matrix that are marked for it, on guests that are booted once
