@@ -44,6 +44,7 @@ describe('roce conformance', () => {
     [['--rules', 'RSP-PSN-99'], "'RSP-PSN-99' names no rule"],
     [['--dut', 'lab:9.9'], 'the lab has the kernels'],
     [['--dut', 'nonsense'], "'nonsense' is not in-process, lab:KERNEL or an IP address"],
+    [['--dut', 'nonsense', '--features', 'cm'], "'nonsense' is not in-process, lab:KERNEL or an IP address"],
     [['--dut', '192.0.2.7'], '--link is required for 192.0.2.7'],
     [['--dut', '192.0.2.7', '--link', 'no-such-link:x'], 'no-such-link'],
     [['--seed', 'x'], 'a whole number'],
