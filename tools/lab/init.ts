@@ -112,10 +112,12 @@ job() { # ID SCRIPT64
 
 signal() { # ID JOB SIGNAL
   f=/run/lab/$2
-  # The job may be just about to start.
+  # The job may be just about to start, and its process, once there, to make the group of its own that is signalled.
   t=200
-  until [ -s $f.pid ] || [ $t = 0 ]; do usleep 10000; t=$((t - 1)); done
-  kill -$3 -$(cat $f.pid)
+  until [ -s $f.pid ] && p=$(cat $f.pid) && { kill -$3 -$p || ! kill -0 $p; } || [ $t = 0 ]; do
+    usleep 10000
+    t=$((t - 1))
+  done
   echo "done $1" >&3
 }
 
