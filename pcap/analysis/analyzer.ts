@@ -94,7 +94,10 @@ export class Analyzer {
     return this.#events.kept;
   }
 
-  /** Takes the next packet. What it returns is the same object each time: read it before the next one. */
+  /**
+   * Takes the next packet, and does not look at its bytes afterwards. What it returns is the same object each time: read it before the
+   * next one.
+   */
   packet(packet: CapturedPacket): PacketFacts {
     const facts = this.#facts;
     const { dissection } = facts;

@@ -63,6 +63,16 @@ export function loadLibc(): Promise<Libc> {
   return loading;
 }
 
+/** Plugs in the fastest CRC-32 that this machine has; without the package, or elsewhere, Node's own stays. */
+export async function loadNativeCrc32(): Promise<void> {
+  if (!isSupported()) return;
+  try {
+    installNativeCrc32((await import('koffi')).default);
+  } catch {
+    // An optional package.
+  }
+}
+
 /** Whether the machine and the package are there; whether the package loads shows when it does. */
 export function mayLoadLibc(): boolean {
   if (!isSupported()) return false;

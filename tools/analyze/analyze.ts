@@ -18,7 +18,10 @@ export interface Analyzed {
   readonly damage: Error | undefined;
 }
 
-/** Analyzes what `chunks` hold, up to the place where they are no capture any more or cannot be read. */
+/**
+ * Analyzes what `chunks` hold, up to the place where they are no capture any more or cannot be read. A chunk is not looked at any more when
+ * the third behind it is asked for.
+ */
 export async function analyzeChunks(
   chunks: AsyncIterable<Uint8Array>,
   options: AnalyzerOptions = {},

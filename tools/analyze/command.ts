@@ -4,16 +4,18 @@
  * Owns the command line and the exit code: 0 nothing above a note, 1 an error at least, 3 warnings only, 2 when the input cannot be read to its
  * end or the command line makes no sense.
  */
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createWriteStream, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../packets/errors.ts';
 import type { AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
 import type { Finding } from '../../pcap/analysis/types.ts';
+import { loadNativeCrc32 } from '../../src/links/libc.ts';
 import { Output, TextGatherer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import { analyzeChunks, isDamage, narrowed } from './analyze.ts';
 import { annotate } from './annotate.ts';
+import { filePieces } from './file-pieces.ts';
 import { reportLines } from './report.ts';
 
 /** Standard streams, of the process or of a test. */
@@ -72,6 +74,7 @@ export async function analyzeFile(file: string, flags: AnalyzeFlags, streams: St
 async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Promise<number> {
   const { conversation: conversations = [], events = false, verbose = false, json = false, write } = flags;
   if (write !== undefined) refuseOverwriting(file, write);
+  if (flags.icrc && isLarge(file)) await loadNativeCrc32();
   const { analysis, interfaces, damage } = await analyzeChunks(open(file, streams), analyzerOptions(flags));
   // A file that is not there, or of which not even the beginning is a capture, has no analysis.
   if (damage !== undefined && analysis.capture.packets === 0) return complain(streams, file, damage);
@@ -101,7 +104,12 @@ function analyzerOptions({ interfacesTogether, icrc }: AnalyzeFlags): AnalyzerOp
 }
 
 function open(file: string, { stdin }: Streams): AsyncIterable<Uint8Array> {
-  return file === '-' ? stdin : createReadStream(file, { highWaterMark: READ_BYTES });
+  return file === '-' ? stdin : filePieces(file);
+}
+
+/** Whether its ICRCs cost more than a library for them takes to load. */
+function isLarge(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) >= LARGE_BYTES;
 }
 
 async function print(text: string, stdout: Writable): Promise<void> {
@@ -135,4 +143,4 @@ function collectId(text: string, previous: readonly number[] = []): number[] {
 const EXIT_ERRORS = 1;
 const EXIT_BAD_INPUT = 2;
 const EXIT_WARNINGS = 3;
-const READ_BYTES = 1024 * 1024;
+const LARGE_BYTES = 128 * 1024 * 1024;

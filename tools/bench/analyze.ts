@@ -1,17 +1,17 @@
 /**
  * What `roce analyze` costs on a capture of a gigabyte: packets a second beside `tshark -q -z io,stat`, which only counts them, and its memory.
  *
- * Both are whole processes over the same file, in turns. The file is ten captures of the stack behind each other, a section each: READs and WRITEs
+ * Both are whole processes over the same file, in turns, ours compiled as it is installed. The file is ten captures of the stack behind each other, a section each: READs and WRITEs
  * of one connection, a packet lost now and then.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { readCapture } from '../../pcap/index.ts';
 import { tsharkAvailable } from '../tshark.ts';
 import { type Bench, type BenchSettings, rowFrom, scaled } from './bench.ts';
+import { buildProgram } from './built-program.ts';
 import { transfersCapture } from './transfers-capture.ts';
 
 /** Packets a second. */
@@ -60,11 +60,13 @@ async function measure(settings: BenchSettings): Promise<Figures> {
   try {
     const file = join(folder, 'big.pcapng');
     const packets = await writeCapture(file, scaled(ROUNDS, settings));
+    const program = join(folder, 'program');
+    buildProgram(program);
     const ours: number[] = [];
     const theirs: number[] = [];
     let mebibytes = 0;
     for (let round = 0; round < settings.rounds; round++) {
-      const run = await analyze(file);
+      const run = await analyze(program, file);
       ours.push(packets / run.seconds);
       mebibytes = Math.max(mebibytes, run.mebibytes);
       theirs.push(packets / (await tshark(file)));
@@ -88,8 +90,8 @@ async function writeCapture(file: string, rounds: number): Promise<number> {
   return packets;
 }
 
-async function analyze(file: string): Promise<{ readonly seconds: number; readonly mebibytes: number }> {
-  const { seconds, output } = await run(process.execPath, ['--import', 'tsx', CHILD, file]);
+async function analyze(program: string, file: string): Promise<{ seconds: number; mebibytes: number }> {
+  const { seconds, output } = await run(process.execPath, [join(program, CHILD), file]);
   // In kilobytes on every system: getrusage's are translated by libuv.
   return { seconds, mebibytes: Number(output.trim().split('\n').at(-1)) / 1024 };
 }
@@ -112,7 +114,7 @@ async function run(program: string, args: readonly string[]): Promise<{ seconds:
   return { seconds: (performance.now() - began) / 1000, output };
 }
 
-const CHILD = fileURLToPath(new URL('./analyze-child.ts', import.meta.url));
+const CHILD = 'tools/bench/analyze-child.js';
 const SECTIONS = 10;
 const ROUNDS = 1_000;
 const MOST_MEBIBYTES = 512;

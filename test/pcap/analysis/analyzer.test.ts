@@ -11,6 +11,7 @@ import { Analyzer } from '../../../pcap/analysis/analyzer.ts';
 import { Role } from '../../../pcap/analysis/facts.ts';
 import { SEVERITIES } from '../../../pcap/analysis/types.ts';
 import { type CapturedPacket, readCapture } from '../../../pcap/index.ts';
+import { allScenes } from '../../../tools/symptoms/index.ts';
 import { fcRuns } from '../../transport/support/peer.ts';
 import { captured } from './tracker/observed-world.ts';
 import { damaged, Script } from './tracker/script.ts';
@@ -107,6 +108,20 @@ describe('Analyzer', () => {
       expect([id, text]).not.toContain('');
       expect(advice.length).toBeGreaterThan(0);
       expect(frameCount).toBeGreaterThanOrEqual(frames.length);
+    }
+  });
+
+  it('looks at no byte of a packet after its turn', async () => {
+    for (const scene of allScenes()) {
+      const file = await scene.make();
+      const whole = new Analyzer();
+      for (const packet of readCapture(file)) whole.packet(packet);
+      const wiped = new Analyzer();
+      for (const packet of readCapture(file.slice())) {
+        wiped.packet(packet);
+        packet.bytes.fill(0x5a);
+      }
+      expect(wiped.finish(), scene.name).toEqual(whole.finish());
     }
   });
 
