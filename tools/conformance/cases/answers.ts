@@ -3,7 +3,6 @@
  * left out, and sentinels where some answers are allowed. Owns no verdict of its own beyond what is said at each function.
  */
 import { Op } from '../../../packets/opcode.ts';
-import type { Feature } from '../hands/hands.ts';
 import {
   describePacket,
   fetchAdd,
@@ -152,9 +151,6 @@ export async function during<T>(what: string, probe: Promise<T>): Promise<T> {
     throw error;
   }
 }
-
-/** Whether the device says that it can do that. */
-export const has = (t: Tester, feature: Feature): boolean => t.dut.features?.includes(feature) ?? false;
 
 /** These bytes of the region have to be there now. */
 export async function holds(peer: Peer, offset: number, bytes: Uint8Array, what: string): Promise<void> {

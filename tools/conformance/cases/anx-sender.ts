@@ -11,7 +11,6 @@ import type { ConnectOptions } from '../tester/connect.ts';
 import { demand, Inconclusive, NotApplicable, Violation } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { makeWatchers, WATCHED_RULES, type Watchers } from '../watch/index.ts';
-import { has } from './answers.ts';
 import { Line, versionsOf } from './line.ts';
 import { responder, send, write } from './responder.ts';
 
@@ -87,7 +86,7 @@ function ecn({ ip: { trafficClass } }: Sighting, t: Tester): void {
     trafficClass >> 2 === TRAFFIC_CLASS >> 2,
     `the address vector has DSCP 42, and the packet ${trafficClass >> 2}`,
   );
-  if (has(t, 'cnp')) t.note('it has congestion management, so its ECN bits are its own affair');
+  if (t.has('cnp')) t.note('it has congestion management, so its ECN bits are its own affair');
   else demand((trafficClass & 3) === 0, `ECN ${trafficClass & 3} without congestion management`);
 }
 

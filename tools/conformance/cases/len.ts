@@ -28,7 +28,7 @@ import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { allDead, during, has, holds, nakedIn, received, refusedOrDropped, target, word } from './answers.ts';
+import { allDead, during, holds, nakedIn, received, refusedOrDropped, target, word } from './answers.ts';
 import { LEN_REQUESTER_CASES } from './len-requester.ts';
 
 const LEN_RESPONDER_CASES: readonly Case[] = [
@@ -200,7 +200,7 @@ const LEN_RESPONDER_CASES: readonly Case[] = [
       const kinds: ((peer: Peer, payload: Uint8Array) => Packet)[] = [
         (peer, payload) => readRequest({ psn: 0, reth: target(peer, 0, 8), ackReq: true, payload }),
       ];
-      if (has(t, 'atomics'))
+      if (t.has('atomics'))
         kinds.push(
           (peer, payload) => fetchAdd({ psn: 0, ...word(peer, 0), add: 1n, ackReq: true, payload }),
           (peer, payload) => compareSwap({ psn: 0, ...word(peer, 0), compare: 0n, swap: 1n, ackReq: true, payload }),

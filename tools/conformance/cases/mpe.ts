@@ -5,7 +5,7 @@ import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand, NotApplicable } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { has, target } from './answers.ts';
+import { target } from './answers.ts';
 import { answered, connectFlushable, FLUSH_ACCESS, flushAt, flushForm, withFethBits } from './flushes.ts';
 import { badKeys, demandMemory, paint } from './memory.ts';
 import { MPE_ATOMIC_WRITE_CASES } from './mpe-atomic-write.ts';
@@ -197,7 +197,7 @@ export const MPE_CASES: readonly Case[] = [...MPE_FLUSH_CASES, ...MPE_ATOMIC_WRI
 /** A device that does not have an opcode refuses it at the PSN that it expects, as any reserved one. */
 async function unknownOpcodes(t: Tester): Promise<void> {
   t.need(t.dut.hands);
-  const unknown = [...(has(t, 'flush') ? [] : [Op.Flush]), ...(has(t, 'atomic-write') ? [] : [Op.AtomicWrite])];
+  const unknown = [...(t.has('flush') ? [] : [Op.Flush]), ...(t.has('atomic-write') ? [] : [Op.AtomicWrite])];
   if (unknown.length === 0) throw new NotApplicable('the device has FLUSH and ATOMIC WRITE');
   for (const opcode of unknown) {
     const peer = await t.connect();

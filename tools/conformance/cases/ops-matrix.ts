@@ -9,7 +9,7 @@ import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS, type ConnectOptions } from '../tester/connect.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { has, isAck, target } from './answers.ts';
+import { isAck, target } from './answers.ts';
 import { bindWindow, LENDING } from './memory.ts';
 import {
   goodPacket,
@@ -45,16 +45,16 @@ export const OPS_MATRIX_CASES: readonly Case[] = [
 
 /** A queue pair and a region with the rights that good requests of every kind need. */
 export function everyRight(t: Tester): ConnectOptions {
-  const more: readonly AccessFlag[] = has(t, 'flush') ? ['flush-global'] : [];
-  const windows: readonly AccessFlag[] = has(t, 'mw2') ? LENDING : ALL_ACCESS;
+  const more: readonly AccessFlag[] = t.has('flush') ? ['flush-global'] : [];
+  const windows: readonly AccessFlag[] = t.has('mw2') ? LENDING : ALL_ACCESS;
   return { access: [...ALL_ACCESS, ...more], regionAccess: [...windows, ...more] };
 }
 
 /** An opcode that the device cannot know, or says that it does not: an unpatched kernel may not survive it (ref:rxe#11). */
 export const mayCrash = (t: Tester, opcode: number): boolean =>
   isReserved(opcode) ||
-  (opcode === Op.Flush && !has(t, 'flush')) ||
-  (opcode === Op.AtomicWrite && !has(t, 'atomic-write'));
+  (opcode === Op.Flush && !t.has('flush')) ||
+  (opcode === Op.AtomicWrite && !t.has('atomic-write'));
 
 async function matrix(t: Tester, opcodes: readonly number[]): Promise<void> {
   let different = 0;
@@ -83,7 +83,7 @@ async function outcomeAt(
   expected: Outcome,
 ): Promise<Outcome | string | undefined> {
   const invalidates = opcode === Op.SendOnlyInvalidate || opcode === Op.SendLastInvalidate;
-  if (invalidates && expected !== 'refuse' && !has(t, 'mw2')) return undefined;
+  if (invalidates && expected !== 'refuse' && !t.has('mw2')) return undefined;
   const peer = await t.connect({ ...everyRight(t), receives: 1, regionBytes: 4096 });
   const inv = invalidates && expected !== 'refuse' ? (await bindWindow(t, peer, 2048, 64)).rkey : 0;
   const psn = open === 'none' ? 0 : 1;

@@ -5,7 +5,6 @@ import { atomicAck, describePacket, type Packet } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { has } from './answers.ts';
 import { answerRead, joined, OUR_RKEY, OUR_VA, type Sender, sender, sizesOf, takeMessage, work } from './requests.ts';
 
 export const OPS_REQUESTER_CASES: readonly Case[] = [
@@ -119,7 +118,7 @@ async function notInterrupted(t: Tester, opcode: 'send' | 'write'): Promise<void
 async function postingOrder(t: Tester): Promise<void> {
   const from = await sender(t);
   const { peer, data } = from;
-  const atomics = has(t, 'atomics');
+  const atomics = t.has('atomics');
   const kinds = MIXED.filter((kind) => atomics || (kind !== 'fetch-add' && kind !== 'cmp-swap'));
   const { mtu } = peer;
   const lengthOf = (kind: (typeof kinds)[number], i: number): number =>

@@ -28,7 +28,7 @@ import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { add, allDead, during, has, holds, nakedIn, read, target, word } from './answers.ts';
+import { add, allDead, during, holds, nakedIn, read, target, word } from './answers.ts';
 import { bindWindow } from './memory.ts';
 import { CONTINUATIONS, goodPacket, isRequest, isReserved, type OpenName, outcomeOf, RC_OPCODES } from './opcodes.ts';
 import { everyRight, mayCrash, OPS_MATRIX_CASES } from './ops-matrix.ts';
@@ -188,7 +188,7 @@ async function follow(t: Tester, open: OpenMessage, chosen: (opcode: number) => 
   const dead: Peer[] = [];
   for (const opcode of RC_OPCODES.filter(chosen)) {
     const invalidates = opcode === Op.SendLastInvalidate && open === 'SEND';
-    if (invalidates && !has(t, 'mw2')) {
+    if (invalidates && !t.has('mw2')) {
       t.note('SEND LAST with invalidate was not tried: the device has no memory windows');
       continue;
     }
@@ -239,7 +239,7 @@ function closedMessages(t: Tester): ((peer: Peer) => Promise<number>)[] {
     await read(peer, 0, 0, length);
     return Math.max(1, Math.ceil(length / peer.mtu));
   });
-  if (!has(t, 'atomics')) return reads;
+  if (!t.has('atomics')) return reads;
   const fetches = async (peer: Peer): Promise<number> => {
     await add(peer, 0, 0, 1n);
     return 1;

@@ -4,7 +4,6 @@ import { register } from '../tester/connect.ts';
 import { Inconclusive } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { has } from './answers.ts';
 
 export const STATES: readonly QpStateName[] = ['RESET', 'INIT', 'RTR', 'RTS', 'SQD', 'SQE', 'ERR'];
 export type Move = 'INIT' | 'RTR' | 'RTS';
@@ -12,7 +11,7 @@ export const MOVES: readonly Move[] = ['INIT', 'RTR', 'RTS'];
 
 /** Types of queue pair that the device has. */
 export const typesOf = (t: Tester): readonly QpTypeName[] =>
-  (['rc', 'uc', 'ud'] as const).filter((type) => type === 'rc' || has(t, type));
+  (['rc', 'uc', 'ud'] as const).filter((type) => type === 'rc' || t.has(type));
 
 /** What each move needs, and nothing else (ibv_modify_qp(3)). PSNs are `offset` beyond the first ones of the peer. */
 export function attributesOf(t: Tester, peer: Peer, offset = 0): Readonly<Record<Move, QpAttributes>> {

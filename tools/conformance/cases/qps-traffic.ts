@@ -7,7 +7,6 @@ import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { has } from './answers.ts';
 import { attributesOf, failLocally, inState, typesOf, wrongKey } from './qp-moves.ts';
 import { add, type Responder, read, responder, send, swap, type Work, write } from './responder.ts';
 
@@ -238,7 +237,7 @@ async function completionOf(t: Tester, r: Responder): Promise<{ completion: Comp
 }
 
 async function failsForBadLocalKeys(t: Tester): Promise<void> {
-  const atomics = has(t, 'atomics') ? [add(1)] : [];
+  const atomics = t.has('atomics') ? [add(1)] : [];
   for (const work of [send(1), write(1, 700), read(1, 300), ...atomics]) {
     const r = await responder(t);
     await postWithBadKey(r, work);

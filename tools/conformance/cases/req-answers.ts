@@ -4,7 +4,6 @@ import type { Completion } from '../hands/hands.ts';
 import { readFirst, readLast, readOnly } from '../packet/packet.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { has } from './answers.ts';
 import { add, type Responder, read, responder, send, type Work, write } from './responder.ts';
 
 /** Work, an answer that is none of it, and how that is called. */
@@ -29,7 +28,7 @@ export async function refusesWrongAnswers(t: Tester): Promise<void> {
       (r) => r.peer.tx(readLast({ psn: 0, msn: 1, payload: new Uint8Array(r.peer.mtu) })),
     ],
   ];
-  const atomics = has(t, 'atomics');
+  const atomics = t.has('atomics');
   const bad: string[] = [];
   for (const [work, name, reply] of wrong.filter(([{ opcode }]) => opcode !== 'fetch-add' || atomics)) {
     const r = await responder(t);

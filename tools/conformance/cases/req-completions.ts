@@ -9,7 +9,6 @@ import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { matches } from '../tester/want.ts';
-import { has } from './answers.ts';
 import {
   add,
   LONG_BYTES,
@@ -54,7 +53,7 @@ async function numbersRequests(t: Tester): Promise<void> {
   );
   await r.post(...works.slice(3));
   await r.sees(5, ...works.slice(3));
-  const atomics = has(t, 'atomics');
+  const atomics = t.has('atomics');
   if (atomics) {
     await r.post(add(9), send(10));
     await r.sees(14, add(9), send(10));

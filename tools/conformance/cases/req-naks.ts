@@ -9,7 +9,6 @@ import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Received } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { has } from './answers.ts';
 import { refusesWrongAnswers } from './req-answers.ts';
 import {
   add,
@@ -46,7 +45,7 @@ export const REQ_NAK_CASES: readonly Case[] = [
 
 /** An operation whose answer carries data, as far as the device has it. */
 const withAtomics = (t: Tester, ...works: readonly Work[]): Work[] =>
-  works.filter(({ opcode }) => !isAtomic(opcode) || has(t, 'atomics'));
+  works.filter(({ opcode }) => !isAtomic(opcode) || t.has('atomics'));
 
 const isAtomic = (opcode: string): boolean => opcode === 'fetch-add' || opcode === 'cmp-swap';
 

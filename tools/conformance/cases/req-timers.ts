@@ -10,7 +10,6 @@ import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Received } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { has } from './answers.ts';
 import {
   add,
   atMost,
@@ -53,7 +52,7 @@ async function givesUp(t: Tester, counts: readonly number[], code = 14): Promise
 
 async function repeatsEverything(t: Tester): Promise<void> {
   const code = 12;
-  const atomics = has(t, 'atomics') ? [add(1)] : [];
+  const atomics = t.has('atomics') ? [add(1)] : [];
   for (const work of [send(1), send(1, 700), write(1), writeImm(1, 700), read(1, 700), ...atomics]) {
     const r = await responder(t, { timeout: code, retryCnt: 6 });
     await r.post(work);

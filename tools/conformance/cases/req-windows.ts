@@ -2,7 +2,6 @@
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { has } from './answers.ts';
 import { takeStream } from './lossy-responder.ts';
 import {
   add,
@@ -98,7 +97,7 @@ async function keepsOrder(t: Tester): Promise<void> {
 }
 
 async function limitsReads(t: Tester): Promise<void> {
-  const atomics = has(t, 'atomics');
+  const atomics = t.has('atomics');
   for (const maxRdAtomic of [1, 2, 4]) {
     const r = await responder(t, { maxRdAtomic });
     const works = [1, 2, 3, 4, 5, 6, 7].map((wrId) => (atomics && wrId % 3 === 0 ? add(wrId) : read(wrId, 300)));
@@ -135,7 +134,7 @@ function answer(r: Responder, work: Work, psn: number, msn: number): void {
 }
 
 async function fences(t: Tester): Promise<void> {
-  const atomics = has(t, 'atomics') ? [add(1)] : [];
+  const atomics = t.has('atomics') ? [add(1)] : [];
   for (const first of [read(1, 700), ...atomics])
     for (const kind of [send, write]) {
       const r = await responder(t);

@@ -25,7 +25,7 @@ import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
-import { add, during, has, holds, isAck, nothingBut, read, received, target, word } from './answers.ts';
+import { add, during, holds, isAck, nothingBut, read, received, target, word } from './answers.ts';
 
 /** Cases about duplicates. */
 export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
@@ -86,7 +86,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
     rules: ['RSP-PSN-11'],
     psnSweep: true,
     async run(t) {
-      for (const atomic of has(t, 'atomics') ? [false, true] : [false]) {
+      for (const atomic of t.has('atomics') ? [false, true] : [false]) {
         for (const packets of [1, 3]) {
           const peer = await t.connect();
           const first = writeOnly({ psn: 0, payload: pattern(8), ackReq: true, reth: target(peer, 0, 8) });
@@ -168,7 +168,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
       peer.tx(sendOnly({ psn: 1, payload: pattern(8), ackReq: true }));
       await peer.acked(1, 2);
       await read(peer, 2, 0, 8);
-      const atomics = has(t, 'atomics');
+      const atomics = t.has('atomics');
       if (atomics) await add(peer, 3, 64, 1n);
       let psn = atomics ? 4 : 3;
       for (const faulty of faultyDuplicates(peer, atomics)) {

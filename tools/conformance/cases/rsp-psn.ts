@@ -18,7 +18,7 @@ import {
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { add, has, holds, isAck, isNak, nothingBut, read, received, target, word } from './answers.ts';
+import { add, holds, isAck, isNak, nothingBut, read, received, target, word } from './answers.ts';
 import { CONTINUATIONS } from './opcodes.ts';
 import { RSP_PSN_DUPLICATE_CASES } from './rsp-psn-duplicates.ts';
 
@@ -45,7 +45,7 @@ const EXPECTED_CASES: readonly Case[] = [
           }
         }
       }
-      if (has(t, 'atomics')) {
+      if (t.has('atomics')) {
         for (let i = 0; i < 3; i++, msn++) {
           const before = await add(peer, psn++, 2048, 5n);
           demand(before === BigInt(5 * i), `FETCH ADD ${i} found ${before}`);
@@ -159,7 +159,7 @@ const EXPECTED_CASES: readonly Case[] = [
       await peer.acked(1, 2);
       await holds(peer, 512, data, 'the WRITE that was sent again');
       await sendBehindGap(t);
-      if (has(t, 'atomics')) await atomicBehindGap(t);
+      if (t.has('atomics')) await atomicBehindGap(t);
     },
   },
   {
@@ -278,7 +278,7 @@ function requestsAt(t: Tester, psn: number, { va, rkey }: { readonly va: bigint;
     sendOnly({ psn, payload: pattern(64), ackReq: true }),
     writeOnly({ psn, payload: pattern(64), ackReq: true, reth }),
     readRequest({ psn, reth, ackReq: true }),
-    ...(has(t, 'atomics') ? [fetchAdd({ psn, va, rkey, add: 1n, ackReq: true })] : []),
+    ...(t.has('atomics') ? [fetchAdd({ psn, va, rkey, add: 1n, ackReq: true })] : []),
   ];
 }
 

@@ -34,7 +34,7 @@ async function connect(t: Tester, options: ConnectionOptions): Promise<Connectio
   const pd = t.handle();
   const all: readonly AccessFlag[] = ['local-write', 'remote-write', 'remote-read', 'remote-atomic'];
   const allocated = t.hands.call('pd.alloc', { pd });
-  const flushes = t.dut.features?.includes('flush') === true;
+  const flushes = t.has('flush');
   const rights: readonly AccessFlag[] = flushes ? [...all, 'flush-global'] : all;
   const region = register(t, pd, memory.length, rights);
   const local = register(t, pd, Math.max(8, options.localBytes), ['local-write']);

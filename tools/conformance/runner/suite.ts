@@ -94,8 +94,8 @@ class Suite {
     this.#dut = dut;
     this.#options = options;
     this.#watchers = makeWatchers({
-      // Without hands nobody says that it has none.
-      congestion: dut.hands?.description.features.includes('cnp') !== false,
+      // Where nobody says that it has none it may have.
+      congestion: dut.features?.includes('cnp') !== false,
       addresses: dut.addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
     });
   }

@@ -3,7 +3,7 @@
  * Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
  */
 import { Prng } from '../../../src/fabric/prng.ts';
-import type { AsyncEvent, Completion, Handle, Hands } from '../hands/hands.ts';
+import type { AsyncEvent, Completion, Feature, Handle, Hands } from '../hands/hands.ts';
 import { HandsError } from '../hands/hands.ts';
 import { connectByCm } from './cm-connect.ts';
 import { CmPort } from './cm-port.ts';
@@ -55,6 +55,11 @@ export class Tester {
   need<T>(value: T | undefined): T {
     if (value === undefined) throw new NotApplicable('nobody acts on the host of the device: it takes an agent');
     return value;
+  }
+
+  /** Whether the device says, or somebody for it, that it can do that. */
+  has(feature: Feature): boolean {
+    return this.dut.features?.includes(feature) ?? false;
   }
 
   /** A handle that no object of the case has. */

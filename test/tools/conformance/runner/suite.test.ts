@@ -4,7 +4,9 @@
  */
 import { describe, expect, it } from 'vitest';
 import { analyzeChunks } from '../../../../tools/analyze/index.ts';
+import { read } from '../../../../tools/conformance/cases/answers.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
+import type { Feature } from '../../../../tools/conformance/hands/hands.ts';
 import { findRule } from '../../../../tools/conformance/rules/index.ts';
 import type { Rule } from '../../../../tools/conformance/rules/types.ts';
 import { junit, resultFile } from '../../../../tools/conformance/runner/files.ts';
@@ -235,6 +237,28 @@ describe('a suite', () => {
     expect(verdicts(await run())).toEqual(['ANX-23 pass']);
     expect(verdicts(await run(new Violation('x')))).toEqual(['ANX-23 fail broken: PKT-01']);
     expect(verdicts(await run(new Inconclusive('x')))).toEqual(['ANX-23 inconclusive open: PKT-01']);
+  });
+});
+
+/** The same device, but who speaks for it says that it has no congestion management. */
+class ModestDut extends InProcessDut {
+  override get features(): readonly Feature[] {
+    return super.features.filter((feature) => feature !== 'cnp');
+  }
+}
+
+describe('the rules that every packet of a run is held to', () => {
+  const reading = caseOf(must, async (t) => {
+    await read(await t.connect({ trafficClass: 2 }), 0, 0, 100);
+  });
+
+  it.each([
+    ['that has congestion management', InProcessDut, 'pass'],
+    ['of which somebody says that it has none', ModestDut, 'fail ECN 2, in packet 1'],
+  ])('judge the ECN bits of a device %s', async (_, Device, verdict) => {
+    const rules = [must, ruleOf('ANX-05')];
+    const result = await runSuite(new Device({ seed: 1 }), { seed: 1, rules, cases: [reading], now: () => 0 });
+    expect(verdicts(result)[1]).toMatch(new RegExp(`^ANX-05 ${verdict}`));
   });
 });
 
