@@ -104,6 +104,11 @@ export class RequesterJudge {
     return this.failed || this.#strayed;
   }
 
+  /** The second of these. */
+  get strayed(): boolean {
+    return this.#strayed;
+  }
+
   /** All work requests that are to complete have. */
   get complete(): boolean {
     const seen = new Set(this.#completed.map(({ index }) => index));

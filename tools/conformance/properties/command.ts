@@ -41,11 +41,12 @@ export function profileOf({ device, version }: Pick<Dut, 'device' | 'version'>):
 }
 
 function lineOf(report: PropertyReport): string {
-  const { property, runs, packets, inconclusive, cutShort, skipped, counterexample, killed, tookMs } = report;
+  const { property, runs, packets, inconclusive, astray, cutShort, skipped, counterexample, killed, tookMs } = report;
   if (skipped !== undefined) return `${property}: not run: ${skipped}`;
   const played = `${runs} sequences, ${packets} packets, ${(tookMs / 1000).toFixed(1)} s`;
   const open = inconclusive === 0 ? '' : `, ${inconclusive} inconclusive (${report.reasons.join('; ')})`;
-  const rest = `${played}${open}${cutShort ? ', cut short by the budget' : ''}`;
+  const aside = astray === 0 ? '' : `, ${astray} led astray by what is known of the device`;
+  const rest = `${played}${open}${aside}${cutShort ? ', cut short by the budget' : ''}`;
   if (killed !== undefined) return [`${property}: KILLED: ${killed.why}; ${rest}`, ...killed.lines].join('\n  ');
   if (counterexample === undefined) return `${property}: holds; ${rest}`;
   const { ruleId, difference, lines } = counterexample;

@@ -65,9 +65,9 @@ export class RequesterStage {
       await connection.setLocal(0, one.#source);
       const difference = await play(one);
       if (difference !== undefined) return { happenings, difference };
-      const { done, over } = one.judge;
+      const { done, over, strayed: astray } = one.judge;
       const left = done || over ? undefined : 'the device did not get done in time';
-      return { happenings, ...(left === undefined ? {} : { inconclusive: left }) };
+      return { happenings, astray, ...(left === undefined ? {} : { inconclusive: left }) };
     } finally {
       await connection.close();
     }

@@ -55,6 +55,8 @@ export interface PropertyReport {
   /** Sequences that proved nothing, and the reasons. */
   readonly inconclusive: number;
   readonly reasons: readonly string[];
+  /** Sequences that were judged only up to where a known deviation led the device astray. */
+  readonly astray: number;
   /** The budget was used up before all sequences were played. */
   readonly cutShort: boolean;
   /** Real time, in milliseconds. */
@@ -86,6 +88,7 @@ class Run {
   #runs = 0;
   #packets = 0;
   #inconclusive = 0;
+  #astray = 0;
   #failing: Trial | undefined;
   #killed: { readonly why: string; readonly lines: readonly string[] } | undefined;
   #cutShort = false;
@@ -111,7 +114,7 @@ class Run {
     return {
       ...head,
       ...{ runs: this.#runs, packets: this.#packets, inconclusive: this.#inconclusive, reasons: [...this.#reasons] },
-      ...{ cutShort: this.#cutShort, tookMs: Math.round(performance.now() - this.#began) },
+      ...{ astray: this.#astray, cutShort: this.#cutShort, tookMs: Math.round(performance.now() - this.#began) },
       ...(this.#killed === undefined ? {} : { killed: this.#killed }),
       ...(failing?.difference === undefined
         ? {}
@@ -134,6 +137,7 @@ class Run {
     if (this.#failing === undefined) {
       this.#runs++;
       this.#packets += trial.happenings.length;
+      if (trial.astray === true) this.#astray++;
       progress?.(this.#property.name, this.#runs);
     }
     if (trial.inconclusive !== undefined && this.#failing === undefined) {
@@ -190,4 +194,4 @@ function counterexampleOf(trial: Trial, path: string | null, plan: unknown): Cou
 }
 
 const MAX_REASONS = 10;
-const NOTHING_RUN = { runs: 0, packets: 0, inconclusive: 0, reasons: [], cutShort: false, tookMs: 0 };
+const NOTHING_RUN = { runs: 0, packets: 0, inconclusive: 0, reasons: [], astray: 0, cutShort: false, tookMs: 0 };

@@ -14,6 +14,8 @@ export interface Trial {
   readonly difference?: Difference;
   /** Nothing is proven, and why. */
   readonly inconclusive?: string;
+  /** It held up to where the device did what its profile knows of and after which nobody can say what it does: the rest was not judged. */
+  readonly astray?: boolean;
   /** What the connection was, so that the packets can be sent over another one like it. */
   readonly connection?: TrialConnection;
 }

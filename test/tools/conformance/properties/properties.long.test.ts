@@ -25,6 +25,6 @@ describe('our stack', () => {
       only: [name],
     });
     expect(report?.counterexample?.lines).toBeUndefined();
-    expect(report).toMatchObject({ property: name, runs: RUNS, inconclusive: 0, cutShort: false });
+    expect(report).toMatchObject({ property: name, runs: RUNS, inconclusive: 0, astray: 0, cutShort: false });
   });
 });
