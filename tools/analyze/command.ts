@@ -143,4 +143,4 @@ function collectId(text: string, previous: readonly number[] = []): number[] {
 const EXIT_ERRORS = 1;
 const EXIT_BAD_INPUT = 2;
 const EXIT_WARNINGS = 3;
-const LARGE_BYTES = 128 * 1024 * 1024;
+const LARGE_BYTES = 64 * 1024 * 1024;

@@ -92,7 +92,6 @@ async function writeCapture(file: string, rounds: number): Promise<number> {
 
 async function analyze(program: string, file: string): Promise<{ seconds: number; mebibytes: number }> {
   const { seconds, output } = await run(process.execPath, [join(program, CHILD), file]);
-  // In kilobytes on every system: getrusage's are translated by libuv.
   return { seconds, mebibytes: Number(output.trim().split('\n').at(-1)) / 1024 };
 }
 
