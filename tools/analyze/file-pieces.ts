@@ -1,8 +1,7 @@
 /**
  * A file piece by piece, the next being read while one is looked at.
  *
- * Owns the buffers, which are few and used in turn: fresh memory costs more than
- * the reading, as its pages come one by one.
+ * Owns the buffers, which are few and used in turn: fresh memory costs more than the reading, as its pages come one by one.
  */
 import { type FileHandle, open } from 'node:fs/promises';
 
