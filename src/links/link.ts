@@ -72,7 +72,10 @@ export interface Link {
   join?: ((group: IpAddress) => Promise<void>) | undefined;
   /** Ends what `join` began. */
   leave?: ((group: IpAddress) => void) | undefined;
-  /** Ends delivery and frees what the link holds. Frames already taken by `send` are still delivered where the medium can. */
+  /**
+   * Ends delivery and frees what the link holds. A start that is under way is waited for, and rejects with ERR_ROCE_CLOSED unless it was in time.
+   * Frames already taken by `send` are still delivered where the medium can.
+   */
   close(): Promise<void>;
 }
 

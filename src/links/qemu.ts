@@ -65,6 +65,7 @@ export class QemuLink implements Link {
   readonly #path: string;
   readonly #connects: boolean;
   #sink: LinkSink | undefined;
+  #starting: Promise<void> | undefined;
   #server: Server | undefined;
   #connection: StreamConnection | undefined;
   #ended = false;
@@ -85,9 +86,9 @@ export class QemuLink implements Link {
   async start(sink: LinkSink): Promise<void> {
     if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
     this.#sink = sink;
+    this.#starting = this.#connects ? this.#connect() : this.#listen();
     try {
-      if (this.#connects) this.#plugIn(await connectTo(this.#path));
-      else await this.#listen();
+      await this.#starting;
     } catch (cause) {
       this.#ended = true;
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -110,11 +111,16 @@ export class QemuLink implements Link {
     if (this.#ended) return;
     // Nothing is received any more, and the end of the connection is not the end of the link: this is.
     this.#ended = true;
+    await this.#starting?.catch(() => undefined);
     const server = this.#server;
     const stopped = server === undefined ? undefined : new Promise<void>((resolve) => server.close(() => resolve()));
     await this.#connection?.close();
     await stopped;
     this.#sink?.closed();
+  }
+
+  async #connect(): Promise<void> {
+    this.#plugIn(await connectTo(this.#path));
   }
 
   async #listen(): Promise<void> {

@@ -83,6 +83,7 @@ export class RawSocketLink implements Link {
   /** Those of the interface when the link was started. */
   #addresses: readonly string[] | undefined;
   #sink: LinkSink | undefined;
+  #starting: Promise<void> | undefined;
   #sockets: RawSocket[] = [];
   #sender: RawSender | undefined;
   #receiver: RawReceiver | undefined;
@@ -119,16 +120,24 @@ export class RawSocketLink implements Link {
   async start(sink: LinkSink): Promise<void> {
     if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
     this.#sink = sink;
+    this.#starting = this.#begin();
+    await this.#starting;
+  }
+
+  async #begin(): Promise<void> {
+    const closed = `${this.name} was closed before it had started`;
     try {
       const raw = await loadRawSocket(this.name);
       this.#libc = await loadLibc().catch(() => undefined);
-      if (this.#ended) throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
+      if (this.#ended) throw new RoceError('ERR_ROCE_CLOSED', closed);
       this.#addresses = this.#usableAddresses();
       this.#open(raw, this.#addresses);
       this.#port = await HeldPort.hold(this.name, this.#addresses.map(addressOf));
+      if (this.#ended) throw new RoceError('ERR_ROCE_CLOSED', closed);
     } catch (error) {
       this.#ended = true;
       this.#release();
+      await this.#port?.release();
       throw error;
     }
     this.#watch = setInterval(() => this.#look(), WATCH_MS).unref();
@@ -145,6 +154,7 @@ export class RawSocketLink implements Link {
     this.#countDrops();
     this.#ended = true;
     this.#release();
+    await this.#starting?.catch(() => undefined);
     await this.#port?.release();
     this.#sink?.closed();
   }

@@ -70,6 +70,7 @@ export class Udp6Link implements Link {
   /** What was sent to each group, with its headers put back. */
   readonly #groupArrivals = new Map<IpAddress, Arrivals>();
   #sink: LinkSink | undefined;
+  #starting: Promise<void> | undefined;
   #socket: Socket | undefined;
   /** Of the socket; absent where it cannot be set. */
   #trafficClass: TrafficClass | undefined;
@@ -100,6 +101,11 @@ export class Udp6Link implements Link {
   async start(sink: LinkSink): Promise<void> {
     if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
     this.#sink = sink;
+    this.#starting = this.#begin();
+    await this.#starting;
+  }
+
+  async #begin(): Promise<void> {
     const { address, port, interfaceName } = this.#endpoint;
     // Before there is a socket: nothing that arrives waits for a package to load.
     const libc = await loadLibc().catch(() => undefined);
@@ -151,6 +157,7 @@ export class Udp6Link implements Link {
   async close(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
+    await this.#starting?.catch(() => undefined);
     this.#groups.close();
     const socket = this.#socket;
     if (socket !== undefined) await this.#drainAndClose(socket);

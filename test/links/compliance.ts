@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import type { MacAddress } from '../../packets/address.ts';
+import type { RoceError } from '../../packets/errors.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { Link } from '../../src/links/link.ts';
 import { End, MIN_PACKET_BYTES, type Station } from './compliance-end.ts';
@@ -187,6 +188,31 @@ export function linkCompliance(name: string, makePair: () => Promise<LinkPair>, 
       }),
     );
 
+    it('waits for its start when it is closed meanwhile, and that start says so unless it was in time', async () => {
+      const pair = await makePair();
+      const { a, b } = makeEnds(pair, window, pair.addresses);
+      await startEnd(pair, b);
+      let outcome = 'still starting';
+      let closing: Promise<void> | undefined;
+      const start = async (): Promise<void> => {
+        const started = a.start().then(
+          () => 'started',
+          (error: RoceError) => error.code,
+        );
+        closing = a.link.close();
+        outcome = await started;
+      };
+      const starting = pair.start === undefined ? start() : pair.start(a.link, start);
+      await until(pair, () => closing !== undefined);
+      await closing;
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(outcome).toMatch(/^(started|ERR_ROCE_CLOSED)$/);
+      expect(a.closedError).toBeUndefined();
+      await starting;
+      await b.link.close();
+      await pair.dispose();
+    });
+
     it(
       'closes from inside a delivery',
       inPair(async ({ pair, a, b }) => {
@@ -228,11 +254,12 @@ function makeEnds(pair: LinkPair, window: number, addresses: Addresses = ANY_ADD
 }
 
 async function startEnds({ pair, a, b }: Ends): Promise<void> {
-  for (const end of [b, a]) {
-    if (pair.start === undefined) await end.start();
-    else await pair.start(end.link, () => end.start());
-  }
+  for (const end of [b, a]) await startEnd(pair, end);
   await pair.ready();
+}
+
+function startEnd(pair: LinkPair, end: End): Promise<void> {
+  return pair.start === undefined ? end.start() : pair.start(end.link, () => end.start());
 }
 
 /** Runs of every length, so that a link that sends or receives several packets at once is seen to keep those of one class together only. */

@@ -239,6 +239,18 @@ describe('QemuLink', () => {
     });
   });
 
+  it('leaves nobody listening when it is closed while it starts', async () => {
+    const path = freshPath();
+    const link = new QemuLink({ path });
+    const starting = link.start(new Watcher());
+    await link.close();
+    await starting;
+    await expect(dial(path)).rejects.toMatchObject({ code: 'ENOENT' });
+    const next = new QemuLink({ path });
+    await next.start(new Watcher());
+    await next.close();
+  });
+
   it('is started once', async () => {
     const { link } = await listening();
     await expect(link.start(new Watcher())).rejects.toMatchObject({ code: 'ERR_ROCE_STATE' });
