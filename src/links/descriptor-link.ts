@@ -33,7 +33,7 @@ export abstract class DescriptorLink implements Link {
   readonly medium = Medium.Ethernet;
   readonly ecn = WHOLE_PACKETS;
   readonly mtu: number;
-  #started = false;
+  #starting: Promise<void> | undefined;
   #ended = false;
   #blocked = false;
   #delivering = false;
@@ -51,8 +51,13 @@ export abstract class DescriptorLink implements Link {
 
   /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE, ERR_ROCE_CLOSED when closed meanwhile */
   async start(sink: LinkSink): Promise<void> {
-    if (this.#started || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
-    this.#started = true;
+    if (this.#starting !== undefined || this.#ended)
+      throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
+    this.#starting = this.#begin(sink);
+    await this.#starting;
+  }
+
+  async #begin(sink: LinkSink): Promise<void> {
     try {
       const libc = await loadLibc();
       if (this.#ended) throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
@@ -79,6 +84,7 @@ export abstract class DescriptorLink implements Link {
 
   async close(): Promise<void> {
     this.#end(undefined);
+    await this.#starting?.catch(() => undefined);
   }
 
   #ready(port: Port, sink: LinkSink, bits: number): void {

@@ -85,6 +85,7 @@ export class PcapLink implements Link {
   #exited: Promise<void> = Promise.resolve();
   #connection: StreamConnection | undefined;
   #reason = '';
+  #ready = false;
   #ended = false;
 
   constructor({ device, mtu }: PcapLinkOptions) {
@@ -101,10 +102,13 @@ export class PcapLink implements Link {
       if (process.platform === 'linux' && !interfaceExists(this.#device))
         throw new Error(`there is no interface ${this.#device}`);
       await this.#launch();
+      this.#ready = true;
     } catch (cause) {
+      const closed = this.#ended;
       this.#ended = true;
       this.#process?.kill('SIGKILL');
       await this.#exited;
+      if (closed) throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
       const reason = cause instanceof Error ? cause.message : String(cause);
       throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${this.name}: ${reason}`, { cause });
     }
@@ -122,6 +126,8 @@ export class PcapLink implements Link {
   async close(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;
+    // Nothing was taken yet that would have to go first.
+    if (!this.#ready) this.#process?.kill('SIGKILL');
     await this.#connection?.close();
     const impatience = setTimeout(() => this.#process?.kill('SIGKILL'), LINGER_MS);
     await this.#exited;

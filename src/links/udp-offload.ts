@@ -104,6 +104,7 @@ export class UdpOffloadLink implements Link {
 
   readonly #endpoint: UdpEndpoint;
   #sink: LinkSink | undefined;
+  #starting: Promise<void> | undefined;
   #socket: OpenSocket | undefined;
   #blocked = false;
   #ended = false;
@@ -127,6 +128,11 @@ export class UdpOffloadLink implements Link {
   async start(sink: LinkSink): Promise<void> {
     if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
     this.#sink = sink;
+    this.#starting = this.#begin();
+    await this.#starting;
+  }
+
+  async #begin(): Promise<void> {
     const endpoint = this.#endpoint;
     try {
       const libc = await loadLibc();
@@ -165,12 +171,11 @@ export class UdpOffloadLink implements Link {
     return next - from;
   }
 
-  close(): Promise<void> {
-    if (!this.#ended) {
-      this.#release();
-      this.#sink?.closed();
-    }
-    return Promise.resolve();
+  async close(): Promise<void> {
+    if (this.#ended) return;
+    this.#release();
+    this.#sink?.closed();
+    await this.#starting?.catch(() => undefined);
   }
 
   #wait(): void {

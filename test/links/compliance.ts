@@ -191,26 +191,29 @@ export function linkCompliance(name: string, makePair: () => Promise<LinkPair>, 
     it('waits for its start when it is closed meanwhile, and that start says so unless it was in time', async () => {
       const pair = await makePair();
       const { a, b } = makeEnds(pair, window, pair.addresses);
-      await startEnd(pair, b);
-      let outcome = 'still starting';
-      let closing: Promise<void> | undefined;
-      const start = async (): Promise<void> => {
-        const started = a.start().then(
-          () => 'started',
-          (error: RoceError) => error.code,
-        );
-        closing = a.link.close();
-        outcome = await started;
-      };
-      const starting = pair.start === undefined ? start() : pair.start(a.link, start);
-      await until(pair, () => closing !== undefined);
-      await closing;
-      await new Promise((resolve) => setImmediate(resolve));
-      expect(outcome).toMatch(/^(started|ERR_ROCE_CLOSED)$/);
-      expect(a.closedError).toBeUndefined();
-      await starting;
-      await b.link.close();
-      await pair.dispose();
+      try {
+        await startEnd(pair, b);
+        let outcome = 'still starting';
+        let closing: Promise<void> | undefined;
+        const start = async (): Promise<void> => {
+          const started = a.start().then(
+            () => 'started',
+            (error: RoceError) => error.code,
+          );
+          closing = a.link.close();
+          outcome = await started;
+        };
+        const starting = pair.start === undefined ? start() : pair.start(a.link, start);
+        await until(pair, () => closing !== undefined);
+        await closing;
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(outcome).toMatch(/^(started|ERR_ROCE_CLOSED)$/);
+        expect(a.closedError).toBeUndefined();
+        await starting;
+      } finally {
+        await Promise.all([a.link.close(), b.link.close()]);
+        await pair.dispose();
+      }
     });
 
     it(
