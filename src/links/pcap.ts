@@ -176,7 +176,8 @@ export class PcapLink implements Link {
   }
 
   #exit(signal: NodeJS.Signals | null): void {
-    if (this.#ended || this.#connection === undefined) return;
+    // Whoever starts it is told by that.
+    if (this.#ended || !this.#ready) return;
     this.#ended = true;
     const gone = signal === 'SIGABRT' || this.#reason !== '';
     const how = gone ? `the interface ${this.#device} went down or is gone` : 'the process that captures has ended';

@@ -2,12 +2,13 @@
  * Goal: frames of our own pass any Ethernet interface unchanged and in order, and nothing that happens to it takes the process along.
  * Method: the compliance suite and whole devices over a veth pair between two namespaces, and every way to lose the interface.
  */
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { LINK_KINDS, openLink, PcapLink } from '../../src/links/index.ts';
 import { linkHeaderBytes } from '../../src/links/pcap-protocol.ts';
 import type { NetnsPair } from '../../tools/netns.ts';
 import { batchOf, frame } from '../fabric/support.ts';
-import { describeWithNetns } from '../support/netns.ts';
+import { describeWithNetns, within } from '../support/netns.ts';
 import { linkCompliance } from './compliance.ts';
 import {
   netnsPair,
@@ -16,7 +17,7 @@ import {
   UNPRIVILEGED,
   until,
   V4,
-  type Watcher,
+  Watcher,
   withDevices,
   withNetns,
   writeBothWays,
@@ -50,6 +51,21 @@ async function withPair(
     await test(a.link, b.link, a.sink, b.sink, netns);
     await Promise.all([a.link.close(), b.link.close()]);
   });
+}
+
+/** Those of this process. */
+function captureProcesses(): number[] {
+  const read = (pid: number, file: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+    } catch {
+      return '';
+    }
+  };
+  return readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && read(pid, 'cmdline').includes('pcap-process'))
+    .filter((pid) => read(pid, 'status').includes(`PPid:\t${process.pid}\n`));
 }
 
 /** Ours among what else is on the wire. */
@@ -130,6 +146,19 @@ describeWithNetns('links over libpcap', () => {
       expect(startElsewhere(SPEC, { prefix: [...netns.a.prefix, ...UNPRIVILEGED] })).toMatch(
         /^ERR_ROCE_LINK_UNAVAILABLE pcap:veth0: .*CAP_NET_RAW/,
       );
+    }));
+
+  it('does not start when its process ends at once, and tells nobody else', () =>
+    withNetns(async (netns) => {
+      const sink = new Watcher();
+      const starting = within(netns.a, () => {
+        const started = openLink(SPEC).start(sink);
+        for (const pid of captureProcesses()) process.kill(pid, 'SIGKILL');
+        return started;
+      });
+      const message = expect.stringContaining('the process that captures has ended at once');
+      await expect(starting).rejects.toMatchObject({ code: 'ERR_ROCE_LINK_UNAVAILABLE', message });
+      expect(sink.closedCalls).toBe(0);
     }));
 
   it('works in a worker thread', () =>

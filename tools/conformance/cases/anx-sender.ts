@@ -10,7 +10,7 @@ import type { Case } from '../tester/case.ts';
 import type { ConnectOptions } from '../tester/connect.ts';
 import { demand, Inconclusive, NotApplicable, Violation } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
-import { makeWatchers, WATCHED_RULES, type Watchers } from '../watch/index.ts';
+import { WATCHED_RULES, type Watchers, watchersOf } from '../watch/index.ts';
 import { Line, versionsOf } from './line.ts';
 import { responder, send, write } from './responder.ts';
 
@@ -116,11 +116,7 @@ async function onePort(t: Tester): Promise<void> {
 async function watched(t: Tester, rule: string): Promise<void> {
   const { dut } = t;
   const { station } = dut;
-  const watchers = makeWatchers({
-    // Where nobody says that it has none it may have.
-    congestion: dut.features?.includes('cnp') !== false,
-    addresses: dut.addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
-  });
+  const watchers = watchersOf(dut);
   const { watch, watchOther } = station;
   station.watch = (sighting) => both(watch, watchers, sighting);
   station.watchOther = (bytes, ip, timeNs) => {

@@ -9,7 +9,7 @@ import type { Deviation, Rule } from '../rules/types.ts';
 import type { Case } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';
 import { DERIVED_RULES } from '../watch/derived.ts';
-import { makeWatchers, type Watchers } from '../watch/index.ts';
+import { type Watchers, watchersOf } from '../watch/index.ts';
 import { isHealthy } from './health.ts';
 import { type CaseRun, runCase, type Verdict } from './run-case.ts';
 import { psnsOf } from './sweep.ts';
@@ -93,11 +93,7 @@ class Suite {
   constructor(dut: Dut, options: SuiteOptions) {
     this.#dut = dut;
     this.#options = options;
-    this.#watchers = makeWatchers({
-      // Where nobody says that it has none it may have.
-      congestion: dut.features?.includes('cnp') !== false,
-      addresses: dut.addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
-    });
+    this.#watchers = watchersOf(dut);
   }
 
   async run(): Promise<void> {

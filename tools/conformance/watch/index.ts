@@ -3,6 +3,7 @@
  * looked at and none broke it; the first that did is named. Owns the counts and what is remembered of a connection; the rules are checks.ts.
  */
 import { describeSighting, type Sighting } from '../packet/sighting.ts';
+import type { Dut } from '../tester/dut.ts';
 import { CHECKS, type WatchContext } from './checks.ts';
 import { findIcrcEnd, type Headers, readHeaders } from './headers.ts';
 
@@ -32,6 +33,15 @@ export const WATCHED_RULES: readonly string[] = CHECKS.map(({ rule }) => rule);
 
 export function makeWatchers(context: WatchContext = {}): Watchers {
   return new PacketWatchers(context);
+}
+
+/** For the packets of this device. */
+export function watchersOf({ features, addresses }: Pick<Dut, 'features' | 'addresses'>): Watchers {
+  return makeWatchers({
+    // Where nobody says that it has none it may have.
+    congestion: features?.includes('cnp') !== false,
+    addresses: addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
+  });
 }
 
 class PacketWatchers implements Watchers {
