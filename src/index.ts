@@ -84,11 +84,8 @@ export type {
   RdmaUdListener,
   RdmaUdRequest,
   RdmaXrcd,
-} from './api.ts';
-export { Bump, type BumpObserver, type BumpOptions } from './bump.ts';
-export { AlternatePathRefused } from './cm-alternate.ts';
-export type { UdListener } from './cm-datagrams.ts';
-export type { CmService } from './cm-service.ts';
+} from './device/api.ts';
+export { AlternatePathRefused } from './device/cm/alternate-paths.ts';
 export {
   type AcceptOptions,
   Connection,
@@ -98,7 +95,7 @@ export {
   type ConnectOptions,
   Listener,
   type ListenOptions,
-} from './connection.ts';
+} from './device/cm/connection.ts';
 export {
   type DatagramPortSpace,
   type ListenUdOptions,
@@ -107,9 +104,11 @@ export {
   type UdAnswer,
   type UdDestination,
   UdRequest,
-} from './datagram-service.ts';
-export { Device } from './device.ts';
-export type { DeviceCounters } from './device-counters.ts';
+} from './device/cm/datagram-service.ts';
+export type { UdListener } from './device/cm/datagrams.ts';
+export type { CmService } from './device/cm/service.ts';
+export type { DeviceCounters } from './device/counters.ts';
+export { Device } from './device/device.ts';
 export {
   DEFAULT_LIMITS,
   type DeviceLimits,
@@ -117,19 +116,7 @@ export {
   type PathTraits,
   type StaticNeighbour,
   type VlanOptions,
-} from './device-options.ts';
-export { World, type WorldOptions } from './fabric/world.ts';
-export type { CompiledRule } from './faults/compile.ts';
-export type { Conversation, ConversationEnd } from './faults/conversations.ts';
-export type { NotifierCounters, NotifyOptions } from './faults/notifier.ts';
-export type { PathCounters, PathObserver } from './faults/path.ts';
-export type { FaultAction, FaultDirection, WireCondition, WireFaults, WireRule } from './faults/rule.ts';
-export type { CaptureSink } from './links/capture.ts';
-export { type FaultLink, type FaultOptions, withFaults } from './links/fault-link.ts';
-export type { Link, LinkEcn, LinkSink } from './links/link.ts';
-export type { Host, Machine } from './machine.ts';
-export { type OpenDevice, type OpenDeviceOptions, openDevice } from './open.ts';
-export { attachDevice, type SimulatedDeviceOptions } from './simulated-device.ts';
+} from './device/options.ts';
 export {
   type AddressVector,
   Ah,
@@ -143,5 +130,18 @@ export {
   Srq,
   type SrqInit,
   Xrcd,
-} from './verbs/index.ts';
-export type { OpenWorkerDeviceOptions } from './worker/open-worker.ts';
+} from './device/verbs/index.ts';
+export type { CompiledRule } from './faults/compile.ts';
+export type { Conversation, ConversationEnd } from './faults/conversations.ts';
+export type { NotifierCounters, NotifyOptions } from './faults/notifier.ts';
+export type { PathCounters, PathObserver } from './faults/path.ts';
+export type { FaultAction, FaultDirection, WireCondition, WireFaults, WireRule } from './faults/rule.ts';
+export type { Link, LinkEcn, LinkSink } from './ground/link.ts';
+export type { Host, Machine } from './ground/machine.ts';
+export { Bump, type BumpObserver, type BumpOptions } from './node/bump.ts';
+export type { CaptureSink } from './node/links/capture.ts';
+export { type FaultLink, type FaultOptions, withFaults } from './node/links/fault-link.ts';
+export { type OpenDevice, type OpenDeviceOptions, openDevice } from './node/open.ts';
+export type { OpenWorkerDeviceOptions } from './node/worker/open-worker.ts';
+export { attachDevice, type SimulatedDeviceOptions } from './sim/attach-device.ts';
+export { World, type WorldOptions } from './sim/world.ts';

@@ -21,8 +21,8 @@ import {
   RoceError,
   type VlanOptions,
 } from '../src/index.ts';
-import { type CaptureSink, linkUsage, openLink } from '../src/links/index.ts';
-import { type OpenDeviceOptions, openDevice } from '../src/open.ts';
+import { type CaptureSink, linkUsage, openLink } from '../src/node/links/index.ts';
+import { type OpenDeviceOptions, openDevice } from '../src/node/open.ts';
 import { addCongestionOptions, type CongestionFlags, congestionOptions } from './congestion-options.ts';
 import { Recording } from './recording.ts';
 

@@ -5,7 +5,7 @@
  */
 import { Command, CommanderError } from 'commander';
 import { RoceError } from '../packets/errors.ts';
-import { installBulkCrc32 } from '../src/bulk-crc32.ts';
+import { installBulkCrc32 } from '../src/node/bulk-crc32.ts';
 import { packageVersion } from './package-version.ts';
 
 interface Subcommand {

@@ -2,9 +2,9 @@
  * What a command keeps of its device: a pcapng file, a trace, or what it watches by itself. Owns the files.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { monotonicNs } from '../src/clock.ts';
 import { type LinkFacts, Medium } from '../src/index.ts';
-import type { CaptureSink } from '../src/links/index.ts';
+import { monotonicNs } from '../src/node/clock.ts';
+import type { CaptureSink } from '../src/node/links/index.ts';
 import { TraceRecorder } from '../src/trace/index.ts';
 import { CaptureFile } from './capture-file.ts';
 

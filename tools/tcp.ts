@@ -3,8 +3,8 @@
  * where the host is ours, and the kernel's on links that share the kernel's addresses.
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import type { RdmaTcp, TcpListener, TcpListenOptions, TcpSocket } from '../src/device/host/tcp/index.ts';
 import { Device, type IpAddress, Medium, type RdmaDevice, RoceError } from '../src/index.ts';
-import type { RdmaTcp, TcpListener, TcpListenOptions, TcpSocket } from '../src/tcp/index.ts';
 import { kernelAddress } from './kernel-address.ts';
 
 /**
@@ -177,5 +177,5 @@ function roceErrorOf(error: Error & { readonly code?: string }, who: string): Ro
   return new RoceError('ERR_ROCE_ADDRESS', `${who}: ${error.message}`, options);
 }
 
-/** As that of the stack of ours (src/tcp). */
+/** As that of the stack of ours (src/device/host/tcp). */
 const DEFAULT_BACKLOG = 16;

@@ -9,7 +9,7 @@ import { RoceError } from '../../packets/errors.ts';
 import type { Frame } from '../../packets/frame.ts';
 import { isMad } from '../../packets/frame-fields.ts';
 import { AETH_AT, OPCODES, type OpcodeInfo, OpFlag } from '../../packets/opcode.ts';
-import { Prng } from '../fabric/prng.ts';
+import { Prng } from '../ground/prng.ts';
 import { FIELD_NAMES, rewritableField } from './fields.ts';
 import {
   FAULT_ACTIONS,

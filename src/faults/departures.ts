@@ -5,9 +5,9 @@
  * A frame leaves when its first byte does; what came in up to then is behind it. Time may be asked for late: the answer is that of the
  * moment of departure, whatever has come in since. Never touches a frame, and has no clock.
  */
-import { markingProbability } from '../fabric/ecn.ts';
-import type { EcnProfile } from '../fabric/faults.ts';
-import type { Prng } from '../fabric/prng.ts';
+import { markingProbability } from '../ground/ecn.ts';
+import type { Prng } from '../ground/prng.ts';
+import type { EcnProfile } from './fault-spec.ts';
 
 /** Frames that wait for a rate, first in, first out. */
 export class Departures {

@@ -6,17 +6,17 @@
  * `path.ts` carries verdicts out. A frame that rules drop takes no part in chance and in the queue.
  */
 import { Frame, type FrameStatus, type Medium, parseFrame } from '../../packets/frame.ts';
-import { markCongestion } from '../fabric/ecn.ts';
-import { checkFaultSpec, Fate, type FaultSpec } from '../fabric/faults.ts';
-import { Prng } from '../fabric/prng.ts';
-import { Wire } from '../fabric/wire.ts';
+import { markCongestion } from '../ground/ecn.ts';
+import { Prng } from '../ground/prng.ts';
 import { type CompiledRule, compileRules } from './compile.ts';
 import { Conversations, PacketNote } from './conversations.ts';
 import { Departures } from './departures.ts';
+import { checkFaultSpec, Fate, type FaultSpec } from './fault-spec.ts';
 import { hasAnyField } from './fields.ts';
 import { corruptibleEnd, corruptibleStart, drawBit, flip, rewrite } from './repair.ts';
 import type { WireFaults, WireRule } from './rule.ts';
 import { Did, Verdict } from './verdict.ts';
+import { Wire } from './wire.ts';
 
 export interface FaultEngineOptions {
   readonly medium: Medium;

@@ -7,10 +7,10 @@
  */
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { Ecn } from '../../packets/traffic-class.ts';
-import { congestionBits, markCongestion } from '../fabric/ecn.ts';
-import { EventQueue } from '../fabric/event-queue.ts';
-import { FramePool } from '../fabric/frame-pool.ts';
-import { BATCH_FRAMES, PoolBatch } from '../fabric/pool-batch.ts';
+import { congestionBits, markCongestion } from '../ground/ecn.ts';
+import { EventQueue } from '../ground/event-queue.ts';
+import { FramePool } from '../ground/frame-pool.ts';
+import { BATCH_FRAMES, PoolBatch } from '../ground/pool-batch.ts';
 import type { Departures } from './departures.ts';
 import type { FaultEngine } from './engine.ts';
 import type { Notifier } from './notifier.ts';

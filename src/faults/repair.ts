@@ -12,7 +12,7 @@ import { type Frame, Medium } from '../../packets/frame.ts';
 import { computeIcrc, ICRC_BYTES } from '../../packets/icrc.ts';
 import { IP_PROTOCOL_UDP, IPV4_CHECKSUM_AT } from '../../packets/ipv4.ts';
 import { UDP_CHECKSUM_AT } from '../../packets/udp.ts';
-import type { Prng } from '../fabric/prng.ts';
+import type { Prng } from '../ground/prng.ts';
 import { rewritableField } from './fields.ts';
 
 /** Writes those of the fields that the frame has. */

@@ -4,7 +4,7 @@
  * Owns the vocabulary, shared by the decorator of a link, `roce bump` and the experiments. Never looks at a frame: `compile.ts` checks
  * rules and makes matchers of them. Lumina's keys are all here: relative QPN (`connection`), relative PSN and iteration (ref:analyzer).
  */
-import type { FaultSpec } from '../fabric/faults.ts';
+import type { FaultSpec } from './fault-spec.ts';
 
 /** Across a wire between two ends called a and b; for a link of ours a is our end, so that what we send goes 'a-to-b'. */
 export type FaultDirection = 'a-to-b' | 'b-to-a';

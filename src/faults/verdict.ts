@@ -2,8 +2,9 @@
  * What is done to one frame, as values: the answer of the engine, carried out by a path, shown to observers.
  * Owns the bits and the words. Made once and filled again for each frame.
  */
-import { describeFate, Fate } from '../fabric/faults.ts';
+
 import type { CompiledRule } from './compile.ts';
+import { describeFate, Fate } from './fault-spec.ts';
 
 /** What was done: bits that may come together. The first five are those of the simulated wire. */
 export const Did = {

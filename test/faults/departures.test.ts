@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Prng } from '../../src/fabric/prng.ts';
 import { Departures } from '../../src/faults/departures.ts';
+import { Prng } from '../../src/ground/prng.ts';
 
 interface Arrival {
   readonly came: number;

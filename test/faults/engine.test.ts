@@ -11,7 +11,7 @@ import { FaultEngine, type FaultEngineOptions } from '../../src/faults/engine.ts
 import { FaultPath, type FaultPathOptions } from '../../src/faults/path.ts';
 import type { WireFaults, WireRule } from '../../src/faults/rule.ts';
 import { Did } from '../../src/faults/verdict.ts';
-import { batchOf, Collector, frame as otherFrame, tagOf } from '../fabric/support.ts';
+import { batchOf, Collector, frame as otherFrame, tagOf } from '../sim/support.ts';
 import { A_TO_B, acknowledge, packet, parse } from './support.ts';
 
 type Parts = Omit<FaultEngineOptions, 'medium'> & Partial<FaultPathOptions>;

@@ -14,7 +14,7 @@ import { FaultEngine, type FaultEngineOptions } from '../../src/faults/engine.ts
 import { Notifier, type NotifyOptions } from '../../src/faults/notifier.ts';
 import { FaultPath } from '../../src/faults/path.ts';
 import type { WireRule } from '../../src/faults/rule.ts';
-import { batchOf, Collector } from '../fabric/support.ts';
+import { batchOf, Collector } from '../sim/support.ts';
 import { A_TO_B, acknowledge, B_TO_A, mad, type PacketSpec, packet, parse, rep, req } from './support.ts';
 
 const A_QPN = 0x11;

@@ -5,7 +5,7 @@ import { compileRules, type PacketFacts } from '../../src/faults/compile.ts';
 import { FIELD_NAMES } from '../../src/faults/fields.ts';
 import { OPCODE_GROUPS, type WireCondition, type WireRule } from '../../src/faults/rule.ts';
 import { wireRuleSchema } from '../../tools/bump/rules-file.ts';
-import { frame as otherFrame } from '../fabric/support.ts';
+import { frame as otherFrame } from '../sim/support.ts';
 import { A_TO_B, acknowledge, B_TO_A, mad, packet, parse, req } from './support.ts';
 
 const UNKNOWN: PacketFacts = { connection: 0, sourceQpn: -1, relativePsn: Number.NaN, iteration: 0 };

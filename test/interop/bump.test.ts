@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Syndrome } from '../../packets/aeth.ts';
 import { Op } from '../../packets/opcode.ts';
 import type { WireRule } from '../../src/faults/rule.ts';
-import { QemuLink } from '../../src/links/qemu.ts';
+import { QemuLink } from '../../src/node/links/qemu.ts';
 import type { BumpAccount } from '../../tools/bump/account.ts';
 import { type RunningBump, runBump } from '../../tools/bump/run.ts';
 import { analyzeCapture, judgeFindings, SLOW_HOST_WARNINGS } from '../../tools/experiment/findings.ts';

@@ -13,8 +13,8 @@ import { CNP_BYTES, writeCnp } from '../../packets/cnp.ts';
 import { Medium } from '../../packets/frame.ts';
 import { type FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../packets/header-template.ts';
-import { LinkDecorator } from '../../src/links/decorator.ts';
-import type { LinkSink } from '../../src/links/link.ts';
+import type { LinkSink } from '../../src/ground/link.ts';
+import { LinkDecorator } from '../../src/node/links/decorator.ts';
 import type { CongestionOptions } from '../../transport/congestion/index.ts';
 import { type Connected, connect, openStation, type Station, transfer } from '../support/bump-station.ts';
 

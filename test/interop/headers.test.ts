@@ -11,7 +11,7 @@ import { sourcePortOfFlowLabel } from '../../packets/flow-label.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
 import { GSI_QPN } from '../../packets/mad.ts';
 import { IpAddress } from '../../src/index.ts';
-import { type OpenDevice, openDevice } from '../../src/open.ts';
+import { type OpenDevice, openDevice } from '../../src/node/open.ts';
 import { rpingFault } from '../../tools/interop/stock-rping.ts';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { NotifyOptions } from '../../src/faults/notifier.ts';
 import type { WireFaults, WireRule } from '../../src/faults/rule.ts';
+import type { Link } from '../../src/ground/link.ts';
 import {
   Access,
   type Connection,
@@ -15,8 +16,7 @@ import {
   WcStatus,
   WrOpcode,
 } from '../../src/index.ts';
-import type { Link } from '../../src/links/link.ts';
-import { QemuLink } from '../../src/links/qemu.ts';
+import { QemuLink } from '../../src/node/links/qemu.ts';
 import type { BumpAccount } from '../../tools/bump/account.ts';
 import { type RunningBump, runBump } from '../../tools/bump/run.ts';
 import type { CongestionOptions } from '../../transport/congestion/index.ts';

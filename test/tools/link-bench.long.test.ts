@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { LINK_KINDS } from '../../src/links/index.ts';
+import { LINK_KINDS } from '../../src/node/links/index.ts';
 import { CONTESTANTS, chosen } from '../../tools/bench/links/contestants.ts';
 import { flatness } from '../../tools/bench/links/flatness.ts';
 import { goalRows } from '../../tools/bench/links/goals.ts';

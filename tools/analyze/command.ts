@@ -10,7 +10,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../packets/errors.ts';
 import type { AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
 import type { Finding } from '../../pcap/analysis/types.ts';
-import { loadNativeCrc32 } from '../../src/links/libc.ts';
+import { loadNativeCrc32 } from '../../src/node/links/libc.ts';
 import { Output, TextGatherer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import { analyzeChunks, isDamage, narrowed } from './analyze.ts';

@@ -1,7 +1,5 @@
 /** Devices on a switched network and WRITEs between them, for benches and for whoever wants to look at what a packet costs there. */
 
-import { SwitchedNetwork, type SwitchOptions } from '../../src/fabric/switching/index.ts';
-import { HOST_PREFIX_LENGTH, hostAddress, hostMac, type Topology } from '../../src/fabric/topology/index.ts';
 import {
   Access,
   type CongestionOptions,
@@ -16,6 +14,8 @@ import {
   World,
   WrOpcode,
 } from '../../src/index.ts';
+import { SwitchedNetwork, type SwitchOptions } from '../../src/sim/switching/index.ts';
+import { HOST_PREFIX_LENGTH, hostAddress, hostMac, type Topology } from '../../src/sim/topology/index.ts';
 import { CONGESTION_TRAFFIC_CLASS } from '../../transport/congestion/index.ts';
 
 export interface RigOptions {

@@ -4,9 +4,9 @@
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import { RoceError } from '../../packets/errors.ts';
-import { checkFaultSpec } from '../../src/fabric/faults.ts';
-import type { EcnProfile, FaultSpec } from '../../src/fabric/index.ts';
+import { checkFaultSpec } from '../../src/faults/fault-spec.ts';
 import { FAULT_DIRECTIONS, type FaultDirection, type WireFaults } from '../../src/faults/rule.ts';
+import type { EcnProfile, FaultSpec } from '../../src/sim/index.ts';
 
 /** What the flags of `addChanceOptions` give. */
 export interface ChanceFlags {

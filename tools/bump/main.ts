@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { FAULT_DIRECTIONS, type FaultDirection } from '../../src/faults/rule.ts';
-import { linkUsage, openLink } from '../../src/links/index.ts';
+import { linkUsage, openLink } from '../../src/node/links/index.ts';
 import { exitWith, integer, parser } from '../options.ts';
 import { formatTable, grouped } from '../table.ts';
 import { type BumpAccount, FRAME_FATES } from './account.ts';

@@ -4,9 +4,9 @@
  */
 import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
 import { opcodeInfo } from '../../packets/opcode.ts';
-import type { BumpObserver } from '../../src/bump.ts';
 import type { FaultPath } from '../../src/faults/path.ts';
 import { FAULT_DIRECTIONS } from '../../src/faults/rule.ts';
+import type { BumpObserver } from '../../src/node/bump.ts';
 import type { Clock } from '../wall-clock.ts';
 import type { EventAccount } from './account.ts';
 import type { BumpCapture } from './capture.ts';

@@ -7,7 +7,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { RoceError } from '../../packets/errors.ts';
-import type { EcnProfile, FaultSpec } from '../../src/fabric/index.ts';
 import { compileRules } from '../../src/faults/compile.ts';
 import type { NotifyOptions } from '../../src/faults/notifier.ts';
 import {
@@ -17,6 +16,7 @@ import {
   type WireFaults,
   type WireRule,
 } from '../../src/faults/rule.ts';
+import type { EcnProfile, FaultSpec } from '../../src/sim/index.ts';
 
 export { FAULT_DIRECTIONS, type WireFaults, type WireRule } from '../../src/faults/rule.ts';
 

@@ -3,12 +3,12 @@
  */
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import type { RoceError } from '../../packets/errors.ts';
-import { Bump } from '../../src/bump.ts';
-import { monotonicNs } from '../../src/clock.ts';
 import type { Conversation, ConversationEnd } from '../../src/faults/conversations.ts';
 import type { NotifyOptions } from '../../src/faults/notifier.ts';
 import type { FaultDirection, WireFaults, WireRule } from '../../src/faults/rule.ts';
-import type { Link } from '../../src/links/link.ts';
+import type { Link } from '../../src/ground/link.ts';
+import { Bump } from '../../src/node/bump.ts';
+import { monotonicNs } from '../../src/node/clock.ts';
 import { WallClock } from '../wall-clock.ts';
 import type { BumpAccount, ConnectionAccount, EndAccount } from './account.ts';
 import { BumpCapture } from './capture.ts';

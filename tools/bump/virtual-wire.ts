@@ -5,11 +5,11 @@
 import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
-import type { WorldNetwork, WorldPort } from '../../src/fabric/index.ts';
 import { FaultEngine } from '../../src/faults/engine.ts';
 import { FaultPath } from '../../src/faults/path.ts';
 import type { WireFaults, WireRule } from '../../src/faults/rule.ts';
-import type { LinkSink } from '../../src/links/link.ts';
+import type { LinkSink } from '../../src/ground/link.ts';
+import type { WorldNetwork, WorldPort } from '../../src/sim/index.ts';
 import type { EventAccount } from './account.ts';
 import { BumpCapture } from './capture.ts';
 import { BumpRecorder } from './recorder.ts';

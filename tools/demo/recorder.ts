@@ -7,7 +7,7 @@
  */
 import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
 import { Direction, LinkType, PcapngWriter } from '../../pcap/index.ts';
-import { Fate, type NetworkTap, type SimulatedPort } from '../../src/fabric/index.ts';
+import { Fate, type NetworkTap, type SimulatedPort } from '../../src/sim/index.ts';
 import { LadderReader, type LadderStep, Mark } from '../ladder/index.ts';
 
 /** What tshark must find in a frame of the capture. */

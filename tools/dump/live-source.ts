@@ -5,9 +5,9 @@
 import { RoceError } from '../../packets/errors.ts';
 import { Medium } from '../../packets/frame.ts';
 import { type CapturedPacket, type CaptureInterface, Direction, LinkType } from '../../pcap/types.ts';
-import { AsyncQueue } from '../../src/async-queue.ts';
+import { AsyncQueue } from '../../src/ground/async-queue.ts';
 import type { LinkFacts } from '../../src/index.ts';
-import type { CaptureSink } from '../../src/links/index.ts';
+import type { CaptureSink } from '../../src/node/links/index.ts';
 import { WallClock } from '../wall-clock.ts';
 import type { CaptureSource } from './source.ts';
 

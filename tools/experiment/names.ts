@@ -1,7 +1,7 @@
 /**
  * What the shape of an experiment cannot say: that every name it uses is one it has, and that wires and hosts fit together.
  */
-import { DeviceCounters } from '../../src/device-counters.ts';
+import { DeviceCounters } from '../../src/device/counters.ts';
 import { PortCounters } from '../../transport/counters.ts';
 import { FRAME_FATES } from '../bump/account.ts';
 import { FINDING_IDS } from './findings.ts';

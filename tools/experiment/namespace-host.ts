@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { RoceError } from '../../packets/errors.ts';
-import { TapLink } from '../../src/links/index.ts';
+import { TapLink } from '../../src/node/links/index.ts';
 import type { RunResult } from '../lab/guest.ts';
 import { addQuietNetns, ip, netnsAvailable } from '../netns.ts';
 import { EXIT_NOT_FOUND, type Host, type HostCommand } from './host.ts';

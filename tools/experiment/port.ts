@@ -3,7 +3,7 @@
  * twice, but every case has a wire of its own. Frames that come while nobody has borrowed the link are lost, as with no wire.
  */
 import { invariant, type RoceError } from '../../packets/errors.ts';
-import type { Link, LinkSink } from '../../src/links/index.ts';
+import type { Link, LinkSink } from '../../src/node/links/index.ts';
 
 export class Port {
   readonly #link: Link;

@@ -3,7 +3,7 @@
  * the looking; changes nothing, needs no privilege, and knows no kind of link by name: what a kind says of itself is all there is.
  */
 import { Medium } from '../../packets/frame.ts';
-import { LINK_KINDS, type LinkEcn, type LinkKind, openLink, type Requirement } from '../../src/links/index.ts';
+import { LINK_KINDS, type LinkEcn, type LinkKind, openLink, type Requirement } from '../../src/node/links/index.ts';
 import { type NetworkInterface, readInterfaces } from './interfaces.ts';
 
 export interface SurveyedLink {

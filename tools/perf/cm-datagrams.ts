@@ -6,7 +6,7 @@
  * number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters, #rdma_cm_initialize_ud_connection_parameters.
  */
 import { GRH_BYTES } from '../../packets/index.ts';
-import type { RdmaUdListener } from '../../src/api.ts';
+import type { RdmaUdListener } from '../../src/device/api.ts';
 import { type IpAddress, RDMA_UDP_QKEY, type RdmaQp, RoceError, WrOpcode } from '../../src/index.ts';
 import { initialize, readyForDatagrams } from './bring-up.ts';
 import type { PerfSession } from './session.ts';

@@ -4,8 +4,9 @@
  * Owns who speaks first and how the two ways of it (TCP, or a queue pair of the connection manager: cm-exchange.ts) carry a
  * word. Never knows what a word means: introductions.ts does.
  */
+
+import type { RdmaTcp, TcpSocket } from '../../src/device/host/tcp/index.ts';
 import { type IpAddress, RoceError } from '../../src/index.ts';
-import type { RdmaTcp, TcpSocket } from '../../src/tcp/index.ts';
 import { type PerfDest, readDestText, writeDestText } from './dest.ts';
 
 export interface Exchange {

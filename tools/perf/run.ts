@@ -5,8 +5,9 @@
  * write_bw.c, send_bw.c, write_lat.c, send_lat.c, read_lat.c and their like, and conversations between stock programs, in
  * which the number of swaps before and after the traffic was counted.
  */
+
+import type { RdmaTcp } from '../../src/device/host/tcp/index.ts';
 import { type IpAddress, type RdmaDevice, RoceError } from '../../src/index.ts';
-import type { RdmaTcp } from '../../src/tcp/index.ts';
 import { type BwTimes, postReceives, receiveAll, reportOf, sendAll } from './bandwidth.ts';
 import { bringToRts } from './bring-up.ts';
 import { acceptByCm, type CmConnections, connectByCm } from './cm-connections.ts';

@@ -3,8 +3,8 @@
  * in which order. The server moves its queue pairs before it answers, so that the client's first message finds them ready.
  */
 import { PSN_MASK } from '../../packets/index.ts';
+import type { RdmaTcp, TcpListener, TcpSocket } from '../../src/device/host/tcp/index.ts';
 import { type IpAddress, type RdmaDevice, RoceError } from '../../src/index.ts';
-import type { RdmaTcp, TcpListener, TcpSocket } from '../../src/tcp/index.ts';
 import { hex } from '../hex.ts';
 import type { ToolOutput } from '../output.ts';
 import { ownAddressFor } from '../own-address.ts';

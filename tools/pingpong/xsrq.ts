@@ -4,6 +4,7 @@
  * Each side says END over TCP before it goes, so that nobody waits for an answer of who has left.
  */
 import { PSN_MASK } from '../../packets/index.ts';
+import type { TcpSocket } from '../../src/device/host/tcp/index.ts';
 import {
   Access,
   type IpAddress,
@@ -20,7 +21,6 @@ import {
   WcStatus,
   WrOpcode,
 } from '../../src/index.ts';
-import type { TcpSocket } from '../../src/tcp/index.ts';
 import { hex } from '../hex.ts';
 import type { ToolOutput } from '../output.ts';
 import { ownAddressFor } from '../own-address.ts';

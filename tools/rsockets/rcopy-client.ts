@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises';
 import type { IpAddress, RdmaDevice } from '../../src/index.ts';
 import { RoceError } from '../../src/index.ts';
-import { RSocket } from '../../src/rsockets/index.ts';
+import { RSocket } from '../../src/ulp/rsockets/index.ts';
 import type { ToolOutput } from '../output.ts';
 import {
   HEADER_BYTES,

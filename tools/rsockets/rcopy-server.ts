@@ -6,7 +6,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { type RdmaDevice, RoceError } from '../../src/index.ts';
-import { RListener, type RSocket } from '../../src/rsockets/index.ts';
+import { RListener, type RSocket } from '../../src/ulp/rsockets/index.ts';
 import type { ToolOutput } from '../output.ts';
 import {
   HEADER_BYTES,

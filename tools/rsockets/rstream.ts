@@ -4,7 +4,7 @@
  */
 import { Command } from 'commander';
 import type { RdmaDevice } from '../../src/index.ts';
-import type { RSocket } from '../../src/rsockets/index.ts';
+import type { RSocket } from '../../src/ulp/rsockets/index.ts';
 import type { ToolOutput } from '../output.ts';
 import { CountingBytes, type TransferTest } from './report.ts';
 import { addStreamOptions, type StreamFlags, type StreamOptions, streamOptions } from './stream-flags.ts';

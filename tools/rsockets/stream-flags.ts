@@ -4,7 +4,7 @@
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { IpAddress } from '../../src/index.ts';
-import type { RSocketOptions } from '../../src/rsockets/index.ts';
+import type { RSocketOptions } from '../../src/ulp/rsockets/index.ts';
 import { integer, parseAddress } from '../options.ts';
 
 export interface StreamFlags {

@@ -4,7 +4,7 @@
  */
 import { invariant } from '../../packets/errors.ts';
 import type { RdmaDevice } from '../../src/index.ts';
-import { RListener, RSocket, type RSocketOptions } from '../../src/rsockets/index.ts';
+import { RListener, RSocket, type RSocketOptions } from '../../src/ulp/rsockets/index.ts';
 import type { ToolOutput } from '../output.ts';
 import { bandwidthTest, ladderSizes, latencyTest, STREAM_HEADING, streamRow, type TransferTest } from './report.ts';
 import type { StreamOptions } from './stream-flags.ts';

@@ -4,7 +4,7 @@
  */
 import { createSocket } from 'node:dgram';
 import { type IpAddress, RoceError } from '../../src/index.ts';
-import type { UdpPort } from '../../src/rsockets/index.ts';
+import type { UdpPort } from '../../src/ulp/rsockets/index.ts';
 import { kernelAddress } from '../kernel-address.ts';
 
 /** Binds a port on one of the kernel's addresses, 0 for any port. Rejects with ERR_ROCE_ADDRESS or ERR_ROCE_IN_USE. */

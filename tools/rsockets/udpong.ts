@@ -4,7 +4,7 @@
  * (`rconnect: No such file or directory`), so this one has been heard by its own kind only.
  */
 import type { IpAddress, RdmaDevice } from '../../src/index.ts';
-import { RDatagramSocket, type UdpPort } from '../../src/rsockets/index.ts';
+import { RDatagramSocket, type UdpPort } from '../../src/ulp/rsockets/index.ts';
 import type { ToolOutput } from '../output.ts';
 import { columns, countFor, countText, figures, sizeText, timeCells } from './report.ts';
 import { CONTROL_BYTES, MAX_PONG_BYTES, PongOp, readPong, writePong } from './udpong-protocol.ts';

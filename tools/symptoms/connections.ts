@@ -3,7 +3,7 @@ import type { IpAddress } from '../../packets/address.ts';
 import { parseCmMad } from '../../packets/cm/index.ts';
 import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
 import { Op } from '../../packets/opcode.ts';
-import type { ConnectOptions } from '../../src/connection.ts';
+import type { ConnectOptions } from '../../src/device/cm/connection.ts';
 import { ConnectionRejected, WcStatus } from '../../src/index.ts';
 import type { End, Host } from './end.ts';
 import { play, type Scene } from './scene.ts';

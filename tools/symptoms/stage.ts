@@ -18,7 +18,6 @@ import type { IpAddress } from '../../packets/address.ts';
 import { invariant } from '../../packets/errors.ts';
 import { ETHERNET_BYTES } from '../../packets/ethernet.ts';
 import { Direction, LinkType, PcapngWriter } from '../../pcap/index.ts';
-import { Fate, type FaultRule, type FaultSpec, type SimulatedPort } from '../../src/fabric/index.ts';
 import {
   attachDevice,
   type Connection,
@@ -27,6 +26,7 @@ import {
   type WcStatus,
   World,
 } from '../../src/index.ts';
+import { Fate, type FaultRule, type FaultSpec, type SimulatedPort } from '../../src/sim/index.ts';
 import { ALL_ACCESS, End, type Host } from './end.ts';
 import { station, tcpFrame } from './forge.ts';
 

@@ -6,7 +6,6 @@ import { crc32 } from '../../../packets/crc32.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import { icrcMatches } from '../../../packets/icrc.ts';
 import { Op } from '../../../packets/opcode.ts';
-import type { FaultSpec } from '../../../src/fabric/index.ts';
 import {
   Access,
   type Ah,
@@ -23,6 +22,7 @@ import {
   World,
   WrOpcode,
 } from '../../../src/index.ts';
+import type { FaultSpec } from '../../../src/sim/index.ts';
 import type { CongestionOptions } from '../../../transport/congestion/index.ts';
 
 export const KINDS = ['send', 'write', 'read', 'add'] as const;

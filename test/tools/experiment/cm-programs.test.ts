@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Device } from '../../../src/index.ts';
 import { findProgram } from '../../../tools/experiment/programs/index.ts';
-import { makePair, type Pair } from '../../src/support.ts';
+import { makePair, type Pair } from '../../device/support.ts';
 
 interface Played {
   readonly code: number;

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findProgram } from '../../../tools/experiment/programs/index.ts';
 import { runProgram } from '../../../tools/program.ts';
-import { settledPair, turn, V6 } from '../../links/netns-link.ts';
+import { settledPair, turn, V6 } from '../../node/links/netns-link.ts';
 import { describeWithNetns } from '../../support/netns.ts';
 import { startProgram } from '../../support/running.ts';
 import { startRoce } from '../roce/run-roce.ts';

@@ -9,7 +9,7 @@ import { type PingpongStart, runPingpong } from '../../../tools/pingpong/run.ts'
 import type { PingpongOptions, PingpongService } from '../../../tools/pingpong/session.ts';
 import { runXsrqPingpong } from '../../../tools/pingpong/xsrq.ts';
 import { tcpOf } from '../../../tools/tcp.ts';
-import { makePair, type Pair } from '../../src/support.ts';
+import { makePair, type Pair } from '../../device/support.ts';
 
 class Transcript implements ToolOutput {
   readonly lines: string[] = [];

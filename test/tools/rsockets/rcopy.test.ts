@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { IpAddress, openDevice, type RdmaDevice } from '../../../src/index.ts';
-import { RSocket } from '../../../src/rsockets/index.ts';
+import { RSocket } from '../../../src/ulp/rsockets/index.ts';
 import { runRcopyClient } from '../../../tools/rsockets/rcopy-client.ts';
 import {
   RCOPY_PORT,

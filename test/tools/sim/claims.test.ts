@@ -3,7 +3,7 @@
  * scenarios with all variants: scenarios.long.test.ts.
  */
 import { describe, expect, it } from 'vitest';
-import { installBulkCrc32 } from '../../../src/bulk-crc32.ts';
+import { installBulkCrc32 } from '../../../src/node/bulk-crc32.ts';
 import { execute } from '../../../tools/sim/run/execute.ts';
 import { planRuns } from '../../../tools/sim/run/plan.ts';
 import { readScenario } from '../../../tools/sim/scenario/load.ts';

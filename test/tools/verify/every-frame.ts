@@ -31,7 +31,7 @@ import { writeRdeth } from '../../../packets/rdeth.ts';
 import { writeReth } from '../../../packets/reth.ts';
 import { rxeFlushIcrc } from '../../../packets/rxe-flush-icrc.ts';
 import { writeXrceth } from '../../../packets/xrceth.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
+import { Prng } from '../../../src/ground/prng.ts';
 import { otherFrames } from './other-frames.ts';
 
 export interface MadeFrame {

@@ -40,8 +40,8 @@ import {
   writeRouterAlert,
 } from '../../../packets/mld.ts';
 import { PFC_FRAME_BYTES, writePfc } from '../../../packets/pfc.ts';
-import type { Prng } from '../../../src/fabric/prng.ts';
-import { segmentFrame, TcpFlag } from '../../../src/tcp/segment.ts';
+import { segmentFrame, TcpFlag } from '../../../src/device/host/tcp/segment.ts';
+import type { Prng } from '../../../src/ground/prng.ts';
 import type { MadeFrame } from './every-frame.ts';
 
 const A: MacAddress = parseMac('02:00:00:00:00:0a');

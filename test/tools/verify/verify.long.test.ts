@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { afterAll, expect, it } from 'vitest';
 import { LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
+import { Prng } from '../../../src/ground/prng.ts';
 import { tsharkAvailable } from '../../../tools/tshark.ts';
 import { type FrameDifference, type VerifySummary, verifyFile } from '../../../tools/verify/index.ts';
 import { describeWithTshark } from '../../support/gate.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Medium } from '../../../packets/frame.ts';
 import { OPCODES } from '../../../packets/opcode.ts';
 import type { CapturedPacket } from '../../../pcap/types.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
+import { Prng } from '../../../src/ground/prng.ts';
 import { roceFrame, station } from '../../../tools/symptoms/forge.ts';
 import { aeth } from '../../../tools/symptoms/headers.ts';
 import { tsharkAvailable } from '../../../tools/tshark.ts';

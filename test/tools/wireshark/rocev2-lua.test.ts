@@ -10,7 +10,7 @@ import { computeIcrc } from '../../../packets/icrc.ts';
 import { OpFlag } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../../pcap/dissection.ts';
 import { LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
+import { Prng } from '../../../src/ground/prng.ts';
 import { play } from '../../../tools/symptoms/scene.ts';
 import type { ConnectOptions, Stage } from '../../../tools/symptoms/stage.ts';
 import { FrameDescriber } from '../../../tools/verify/index.ts';

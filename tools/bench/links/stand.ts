@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { RoceError } from '../../../src/index.ts';
-import { LINK_KINDS } from '../../../src/links/index.ts';
+import { LINK_KINDS } from '../../../src/node/links/index.ts';
 import type { Contestant } from './contestants.ts';
 import { PeerProcess } from './peer-process.ts';
 import { makePlace, type Place } from './places.ts';

@@ -5,7 +5,7 @@
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { Medium } from '../../../packets/frame.ts';
-import { groupMac } from '../../../src/group-frames.ts';
+import { groupMac } from '../../../src/device/host/group-frames.ts';
 import { describePacket, type Packet } from '../packet/packet.ts';
 import type { Case, Need } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';

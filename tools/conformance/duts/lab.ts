@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { IpAddress, IpPrefix, parseMac } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
-import { QemuLink } from '../../../src/links/index.ts';
+import { QemuLink } from '../../../src/node/links/index.ts';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';
 import { labAvailable } from '../../lab/probe.ts';

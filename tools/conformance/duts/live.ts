@@ -3,8 +3,8 @@
  * beside say.
  */
 import type { RoceError } from '../../../packets/errors.ts';
-import { Driver } from '../../../src/driver.ts';
-import type { Link } from '../../../src/links/index.ts';
+import { Driver } from '../../../src/node/driver.ts';
+import type { Link } from '../../../src/node/links/index.ts';
 import { Station, type StationOptions } from '../tester/station.ts';
 
 /** The station on its wire. */

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { IpAddress, IpPrefix, type MacAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
-import { openLink } from '../../../src/links/index.ts';
+import { openLink } from '../../../src/node/links/index.ts';
 import { connectAgent, type HandsClient } from '../hands/client.ts';
 import { type Feature, HandsError } from '../hands/hands.ts';
 import type { Dut, DutAddress } from '../tester/dut.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { openDevice } from '../../../src/index.ts';
-import { QemuLink } from '../../../src/links/index.ts';
+import { QemuLink } from '../../../src/node/links/index.ts';
 import { Port } from '../../experiment/port.ts';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';

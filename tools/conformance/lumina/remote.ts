@@ -4,7 +4,7 @@
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
-import { openLink } from '../../../src/links/index.ts';
+import { openLink } from '../../../src/node/links/index.ts';
 import { Port } from '../../experiment/port.ts';
 import { connectAgent, type HandsClient } from '../hands/client.ts';
 import { HandsError } from '../hands/hands.ts';

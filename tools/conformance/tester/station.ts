@@ -10,10 +10,10 @@ import { RoceError } from '../../../packets/errors.ts';
 import { ETHERNET_BYTES } from '../../../packets/ethernet.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import type { FrameBatch, FrameWriter } from '../../../packets/frame-writer.ts';
-import { isForMac } from '../../../src/host-protocols.ts';
-import type { CaptureSink } from '../../../src/links/capture.ts';
-import type { Host, Machine } from '../../../src/machine.ts';
-import { Neighbours } from '../../../src/neighbours.ts';
+import { isForMac } from '../../../src/device/host/host-protocols.ts';
+import { Neighbours } from '../../../src/device/host/neighbours.ts';
+import type { Host, Machine } from '../../../src/ground/machine.ts';
+import type { CaptureSink } from '../../../src/node/links/capture.ts';
 import { type Sighting, sightingOf } from '../packet/sighting.ts';
 import { Inbox } from './inbox.ts';
 

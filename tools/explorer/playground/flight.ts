@@ -5,8 +5,8 @@
  * an intervention was known when the packet left or came while it was under way, and a link replays what a hand did.
  */
 import { Frame, Medium, parseFrame } from '../../../packets/frame.ts';
-import { markCongestion } from '../../../src/fabric/ecn.ts';
-import type { Prng } from '../../../src/fabric/prng.ts';
+import { markCongestion } from '../../../src/ground/ecn.ts';
+import type { Prng } from '../../../src/ground/prng.ts';
 import type { Action, Intervention, LinkSpec } from './scenario.ts';
 
 /** Where a packet is. */

@@ -5,13 +5,13 @@
  */
 import { IpAddress, parseMac } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
-import type { Device } from '../../../src/device.ts';
-import type { World } from '../../../src/fabric/world.ts';
-import { attachDevice } from '../../../src/simulated-device.ts';
-import { Ah } from '../../../src/verbs/ah.ts';
-import type { Cq } from '../../../src/verbs/cq.ts';
-import type { Pd } from '../../../src/verbs/pd.ts';
-import type { Qp } from '../../../src/verbs/qp.ts';
+import type { Device } from '../../../src/device/device.ts';
+import { Ah } from '../../../src/device/verbs/ah.ts';
+import type { Cq } from '../../../src/device/verbs/cq.ts';
+import type { Pd } from '../../../src/device/verbs/pd.ts';
+import type { Qp } from '../../../src/device/verbs/qp.ts';
+import { attachDevice } from '../../../src/sim/attach-device.ts';
+import type { World } from '../../../src/sim/world.ts';
 import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
 import { Access } from '../../../transport/memory.ts';
 import { QpState } from '../../../transport/qp-state.ts';

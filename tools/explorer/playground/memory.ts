@@ -4,7 +4,7 @@
  * READ, `counters` what they may do atomics on. Owns the bytes' meaning; what opens a region is the device's business.
  */
 
-import type { Pd } from '../../../src/verbs/pd.ts';
+import type { Pd } from '../../../src/device/verbs/pd.ts';
 import { Access, type MemoryRegion } from '../../../transport/memory.ts';
 import { COUNTER_BYTES, hostName, type Scenario } from './scenario.ts';
 

@@ -3,7 +3,7 @@
  * nothing. Cold: every note allocates.
  */
 
-import type { DeviceCounters } from '../../../src/device-counters.ts';
+import type { DeviceCounters } from '../../../src/device/counters.ts';
 import type { PortCounters } from '../../../transport/counters.ts';
 import { QP_STATE_NAMES, QpState } from '../../../transport/qp-state.ts';
 import type { QpTrace, RequestJudgement, RetryTrigger } from '../../../transport/trace.ts';

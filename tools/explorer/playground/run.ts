@@ -6,7 +6,7 @@
  * sent, arrives or is lost, or a timer runs out. What happens between two such moments belongs to the later one.
  */
 import { invariant } from '../../../packets/errors.ts';
-import { World } from '../../../src/fabric/world.ts';
+import { World } from '../../../src/sim/world.ts';
 import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
 import type { Flight } from './flight.ts';
 import { type Endpoint, Hosts } from './hosts.ts';

@@ -8,10 +8,10 @@
  */
 import { invariant } from '../../../packets/errors.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import { markingProbability } from '../../../src/fabric/ecn.ts';
-import { EventQueue } from '../../../src/fabric/event-queue.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
-import type { WorldNetwork } from '../../../src/fabric/world.ts';
+import { markingProbability } from '../../../src/ground/ecn.ts';
+import { EventQueue } from '../../../src/ground/event-queue.ts';
+import { Prng } from '../../../src/ground/prng.ts';
+import type { WorldNetwork } from '../../../src/sim/world.ts';
 import { drawFate, Flight } from './flight.ts';
 import { hostName, type Intervention, type Scenario } from './scenario.ts';
 import { StepPort } from './step-port.ts';

@@ -4,8 +4,8 @@
  */
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import type { WorldPort } from '../../../src/fabric/member.ts';
-import type { LinkSink } from '../../../src/links/link.ts';
+import type { LinkSink } from '../../../src/ground/link.ts';
+import type { WorldPort } from '../../../src/sim/member.ts';
 
 /** What a port needs of its network. */
 export interface StepMedium {

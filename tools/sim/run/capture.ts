@@ -4,8 +4,8 @@
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Direction, LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import type { FabricTap } from '../../../src/fabric/switching/index.ts';
-import { portName, type Topology } from '../../../src/fabric/topology/index.ts';
+import type { FabricTap } from '../../../src/sim/switching/index.ts';
+import { portName, type Topology } from '../../../src/sim/topology/index.ts';
 
 export class HostCapture implements FabricTap {
   readonly #writer = new PcapngWriter({ application: 'rocev2 sim' });

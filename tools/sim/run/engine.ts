@@ -1,5 +1,5 @@
 /**
- * From a variant to `simulate` of src/fabric/simulation and back: the one place that knows both. Owns the translation; what a
+ * From a variant to `simulate` of src/sim/simulation and back: the one place that knows both. Owns the translation; what a
  * simulation does is not its matter.
  */
 
@@ -8,15 +8,9 @@ import {
   type SimulationOptions,
   type SimulationResult,
   simulate,
-} from '../../../src/fabric/simulation/index.ts';
-import type { SwitchOptions } from '../../../src/fabric/switching/index.ts';
-import {
-  buildTopology,
-  PathFinder,
-  portName,
-  shortestPaths,
-  type Topology,
-} from '../../../src/fabric/topology/index.ts';
+} from '../../../src/sim/simulation/index.ts';
+import type { SwitchOptions } from '../../../src/sim/switching/index.ts';
+import { buildTopology, PathFinder, portName, shortestPaths, type Topology } from '../../../src/sim/topology/index.ts';
 import type { Variant } from '../scenario/schema.ts';
 import { allFlows, type GroupedFlow } from '../scenario/traffic.ts';
 import { HostCapture } from './capture.ts';

@@ -1,16 +1,16 @@
 /**
  * The fluid model beside a variant: its parameters from those of the scenario, its values for verdicts, its curves for plots. Owns the
- * translation; the model is src/fluid.
+ * translation; the model is src/sim/fluid.
  */
 
-import { buildTopology, clockwiseRoutes, pathBetween, shortestPaths } from '../../../src/fabric/topology/index.ts';
 import {
   convergenceBound,
   type FluidParameters,
   fixedPoint,
   integrate,
   phaseMargin,
-} from '../../../src/fluid/index.ts';
+} from '../../../src/sim/fluid/index.ts';
+import { buildTopology, clockwiseRoutes, pathBetween, shortestPaths } from '../../../src/sim/topology/index.ts';
 import { MLX_DEFAULTS, PAPER_DEFAULTS } from '../../../transport/congestion/dcqcn-parameters.ts';
 import type { FluidCurve } from '../report/run-plots.ts';
 import type { FluidFigure } from '../scenario/expect.ts';

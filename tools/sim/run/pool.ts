@@ -3,7 +3,7 @@
  * come in the order of the jobs, whoever is ready first, so that a file of them is always the same.
  */
 import { invariant } from '../../../packets/errors.ts';
-import { loadWorker } from '../../../src/worker/load-worker.ts';
+import { loadWorker } from '../../../src/node/worker/load-worker.ts';
 import type { Job, JobResult } from './execute.ts';
 import type { Told } from './worker.ts';
 

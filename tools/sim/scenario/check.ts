@@ -3,8 +3,8 @@
  * ranges, expectations a variant. Owns these rules; builds nothing that is kept.
  */
 import { RoceError } from '../../../packets/errors.ts';
-import { Prng } from '../../../src/fabric/prng.ts';
-import { buildTopology, portName, type Topology } from '../../../src/fabric/topology/index.ts';
+import { Prng } from '../../../src/ground/prng.ts';
+import { buildTopology, portName, type Topology } from '../../../src/sim/topology/index.ts';
 import { makeController } from '../../../transport/congestion/make-controller.ts';
 import type { Selection } from './expect.ts';
 import type { Issue } from './issues.ts';

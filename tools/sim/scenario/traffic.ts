@@ -1,10 +1,10 @@
 /**
  * `traffic` of a scenario: who sends to whom and when. Owns names and words of the fields, and flows that are listed one by one; the patterns
- * are those of src/fabric/traffic.
+ * are those of src/sim/traffic.
  */
 import { z } from 'zod';
-import { Prng } from '../../../src/fabric/prng.ts';
-import { type Flow, makeTraffic, SIZE_DISTRIBUTIONS, type TrafficSpec } from '../../../src/fabric/traffic/index.ts';
+import { Prng } from '../../../src/ground/prng.ts';
+import { type Flow, makeTraffic, SIZE_DISTRIBUTIONS, type TrafficSpec } from '../../../src/sim/traffic/index.ts';
 import { choice, count, name, priority, rateBps, timeNs } from './fields.ts';
 
 const host = (about: string) => count(about, 0, 1e6);

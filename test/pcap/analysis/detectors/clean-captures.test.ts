@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CapturedPacket } from '../../../../pcap/index.ts';
-import { Prng } from '../../../../src/fabric/index.ts';
+import { Prng } from '../../../../src/sim/index.ts';
 import { allScenes } from '../../../../tools/symptoms/index.ts';
 import { alarms, analyze, packetsOf } from './support.ts';
 

@@ -13,7 +13,7 @@ import {
   type SimulationOptions,
   simulate,
   type Topology,
-} from '../../../../src/fabric/index.ts';
+} from '../../../../src/sim/index.ts';
 import { alarms, analyze, packetsOf, sceneNamed } from './support.ts';
 
 const LINK = { rateBps: 10e9, delayNs: 1_000 };

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
 import { SYMPTOMS_A } from '../../../../pcap/analysis/detectors/list-a.ts';
 import { type CapturedPacket, PcapngWriter } from '../../../../pcap/index.ts';
-import { Prng } from '../../../../src/fabric/index.ts';
+import { Prng } from '../../../../src/sim/index.ts';
 import { roceFrame, station } from '../../../../tools/symptoms/forge.ts';
 import { aeth } from '../../../../tools/symptoms/headers.ts';
 import { SCENES_A } from '../../../../tools/symptoms/list-a.ts';

@@ -8,11 +8,11 @@ import type { PathEvent } from '../../../../pcap/analysis/types.ts';
 import { Dissection, dissect, icrcState } from '../../../../pcap/dissection.ts';
 import { readCapture } from '../../../../pcap/reader.ts';
 import { nanosecondsSince } from '../../../../pcap/types.ts';
-import { Prng } from '../../../../src/fabric/index.ts';
 import type { WireFaults, WireRule } from '../../../../src/faults/rule.ts';
 import { attachDevice, World, WrOpcode } from '../../../../src/index.ts';
+import { Prng } from '../../../../src/sim/index.ts';
 import type { EventAccount } from '../../../../tools/bump/account.ts';
-import { makeSide, PORT } from '../../../src/support.ts';
+import { makeSide, PORT } from '../../../device/support.ts';
 import { BumpWire } from '../../../support/bump-wire.ts';
 
 const WAY_NS = 2_000;

@@ -9,7 +9,7 @@ import { psnDiff } from '../../../../packets/psn.ts';
 import { rethDmaLength } from '../../../../packets/reth.ts';
 import { Mark } from '../../../../pcap/analysis/facts.ts';
 import { type CapturedPacket, LinkType } from '../../../../pcap/types.ts';
-import { Fate } from '../../../../src/fabric/index.ts';
+import { Fate } from '../../../../src/sim/index.ts';
 import { CongestedWorld, type Scenario } from '../../../property/support/congested-world.ts';
 
 /** A packet of a capture, with the number of the frame that it is, or is a copy of, in the order of sending. */

@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';
 import { MARK_NAMES } from '../../../../pcap/analysis/facts.ts';
 import type { Analysis } from '../../../../pcap/analysis/types.ts';
-import type { FaultSpec } from '../../../../src/fabric/index.ts';
+import type { FaultSpec } from '../../../../src/sim/index.ts';
 import { KINDS, type Scenario } from '../../../property/support/congested-world.ts';
 import { fcRuns } from '../../../transport/support/peer.ts';
 import { expectedMarks, JUDGED, type Observation, observe } from './observed-world.ts';

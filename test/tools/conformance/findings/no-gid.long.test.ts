@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { IpAddress, IpPrefix, parseMac } from '../../../../packets/address.ts';
-import { QemuLink } from '../../../../src/links/index.ts';
+import { QemuLink } from '../../../../src/node/links/index.ts';
 import { openStation } from '../../../../tools/conformance/duts/live.ts';
 import { buildFrame } from '../../../../tools/conformance/packet/build.ts';
 import { pattern, sendOnly } from '../../../../tools/conformance/packet/packet.ts';

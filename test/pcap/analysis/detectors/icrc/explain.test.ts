@@ -10,7 +10,7 @@ import { maskVariantFields } from '../../../../../packets/icrc.ts';
 import { Op } from '../../../../../packets/opcode.ts';
 import { damagedPart, explain } from '../../../../../pcap/analysis/detectors/icrc/explain.ts';
 import { sampleOf } from '../../../../../pcap/analysis/detectors/icrc/sample.ts';
-import { Prng } from '../../../../../src/fabric/prng.ts';
+import { Prng } from '../../../../../src/ground/prng.ts';
 import { type RoceSpec, roceFrame, station } from '../../../../../tools/symptoms/forge.ts';
 
 const IP_AT = 14;

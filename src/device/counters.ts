@@ -1,0 +1,61 @@
+/** Counters of a device for what never reaches a queue pair: one for every cause (ref:hostile#3). */
+import { FrameStatus } from '../../packets/frame.ts';
+
+/** What arrived at a device, and why it went no further. */
+export class DeviceCounters {
+  /** RoCE packets for a queue pair, with a right ICRC. */
+  receivedFrames = 0;
+  /** Ethernet frames to another station. */
+  otherHost = 0;
+  /** Ethernet frames of another VLAN than the device's: tagged ones when it has none, all others when it has one. */
+  otherVlan = 0;
+  /** Ends before a header does, or before the IP length says. */
+  truncated = 0;
+  /** IP version, IPv4 header length or total length impossible, or IPv4 options. */
+  badIpHeader = 0;
+  /** IPv4 header checksum wrong. */
+  badIpChecksum = 0;
+  /** An IPv4 fragment. */
+  fragment = 0;
+  /** UDP length impossible. */
+  badUdpLength = 0;
+  /** Not RoCE at all. On Ethernet, ARP, neighbour discovery and pings among them are answered. */
+  notRoce = 0;
+  /** An opcode that does not exist. */
+  unknownOpcode = 0;
+  /** Transport header version other than 0. */
+  badTransportVersion = 0;
+  /** Pad count larger than what follows the headers. */
+  badPad = 0;
+  /** Shorter than the headers of its opcode. */
+  badHeaderLength = 0;
+  /** ICRC wrong: damaged on the way. */
+  badIcrc = 0;
+  /** No queue pair has this number. */
+  badQpn = 0;
+  /** To a multicast group that no queue pair here is attached to. */
+  otherGroup = 0;
+  /** Datagrams to an IP address that is not ours, though the MAC address is. */
+  otherAddress = 0;
+}
+
+const CAUSES: Readonly<Record<FrameStatus, keyof DeviceCounters>> = {
+  [FrameStatus.Ok]: 'receivedFrames',
+  [FrameStatus.NotIp]: 'notRoce',
+  [FrameStatus.NotUdp]: 'notRoce',
+  [FrameStatus.NotRoce]: 'notRoce',
+  [FrameStatus.Truncated]: 'truncated',
+  [FrameStatus.BadIpHeader]: 'badIpHeader',
+  [FrameStatus.BadIpChecksum]: 'badIpChecksum',
+  [FrameStatus.Fragment]: 'fragment',
+  [FrameStatus.BadUdpLength]: 'badUdpLength',
+  [FrameStatus.UnknownOpcode]: 'unknownOpcode',
+  [FrameStatus.BadTransportVersion]: 'badTransportVersion',
+  [FrameStatus.BadPad]: 'badPad',
+  [FrameStatus.BadHeaderLength]: 'badHeaderLength',
+};
+
+/** The counter for a frame that `parseFrame` refused. */
+export function dropCauseOf(status: FrameStatus): keyof DeviceCounters {
+  return CAUSES[status];
+}

@@ -1,0 +1,24 @@
+/**
+ * Memory window of the verbs API. Thin: what a window may do is in transport/key-table.ts; it is bound by a work request, and its key
+ * moves on with each.
+ */
+import type { ProtectionDomain } from '../../../transport/memory.ts';
+import { MemoryWindow } from '../../../transport/memory.ts';
+import type { RdmaMw } from '../api.ts';
+import type { Resources } from '../resources.ts';
+
+/** A part of a region, lent to one queue pair (ibv_mw of type 2B). */
+export class Mw extends MemoryWindow implements RdmaMw {
+  readonly #resources: Resources;
+
+  /** Called by `Resources.allocMw`. @internal */
+  constructor(resources: Resources, pd: ProtectionDomain, rkey: number) {
+    super(pd, rkey);
+    this.#resources = resources;
+  }
+
+  /** Frees the window, bound or not (ibv_dealloc_mw). Throws ERR_ROCE_STATE when it is freed already. */
+  dealloc(): void {
+    this.#resources.deallocMw(this);
+  }
+}

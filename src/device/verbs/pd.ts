@@ -1,0 +1,96 @@
+/**
+ * Protection domain of the verbs API: what regions, queue pairs and everything else that belongs together is made from.
+ * Thin: the machine is in transport/memory.ts, the tables are the device's (resources.ts).
+ */
+import { RoceError } from '../../../packets/errors.ts';
+import type { Persist } from '../../../transport/grant.ts';
+import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
+import type { WorkCompletion } from '../../../transport/work.ts';
+import type { RdmaPd } from '../api.ts';
+import type { Device } from '../device.ts';
+import type { Resources } from '../resources.ts';
+import { type AddressVector, addressVectorOfGrh } from './address-vector.ts';
+import { Ah } from './ah.ts';
+import type { Mw } from './mw.ts';
+import type { Qp, QpInit } from './qp.ts';
+import type { Srq, SrqInit } from './srq.ts';
+
+/** How memory is registered. */
+export interface RegMrOptions {
+  /** Bit set of `Access`; default local write only. */
+  readonly access?: number;
+  /** Virtual address of the first byte; default a random page-aligned one. */
+  readonly iova?: bigint;
+  /** Whether LOCAL INV and a peer's SEND with invalidate may kill the key. Default false. */
+  readonly remoteInvalidate?: boolean;
+  /**
+   * How the memory is made durable, for `Access.FlushPersistent`: called with an offset and a number of bytes of the region for each
+   * FLUSH for persistence, before it is answered. Must not throw, and must not call verbs.
+   */
+  readonly persistent?: Persist;
+}
+
+/** Groups regions and queue pairs (ibv_pd). */
+export class Pd implements RdmaPd {
+  readonly device: Device;
+  /** @internal */
+  readonly core: ProtectionDomain;
+  readonly #resources: Resources;
+
+  /** Called by `Resources.allocPd`. @internal */
+  constructor(device: Device, resources: Resources, handle: number) {
+    this.device = device;
+    this.#resources = resources;
+    this.core = new ProtectionDomain(handle);
+  }
+
+  /** Registers memory (ibv_reg_mr): bytes of the caller's, shared, or that many fresh zeroed ones. */
+  regMr(memory: Uint8Array | number, options: RegMrOptions = {}): MemoryRegion {
+    return this.#resources.regMr(this, memory, options);
+  }
+
+  /** Ends a registration; its key opens nothing from now on. */
+  deregMr(region: MemoryRegion): void {
+    this.#resources.deregMr(region);
+  }
+
+  /** A region for fast registration of at most `maxBytes` (ib_alloc_mr): a work request gives it memory and a key. */
+  allocMr(maxBytes: number): MemoryRegion {
+    return this.#resources.allocMr(this, maxBytes);
+  }
+
+  /** A memory window of type 2B (ibv_alloc_mw): a work request binds it to a region. */
+  allocMw(): Mw {
+    return this.#resources.allocMw(this);
+  }
+
+  /** Makes a queue pair in state RESET (ibv_create_qp). */
+  createQp(init: QpInit): Qp {
+    return this.#resources.createQp(this, init);
+  }
+
+  /** Makes an address handle (ibv_create_ah). Rejects with ERR_ROCE_ADDRESS when nobody answers for the next hop. */
+  async createAh(av: AddressVector): Promise<Ah> {
+    await this.device.resolve(av.destination);
+    return new Ah(this.device, this, av, this.device.paths.pathTo(this.#resources.ahNumber(), av, 1));
+  }
+
+  /** Makes an address handle to who sent a datagram (ibv_create_ah_from_wc); rejects with ERR_ROCE_ARGUMENT too, for no header. */
+  async createAhFromWc(wc: Pick<WorkCompletion, 'grh'>, grh: Uint8Array): Promise<Ah> {
+    const av = wc.grh ? addressVectorOfGrh(grh) : undefined;
+    if (av === undefined)
+      throw new RoceError('ERR_ROCE_ARGUMENT', 'the first 40 bytes received do not hold the header of a datagram');
+    const { source, ...rest } = av;
+    return this.createAh(this.device.paths.isOurs(source) ? av : rest);
+  }
+
+  /** Makes a shared receive queue (ibv_create_srq); with an XRC domain and a completion queue an XRC one (ibv_create_srq_ex). */
+  createSrq(init: SrqInit): Srq {
+    return this.#resources.createSrq(this, init);
+  }
+
+  /** Frees the domain. Throws ERR_ROCE_IN_USE while regions, queue pairs or address handles remain. */
+  dealloc(): void {
+    this.core.demandUnused();
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * A wire to a QEMU guest: its `stream` netdev on a Unix socket, without privileges and without a kernel interface of ours.
+ *
+ *   guest:  -netdev stream,id=n0,server=off,addr.type=unix,addr.path=/tmp/guest.sock -device virtio-net-pci,netdev=n0
+ *   us:     qemu:/tmp/guest.sock            we listen (start us first)
+ *           qemu:/tmp/guest.sock,connect    we connect (QEMU has server=on)
+ *
+ * Two rocev2 processes can share such a wire as well. Listening is a cable with one end in our hands: while no guest is
+ * connected it is not plugged in, frames sent are lost and counted, and after a guest has gone the next one may come.
+ * A connecting link ends with its connection. Framing: `length-framing.ts` (ref:platform#4).
+ */
+import { lstat, unlink } from 'node:fs/promises';
+import { createServer, connect as netConnect, type Server, type Socket } from 'node:net';
+import { RoceError } from '../../../packets/errors.ts';
+import { Medium } from '../../../packets/frame.ts';
+import type { FrameBatch } from '../../../packets/frame-writer.ts';
+import { type Link, type LinkSink, WHOLE_PACKETS } from '../../ground/link.ts';
+import type { LinkKind } from './kind.ts';
+import { type ConnectionEnd, StreamConnection } from './stream-connection.ts';
+
+export interface QemuLinkOptions {
+  /** Path of the Unix socket; the kernel allows about 107 bytes. */
+  readonly path: string;
+  /** Connect to a listening QEMU instead of listening for it. */
+  readonly connect?: boolean;
+  /** Largest IP packet we send, in bytes: what the guest's interface is set to. Default 1,500. */
+  readonly mtu?: number;
+}
+
+export interface QemuCounters {
+  sent: number;
+  received: number;
+  /** Sent while nobody was connected, and lost. */
+  unplugged: number;
+  /** Connections turned away because one was there. */
+  refused: number;
+}
+
+const DEFAULT_MTU = 1500;
+
+export const qemuKind: LinkKind = {
+  name: 'qemu',
+  usage: 'PATH[,connect][,mtu=N]',
+  summary: 'Unix socket of a QEMU stream netdev',
+  medium: Medium.Ethernet,
+  ecn: WHOLE_PACKETS,
+  requirements: () => Promise.resolve([]),
+  open: (spec) => {
+    const mtu = spec.takeMtu();
+    return new QemuLink({
+      path: spec.target,
+      connect: spec.takeFlag('connect'),
+      ...(mtu === undefined ? {} : { mtu }),
+    });
+  },
+};
+
+export class QemuLink implements Link {
+  readonly name: string;
+  readonly medium = Medium.Ethernet;
+  readonly ecn = WHOLE_PACKETS;
+  readonly mtu: number;
+  readonly counters: QemuCounters = { sent: 0, received: 0, unplugged: 0, refused: 0 };
+
+  readonly #path: string;
+  readonly #connects: boolean;
+  #sink: LinkSink | undefined;
+  #starting: Promise<void> | undefined;
+  #server: Server | undefined;
+  #connection: StreamConnection | undefined;
+  #ended = false;
+
+  constructor(options: QemuLinkOptions) {
+    this.#path = options.path;
+    this.#connects = options.connect ?? false;
+    this.mtu = options.mtu ?? DEFAULT_MTU;
+    this.name = `qemu:${options.path}${this.#connects ? ',connect' : ''}`;
+  }
+
+  /** Whether somebody is at the other end. */
+  get connected(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  /** Resolves when listening, or when connected. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE */
+  async start(sink: LinkSink): Promise<void> {
+    if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
+    this.#sink = sink;
+    this.#starting = this.#connects ? this.#connect() : this.#listen();
+    try {
+      await this.#starting;
+    } catch (cause) {
+      this.#ended = true;
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${this.name}: ${reason}`, { cause });
+    }
+  }
+
+  send(batch: FrameBatch, from: number): number {
+    const connection = this.#connection;
+    if (connection === undefined) {
+      this.counters.unplugged += batch.count - from;
+      return batch.count - from;
+    }
+    const count = connection.send(batch, from);
+    this.counters.sent += count;
+    return count;
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended) return;
+    // Nothing is received any more, and the end of the connection is not the end of the link: this is.
+    this.#ended = true;
+    await this.#starting?.catch(() => undefined);
+    const server = this.#server;
+    const stopped = server === undefined ? undefined : new Promise<void>((resolve) => server.close(() => resolve()));
+    await this.#connection?.close();
+    await stopped;
+    this.#sink?.closed();
+  }
+
+  async #connect(): Promise<void> {
+    this.#plugIn(await connectTo(this.#path));
+  }
+
+  async #listen(): Promise<void> {
+    await removeStaleSocket(this.#path);
+    const server = createServer((socket) => this.#accept(socket));
+    this.#server = server;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(this.#path, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+    server.on('error', (cause) =>
+      this.#fail(new RoceError('ERR_ROCE_CLOSED', `${this.name}: ${cause.message}`, { cause })),
+    );
+  }
+
+  #accept(socket: Socket): void {
+    if (this.#connection === undefined && !this.#ended) {
+      this.#plugIn(socket);
+      return;
+    }
+    // A cable has two ends.
+    this.counters.refused++;
+    socket.on('error', () => {});
+    socket.destroy();
+  }
+
+  #plugIn(socket: Socket): void {
+    this.#connection = new StreamConnection(socket, {
+      receive: (batch) => this.#receive(batch),
+      writable: () => {
+        if (!this.#ended) this.#sink?.writable();
+      },
+      ended: (end, error) => this.#unplug(end, error),
+    });
+  }
+
+  #receive(batch: FrameBatch): void {
+    if (this.#ended) return;
+    this.counters.received += batch.count;
+    this.#sink?.receive(batch);
+  }
+
+  #unplug(end: ConnectionEnd, error: RoceError): void {
+    const blocked = this.#connection?.blocked ?? false;
+    this.#connection = undefined;
+    if (this.#ended) return;
+    // What sends nonsense once will do so again: better to say so than to wait for its next try.
+    if (this.#connects || end === 'nonsense') this.#fail(error);
+    else if (blocked) this.#sink?.writable();
+  }
+
+  #fail(error: RoceError): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#server?.close();
+    this.#sink?.closed(error);
+  }
+}
+
+function connectTo(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = netConnect(path);
+    socket.once('error', reject);
+    socket.once('connect', () => {
+      socket.off('error', reject);
+      resolve(socket);
+    });
+  });
+}
+
+/** Removes what a process that died has left at `path`; throws when it is in use, or is not a socket. */
+async function removeStaleSocket(path: string): Promise<void> {
+  let isSocket: boolean;
+  try {
+    isSocket = (await lstat(path)).isSocket();
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return;
+    throw error;
+  }
+  if (!isSocket) throw new Error('the path exists and is not a socket; not removed');
+  let listener: Socket;
+  try {
+    listener = await connectTo(path);
+  } catch (error) {
+    // Refused: nobody listens. Gone: its owner removed it just now.
+    if (!hasCode(error, 'ECONNREFUSED') && !hasCode(error, 'ENOENT')) throw error;
+    await unlink(path).catch((failure: unknown) => {
+      if (!hasCode(failure, 'ENOENT')) throw failure;
+    });
+    return;
+  }
+  listener.destroy();
+  throw new Error('another process listens on this socket');
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,158 @@
+/**
+ * The application's end of the port: calls that wait, calls that do not, and what the worker tells by itself.
+ *
+ * A call that waits posts its message and stands still until the worker has answered; everything the worker told before the
+ * answer is dealt with first, so that the order is that of one thread. It cannot wait for ever: a worker that ends says so in
+ * shared memory, and one that is silent for longer than any turn lasts is given up.
+ */
+import { type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
+import { RoceError } from '../../../packets/errors.ts';
+import { Word } from './control.ts';
+import type { AsyncVerbs, FromWorker, SilentVerbs, SyncVerbs, Verb, WireCall, WorkerEvent } from './wire.ts';
+import { fromWire } from './wire-error.ts';
+
+type Answer = Extract<WorkerEvent, { kind: 'answer' }>;
+export type Told = Exclude<WorkerEvent, { kind: 'answer' }>;
+
+interface Asking {
+  readonly take: (value: unknown) => void;
+  readonly fail: (error: Error) => void;
+}
+
+export class Channel {
+  readonly #worker: Worker;
+  readonly #port: MessagePort;
+  readonly #words: Int32Array;
+  readonly #tell: (event: Told) => void;
+  readonly #asking = new Map<number, Asking>();
+  readonly #answers = new Map<number, Answer>();
+  #lastId = 0;
+  #gone = false;
+
+  /** @param tell takes what the worker tells by itself, in order */
+  constructor(worker: Worker, port: MessagePort, words: Int32Array, tell: (event: Told) => void) {
+    this.#worker = worker;
+    this.#port = port;
+    this.#words = words;
+    this.#tell = tell;
+    port.on('message', (events: FromWorker) => this.#take(events));
+    // The worker keeps the process alive for as long as its link is open, as a local link would.
+    port.unref();
+  }
+
+  /** Whether nobody is there to be asked. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  /** Asks and waits for the answer. Throws what the verb throws; ERR_ROCE_CLOSED when the worker has ended. */
+  call<V extends keyof SyncVerbs>(verb: V, ...args: Parameters<SyncVerbs[V]>): ReturnType<SyncVerbs[V]> {
+    const id = this.#post(verb, args, true);
+    const { error, value } = this.#await(id);
+    if (error !== undefined) throw fromWire(error);
+    return value as ReturnType<SyncVerbs[V]>;
+  }
+
+  /** Asks; `take` makes something of the answer in the moment it comes, before anything that was told after it. */
+  ask<V extends keyof AsyncVerbs, T>(
+    verb: V,
+    take: (value: Awaited<ReturnType<AsyncVerbs[V]>>) => T,
+    ...args: Parameters<AsyncVerbs[V]>
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const id = this.#post(verb, args, false);
+      this.#asking.set(id, {
+        take: (value) => resolve(take(value as Awaited<ReturnType<AsyncVerbs[V]>>)),
+        fail: reject,
+      });
+    });
+  }
+
+  tell<V extends keyof SilentVerbs>(verb: V, ...args: Parameters<SilentVerbs[V]>): void {
+    if (!this.#gone) this.#send({ id: 0, blocks: false, verb, args });
+  }
+
+  /** Sees to it that the worker looks into the ring of posts. */
+  wake(): void {
+    if (Atomics.load(this.#words, Word.Asleep) === 0 || this.#gone) return;
+    if (Atomics.exchange(this.#words, Word.Asleep, 0) === 1) this.#port.postMessage(0);
+  }
+
+  /** Nobody is there any more: whoever waits is told. */
+  end(): void {
+    this.drain();
+    this.#gone = true;
+    for (const { fail } of this.#asking.values()) fail(closedError());
+    this.#asking.clear();
+    this.#port.close();
+  }
+
+  /** Deals with what has come and was not dealt with yet. */
+  drain(): void {
+    for (;;) {
+      const received = receiveMessageOnPort(this.#port);
+      if (received === undefined) return;
+      this.#take(received.message as FromWorker);
+    }
+  }
+
+  #post(verb: Verb, args: readonly unknown[], blocks: boolean): number {
+    if (this.#gone) throw closedError();
+    const id = ++this.#lastId;
+    this.#send({ id, blocks, verb, args });
+    return id;
+  }
+
+  #send(call: WireCall): void {
+    this.#port.postMessage(call);
+  }
+
+  #await(id: number): Answer {
+    const words = this.#words;
+    for (let slice = 0; slice < SLICES; slice++) {
+      const seen = Atomics.load(words, Word.Answers);
+      this.drain();
+      const answer = this.#answers.get(id);
+      if (answer !== undefined) {
+        this.#answers.delete(id);
+        return answer;
+      }
+      if (Atomics.load(words, Word.Gone) === 1) throw this.#lost();
+      if (Atomics.wait(words, Word.Answers, seen, SLICE_MS) !== 'timed-out') slice = 0;
+    }
+    void this.#worker.terminate();
+    throw this.#lost();
+  }
+
+  #lost(): RoceError {
+    this.#gone = true;
+    return closedError();
+  }
+
+  #take(events: FromWorker): void {
+    for (const event of events) {
+      if (event.kind === 'answer') this.#answered(event);
+      else this.#tell(event);
+    }
+  }
+
+  #answered(answer: Answer): void {
+    const { id, value, error } = answer;
+    const asking = this.#asking.get(id);
+    if (asking === undefined) {
+      this.#answers.set(id, answer);
+      return;
+    }
+    this.#asking.delete(id);
+    if (error === undefined) asking.take(value);
+    else asking.fail(fromWire(error));
+  }
+}
+
+export function closedError(): RoceError {
+  return new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
+}
+
+const SLICE_MS = 100;
+/** Half a minute: no turn of the worker lasts nearly as long. */
+const SLICES = 300;

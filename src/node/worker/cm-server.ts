@@ -1,0 +1,142 @@
+/**
+ * The connection manager's verbs, served in the worker. Owns the tables in which the application's handles find listeners,
+ * requests and connections, and tells the application what comes of them.
+ */
+import { CmRejReason } from '../../../packets/cm/index.ts';
+import { RoceError } from '../../../packets/errors.ts';
+import type { Connection, ConnectionRequest, Listener, ListenOptions } from '../../device/cm/connection.ts';
+import type { Device } from '../../device/device.ts';
+import type { Outbox } from './outbox.ts';
+import type { QueueServer } from './queue-server.ts';
+import {
+  type Handle,
+  revive,
+  reviveEndpoints,
+  reviveVector,
+  type WireAcceptOptions,
+  type WireAddress,
+  type WireConnection,
+  type WireConnectOptions,
+  type WireVector,
+} from './wire-values.ts';
+
+export class CmServer {
+  readonly #device: Device;
+  readonly #outbox: Outbox;
+  readonly #queues: QueueServer;
+  readonly #listeners = new Map<Handle, Listener>();
+  readonly #requests = new Map<Handle, ConnectionRequest>();
+  readonly #connections = new Map<Handle, Connection>();
+  #handles = 0;
+
+  constructor(device: Device, outbox: Outbox, queues: QueueServer) {
+    this.#device = device;
+    this.#outbox = outbox;
+    this.#queues = queues;
+  }
+
+  resolve(address: WireAddress): Promise<void> {
+    return this.#device.resolve(revive(address));
+  }
+
+  async connect({ qp: handle, address, source, ...rest }: WireConnectOptions): Promise<WireConnection> {
+    const { qp } = this.#queues.qp(handle);
+    const endpoints = reviveEndpoints(source === undefined ? { address } : { address, source });
+    const options = { ...rest, ...endpoints, qp };
+    return this.#connected(await this.#device.cm.connect(options));
+  }
+
+  async accept(handle: Handle, options: WireAcceptOptions): Promise<WireConnection> {
+    const request = this.#request(handle);
+    const { qp } = this.#queues.qp(options.qp);
+    return this.#connected(await request.accept({ ...options, qp }));
+  }
+
+  delay(handle: Handle, serviceTimeout: number): void {
+    this.#request(handle).delay(serviceTimeout);
+  }
+
+  reject(handle: Handle, privateData: Uint8Array | undefined, reason: number | undefined): void {
+    this.#request(handle).reject(privateData, reason);
+  }
+
+  forgetRequest(handle: Handle): void {
+    this.#requests.delete(handle);
+  }
+
+  refuseRequest(handle: Handle): void {
+    const request = this.#requests.get(handle);
+    this.#requests.delete(handle);
+    try {
+      request?.reject(undefined, CmRejReason.InvalidServiceId);
+    } catch (error) {
+      // Who has lost patience meanwhile needs no answer.
+      if (!(error instanceof RoceError)) throw error;
+    }
+  }
+
+  listen(port: number, options: ListenOptions | number): Handle {
+    const listener = this.#device.cm.listen(port, options);
+    const handle = ++this.#handles;
+    this.#listeners.set(handle, listener);
+    void this.#tellRequests(handle, listener);
+    return handle;
+  }
+
+  unlisten(handle: Handle): void {
+    this.#listeners.get(handle)?.close();
+    this.#listeners.delete(handle);
+  }
+
+  /** Begins the end; the application is told of it when it has come. */
+  disconnect(handle: Handle, privateData: Uint8Array | undefined): void {
+    const connection = this.#connections.get(handle);
+    if (connection !== undefined) this.#device.cm.disconnect(connection, privateData);
+  }
+
+  async loadAlternatePath(handle: Handle, av: WireVector): Promise<void> {
+    const connection = this.#connections.get(handle);
+    if (connection === undefined) throw new RoceError('ERR_ROCE_STATE', 'the connection has ended');
+    await connection.loadAlternatePath(reviveVector(av));
+  }
+
+  #request(handle: Handle): ConnectionRequest {
+    const request = this.#requests.get(handle);
+    if (request === undefined) throw new RoceError('ERR_ROCE_STATE', 'the request was answered or withdrawn already');
+    return request;
+  }
+
+  #connected(connection: Connection): WireConnection {
+    const handle = ++this.#handles;
+    this.#connections.set(handle, connection);
+    void connection.closed.then((cause) => {
+      this.#connections.delete(handle);
+      this.#outbox.post({ kind: 'disconnected', connection: handle, cause });
+    });
+    const { remoteAddress, privateData } = connection;
+    return { connection: handle, remoteAddress, privateData };
+  }
+
+  async #tellRequests(handle: Handle, listener: Listener): Promise<void> {
+    for await (const request of listener) {
+      const { service, remoteAddress, localAddress, remotePort, privateData, initiatorDepth, responderResources } =
+        request;
+      const name = ++this.#handles;
+      this.#requests.set(name, request);
+      this.#outbox.post({
+        kind: 'request',
+        listener: handle,
+        request: {
+          request: name,
+          service,
+          remoteAddress,
+          localAddress,
+          remotePort,
+          privateData,
+          initiatorDepth,
+          responderResources,
+        },
+      });
+    }
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The verbs of memory, served in the worker: regions and windows. Finds both by their index, the upper 24 bits of every key they
+ * will have, and keeps the application's view of what keys open up to date (`key-cells.ts`).
+ */
+import { Access, MemoryRegion, MemoryWindow, ProtectionDomain } from '../../../transport/memory.ts';
+import type { Device } from '../../device/device.ts';
+import type { Mw, RegMrOptions } from '../../device/verbs/index.ts';
+import { Word } from './control.ts';
+import { KeyCells, type KeyState } from './key-cells.ts';
+import type { Served } from './served.ts';
+import type { Handle, SharedMemory, WireKey } from './wire-values.ts';
+
+/** Something whose key may be changed by work, and what the application was told of it last. */
+interface Watched {
+  readonly cells: KeyCells;
+  readonly now: () => KeyState;
+  told: KeyState;
+}
+
+export class KeyServer {
+  readonly #device: Device;
+  readonly #served: Served;
+  readonly #words: Int32Array;
+  /** By index. */
+  readonly #regions = new Map<number, MemoryRegion>();
+  readonly #windows = new Map<number, Mw>();
+  readonly #watched = new Map<number, Watched>();
+
+  constructor(device: Device, served: Served, words: Int32Array) {
+    this.#device = device;
+    this.#served = served;
+    this.#words = words;
+  }
+
+  regMr(pd: Handle, { buffer, offset, length }: SharedMemory, options: RegMrOptions): WireKey {
+    return this.#added(this.#served.pds.found(pd).regMr(new Uint8Array(buffer, offset, length), options));
+  }
+
+  allocMr(pd: Handle, maxBytes: number): WireKey {
+    return this.#added(this.#served.pds.found(pd).allocMr(maxBytes));
+  }
+
+  deregMr(key: number): void {
+    this.#device.deregMr(this.region(key));
+    this.#regions.delete(key >>> 8);
+    this.#watched.delete(key >>> 8);
+  }
+
+  allocMw(pd: Handle): WireKey {
+    const mw = this.#served.pds.found(pd).allocMw();
+    this.#windows.set(mw.rkey >>> 8, mw);
+    const cells = this.#watch(mw.rkey, () => windowState(mw));
+    return { key: mw.rkey, iova: 0n, cells };
+  }
+
+  deallocMw(key: number): void {
+    this.#windows.get(key >>> 8)?.dealloc();
+    // Before it is forgotten: the region that lent it memory has one window less.
+    this.refresh([key]);
+    this.#windows.delete(key >>> 8);
+    this.#watched.delete(key >>> 8);
+  }
+
+  // For the other servers.
+
+  /** The region of a key, or one that opens nothing: a region may be gone before work that names it is posted. */
+  region(key: number): MemoryRegion {
+    return this.#regions.get(key >>> 8) ?? DEAD_REGION;
+  }
+
+  /** The same for a fast registration, which asks first how much the region takes. */
+  fastRegion(key: number, newKey: number, maxBytes: number): MemoryRegion {
+    return this.#regions.get(key >>> 8) ?? new MemoryRegion(NOBODY, NOTHING, newKey, CLOSED, maxBytes);
+  }
+
+  /** The window of a key, or one that cannot be bound. */
+  window(key: number): MemoryWindow {
+    return this.#windows.get(key >>> 8) ?? new MemoryWindow(NOBODY, 0);
+  }
+
+  /** Tells what these keys open now. Called before the completion is shown of what may have changed it. */
+  refresh(keys: readonly number[]): void {
+    let changed = false;
+    for (const key of keys) if (this.#tell(key)) changed = true;
+    if (changed) Atomics.add(this.#words, Word.KeyEpoch, 1);
+  }
+
+  /** The same of every key, after what nobody names. */
+  refreshAll(): void {
+    this.refresh([...this.#watched.values()].map(({ told }) => told.key));
+  }
+
+  #tell(key: number): boolean {
+    const watched = this.#watched.get(key >>> 8);
+    if (watched === undefined) return false;
+    const now = watched.now();
+    const { told } = watched;
+    if (isSame(now, told)) return false;
+    watched.told = now;
+    watched.cells.write(now);
+    // Who lent or lends the memory has a window less or more.
+    for (const lender of [told.lender, now.lender]) if (lender !== 0) this.#tell(lender);
+    return true;
+  }
+
+  #added(mr: MemoryRegion): WireKey {
+    this.#regions.set(mr.rkey >>> 8, mr);
+    const { rkey: key, iova } = mr;
+    const changes = mr.fast || mr.remoteInvalidate || (mr.access & Access.MwBind) !== 0;
+    return changes ? { key, iova, cells: this.#watch(key, () => regionState(mr)) } : { key, iova };
+  }
+
+  #watch(key: number, now: () => KeyState): SharedArrayBuffer {
+    const cells = new KeyCells();
+    const told = now();
+    cells.write(told);
+    this.#watched.set(key >>> 8, { cells, now, told });
+    return cells.memory;
+  }
+}
+
+function regionState({ grant, windows }: MemoryRegion): KeyState {
+  const { key, valid, access, bytes, length, iova, qpn } = grant;
+  return { key, valid, access, offset: bytes.byteOffset, length, iova, qpn, windows, lender: 0 };
+}
+
+function windowState({ rkey, grant, region }: MemoryWindow): KeyState {
+  if (grant === undefined || region === undefined) return { ...UNBOUND, key: rkey };
+  const { access, bytes, length, iova, qpn } = grant;
+  const lender = region.rkey;
+  return { key: rkey, valid: true, access, offset: bytes.byteOffset, length, iova, qpn, windows: 0, lender };
+}
+
+function isSame(a: KeyState, b: KeyState): boolean {
+  if (a.key !== b.key || a.valid !== b.valid || a.access !== b.access || a.offset !== b.offset) return false;
+  return (
+    a.length === b.length && a.iova === b.iova && a.qpn === b.qpn && a.windows === b.windows && a.lender === b.lender
+  );
+}
+
+const UNBOUND = { valid: false, access: 0, offset: 0, length: 0, iova: 0n, qpn: 0, windows: 0, lender: 0 };
+const CLOSED = { access: 0, iova: 0n };
+const NOTHING = new Uint8Array(0);
+const NOBODY = new ProtectionDomain(0);
+const DEAD_REGION = new MemoryRegion(NOBODY, NOTHING, 0, CLOSED);
+DEAD_REGION.grant.valid = false;

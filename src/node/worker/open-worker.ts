@@ -1,0 +1,186 @@
+/**
+ * Opens a device in a worker thread that owns its link: starts the worker, waits until the link is there, and sees the worker
+ * to its end. Whatever ends it (close, the wire, a bug of ours) everything that waits is settled and `closed` says why.
+ */
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
+import { RoceError } from '../../../packets/errors.ts';
+import type { LinkFacts, OpenRdmaDevice } from '../../device/api.ts';
+import type { FaultOptions } from '../links/fault-link.ts';
+import type { CaptureSink } from '../links/index.ts';
+import type { OpenDeviceOptions } from '../open.ts';
+import { unpackFrames } from './capture-feed.ts';
+import { Channel, type Told } from './channel.ts';
+import { makeControl, type SharedControl, Word } from './control.ts';
+import { loadWorker } from './load-worker.ts';
+import type { WorkerSeed } from './main.ts';
+import type { DeviceFacts } from './wire.ts';
+import { fromWire, roceFromWire } from './wire-error.ts';
+import { WorkerDevice } from './worker-device.ts';
+
+/** Options are data: they are cloned. What is called back has to be called from another thread, or is not to be had. */
+export interface OpenWorkerDeviceOptions extends Omit<OpenDeviceOptions, 'captureSink' | 'faults' | 'thread'> {
+  /** The stack runs in a thread of its own. */
+  readonly thread: 'worker';
+  /** Faults on the wire, by rule or by chance. */
+  readonly faults?: Omit<FaultOptions, 'observer'>;
+  /** Called in the application's thread, a moment later. A sink that falls 64 MiB behind misses frames, and is told how many. */
+  readonly captureSink?: CaptureSink | ((link: LinkFacts) => CaptureSink);
+}
+
+/** @throws RoceError as `openDevice` does */
+export async function openWorkerDevice(options: OpenWorkerDeviceOptions): Promise<OpenRdmaDevice> {
+  const session = new Session(options);
+  const facts = await session.opened;
+  return session.open(facts);
+}
+
+/** One worker from its start to its end. */
+class Session {
+  readonly opened: Promise<DeviceFacts>;
+  readonly #control: SharedControl = makeControl();
+  readonly #words = new Int32Array(this.#control.words);
+  readonly #worker: Worker;
+  readonly #channel: Channel;
+  /** The worker is no more. */
+  readonly #ended: Promise<void>;
+  readonly #closed: Promise<RoceError | undefined>;
+  #settleClosed: (reason: RoceError | undefined) => void = () => {};
+  readonly #sinkOption: OpenWorkerDeviceOptions['captureSink'];
+  readonly #link: string;
+  #settleOpened: { resolve: (facts: DeviceFacts) => void; reject: (error: unknown) => void } = NOBODY;
+  #device: WorkerDevice | undefined;
+  #sink: CaptureSink | undefined;
+  #skewNs = 0;
+  /** Why there is no worker any more. */
+  #reason: RoceError | undefined;
+  #inGoodOrder = false;
+  #closing: Promise<void> | undefined;
+
+  constructor({ captureSink, thread: _thread, ...options }: OpenWorkerDeviceOptions) {
+    this.#sinkOption = captureSink;
+    this.#link = options.link;
+    this.opened = new Promise((resolve, reject) => {
+      this.#settleOpened = { resolve, reject };
+    });
+    this.#closed = new Promise((resolve) => {
+      this.#settleClosed = resolve;
+    });
+    const { port1, port2 } = new MessageChannel();
+    const seed = { port: port2, control: this.#control, options, captures: captureSink !== undefined };
+    const worker = startWorker(seed, port1);
+    this.#worker = worker;
+    this.#channel = new Channel(worker, port1, this.#words, (event) => this.#told(event));
+    worker.on('error', (cause) => {
+      this.#reason ??= new RoceError('ERR_ROCE_CLOSED', `${this.#link}: its worker thread failed: ${cause.message}`, {
+        cause,
+      });
+    });
+    this.#ended = new Promise((resolve) => worker.once('exit', () => resolve(this.#exited())));
+  }
+
+  open(facts: DeviceFacts): OpenRdmaDevice {
+    const device = new WorkerDevice(this.#channel, this.#control, facts);
+    this.#device = device;
+    return {
+      device,
+      link: facts.link,
+      closed: this.#closed,
+      close: () => {
+        this.#closing ??= this.#close(device);
+        return this.#closing;
+      },
+    };
+  }
+
+  async #close(device: WorkerDevice): Promise<void> {
+    try {
+      if (!this.#channel.gone && !this.#inGoodOrder) {
+        this.#channel.call('closeDevice');
+        device.end();
+        await this.#channel.ask('shutdown', () => undefined);
+      }
+    } catch (error) {
+      // It has ended meanwhile, which is what was wanted.
+      if (!(error instanceof RoceError && error.code === 'ERR_ROCE_CLOSED')) throw error;
+    }
+    device.end();
+    await this.#ended;
+  }
+
+  #told(event: Told): void {
+    switch (event.kind) {
+      case 'opening':
+        this.#openSink(event.link, event.timeOrigin);
+        return;
+      case 'frames':
+        this.#showFrames(event.packed);
+        return;
+      case 'opened':
+        this.#settleOpened.resolve(event.facts);
+        return;
+      case 'refused':
+        this.#settleOpened.reject(fromWire(event.error));
+        return;
+      case 'ended':
+        this.#inGoodOrder = true;
+        this.#reason = event.error && roceFromWire(event.error);
+        this.#settleClosed(this.#reason);
+        this.#device?.told(event);
+        return;
+      default:
+        this.#device?.told(event);
+    }
+  }
+
+  #openSink(link: LinkFacts, timeOrigin: number): void {
+    const option = this.#sinkOption;
+    this.#skewNs = (timeOrigin - performance.timeOrigin) * 1e6;
+    try {
+      this.#sink = typeof option === 'function' ? option(link) : option;
+    } catch (error) {
+      // The application's own: a file that cannot be made. Nothing is opened then.
+      this.#settleOpened.reject(error);
+      void this.#worker.terminate();
+    }
+  }
+
+  #showFrames(packed: Uint8Array): void {
+    if (this.#sink !== undefined) unpackFrames(packed, this.#skewNs, this.#sink);
+    Atomics.sub(this.#words, Word.Captured, packed.length);
+  }
+
+  #exited(): void {
+    // Its last words may have been overtaken by its end (seen with Node 24).
+    this.#channel.drain();
+    if (!this.#inGoodOrder)
+      this.#reason ??= new RoceError('ERR_ROCE_CLOSED', `${this.#link}: its worker thread has ended`);
+    if (this.#reason !== undefined) this.#settleOpened.reject(this.#reason);
+    // Before whatever waits is told that the device is closed, so that it can learn why.
+    this.#settleClosed(this.#reason);
+    this.#channel.end();
+    this.#device?.end();
+  }
+}
+
+function startWorker(seed: WorkerSeed, ours: MessagePort): Worker {
+  try {
+    return loadWorker(import.meta.url, 'main', {
+      workerData: seed,
+      transferList: [seed.port],
+      name: `rocev2 ${seed.options.link}`,
+    });
+  } catch (cause) {
+    // An open port would keep the process alive.
+    ours.close();
+    if (!(cause instanceof Error && cause.name === 'DataCloneError')) throw cause;
+    throw new RoceError(
+      'ERR_ROCE_ARGUMENT',
+      `what a device in a worker is opened with must be data: ${cause.message}`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+const NOBODY = { resolve: () => {}, reject: () => {} };

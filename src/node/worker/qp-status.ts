@@ -1,0 +1,50 @@
+/**
+ * What the application's thread knows of a queue pair without asking: its state, and how many of its work requests are done
+ * with. Written by the worker, read by the application.
+ *
+ * Both may be behind. That is harmless: only modify takes a queue pair to a state in which it refuses work, the application
+ * waits for modify, and the new state is there before the answer; and what is done with only grows. So a request that passes
+ * here is accepted by the worker; one that does not pass is put to the worker, whose word counts. So is work that is flushed
+ * at once: its completion is there when the post returns.
+ */
+import { QpState } from '../../../transport/qp-state.ts';
+
+export const STATUS_BYTES = 12;
+
+const STATE = 0;
+const SENDS_DONE = 1;
+const RECVS_DONE = 2;
+
+export class QpStatus {
+  readonly #words: Int32Array;
+
+  constructor(memory: SharedArrayBuffer) {
+    this.#words = new Int32Array(memory);
+  }
+
+  get state(): QpState {
+    return Atomics.load(this.#words, STATE) as QpState;
+  }
+
+  /** `sendsDone`, `recvsDone`: requests posted and not outstanding any more, modulo 2^32. */
+  update(state: QpState, sendsDone: number, recvsDone: number): void {
+    Atomics.store(this.#words, SENDS_DONE, sendsDone | 0);
+    Atomics.store(this.#words, RECVS_DONE, recvsDone | 0);
+    Atomics.store(this.#words, STATE, state);
+  }
+
+  /** Whether a send is accepted, when `posted` were before and `max` may be outstanding. */
+  takesSend(posted: number, max: number): boolean {
+    const { state } = this;
+    return (
+      (state === QpState.Rts || state === QpState.Sqd) && ((posted - Atomics.load(this.#words, SENDS_DONE)) | 0) < max
+    );
+  }
+
+  takesRecv(posted: number, max: number): boolean {
+    const { state } = this;
+    return (
+      state >= QpState.Init && state < QpState.Error && ((posted - Atomics.load(this.#words, RECVS_DONE)) | 0) < max
+    );
+  }
+}
