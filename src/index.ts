@@ -86,18 +86,16 @@ export type {
   RdmaXrcd,
 } from './device/api.ts';
 export { AlternatePathRefused } from './device/cm/alternate-paths.ts';
+export type { ConnectionTunables, DatagramPortSpace, ListenOptions } from './device/cm/api.ts';
 export {
   type AcceptOptions,
   Connection,
   ConnectionRejected,
   ConnectionRequest,
-  type ConnectionTunables,
   type ConnectOptions,
   Listener,
-  type ListenOptions,
 } from './device/cm/connection.ts';
 export {
-  type DatagramPortSpace,
   type ListenUdOptions,
   type ResolveUdOptions,
   ServiceRefused,

@@ -22,7 +22,8 @@ import type { Link } from '../ground/link.ts';
 import type { RdmaCm } from './cm/api.ts';
 import type { DeviceCounters } from './counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from './options.ts';
-import type { AddressVector, ModifyAttributes, RegMrOptions } from './verbs/index.ts';
+import type { AddressVector } from './verbs/address-vector.ts';
+import type { ModifyAttributes, RegMrOptions } from './verbs/attributes.ts';
 
 export type * from './cm/api.ts';
 

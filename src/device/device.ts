@@ -21,7 +21,7 @@ import type { DeviceEvent, RdmaDevice } from './api.ts';
 import { Gsi } from './cm/gsi.ts';
 import { CmService } from './cm/service.ts';
 import { DeviceCounters } from './counters.ts';
-import { Reception } from './frame-receiver.ts';
+import { FrameReceiver } from './frame-receiver.ts';
 import { HostProtocols } from './host/host-protocols.ts';
 import { tcpOf } from './host/tcp/device-host.ts';
 import type { TcpStack } from './host/tcp/stack.ts';
@@ -74,7 +74,7 @@ export class Device implements Machine, RdmaDevice {
   readonly #congestion: Congestion | undefined;
   readonly #resources: Resources;
   readonly #qps: ReadonlyMap<number, Qp>;
-  readonly #reception: Reception;
+  readonly #receiver: FrameReceiver;
   readonly #scheduler: Scheduler;
   /** Bound once: called for every turn a queue pair takes. */
   readonly #afterTurn = (qp: Qp): void => {
@@ -133,7 +133,7 @@ export class Device implements Machine, RdmaDevice {
       doubt: (destination) => this.paths.doubt(this.now(), destination),
     });
     this.cm = new CmService(this, manager);
-    this.#reception = new Reception(this, this.#protocols, this.#qps, (qp) => this.#schedule(qp));
+    this.#receiver = new FrameReceiver(this, this.#protocols, this.#qps, (qp) => this.#schedule(qp));
   }
 
   /** What paths carry that choose nothing themselves, where the device was told. */
@@ -273,7 +273,7 @@ export class Device implements Machine, RdmaDevice {
 
   receive(batch: FrameBatch): void {
     this.beforeReceive?.();
-    this.#reception.take(this.now(), batch, 0);
+    this.#receiver.take(this.now(), batch, 0);
     this.#settle();
   }
 
@@ -289,7 +289,7 @@ export class Device implements Machine, RdmaDevice {
     const notificationsOwe = this.#congestion?.notification?.transmit(now, writer) ?? false;
     const queued = this.#scheduler.transmit(now, writer, this.#afterTurn);
     this.portCounters.sentPkts += writer.count - before;
-    if (this.multicast.loopsBack) this.#reception.takeOwn(now, writer, before);
+    if (this.multicast.loopsBack) this.#receiver.takeOwn(now, writer, before);
     this.#settle();
     // Once more: what was sent may have raised a question about its next hop.
     return (neighbours?.poll(now, writer) ?? false) || protocolsOwe || managerOwes || notificationsOwe || queued;
@@ -314,10 +314,16 @@ export class Device implements Machine, RdmaDevice {
     const { core } = qp;
     this.#scheduler.note(qp);
     for (let event = core.pollEvent(); event !== undefined; event = core.pollEvent()) {
-      if (event === 'path-mig') this.paths.migrated(qp);
+      if (event === 'path-mig') this.#migrated(qp);
       if (event === 'first-request') this.cm.notifyTraffic(qp.qpn);
       else qp.events.push(event);
     }
+  }
+
+  /** The headers of the path that the queue pair has taken follow its neighbour. */
+  #migrated(qp: Qp): void {
+    const remote = qp.core.config.path?.remote;
+    if (remote !== undefined) this.paths.migrated(qp, remote);
   }
 
   /** Passes on what happened to those who wait for it. */

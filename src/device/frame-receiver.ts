@@ -2,6 +2,8 @@
  * What a device does with a frame: whose it is, whether it is whole, and which queue pair, service or protocol takes it. Owns the order
  * of these questions and the counters of what goes no further. Never sends, and never judges what a queue pair judges.
  */
+
+import type { MacAddress } from '../../packets/address.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { icrcMatches } from '../../packets/icrc.ts';
@@ -9,22 +11,45 @@ import { GSI_QPN } from '../../packets/mad.ts';
 import { Op, SERVICE_MASK, Service } from '../../packets/opcode.ts';
 import { isRxeFlush } from '../../packets/rxe-flush-icrc.ts';
 import { NO_VLAN, vlanOfFrame } from '../../packets/vlan.ts';
+import type { PortCounters } from '../../transport/counters.ts';
 import { QpType } from '../../transport/qp-type.ts';
-import { dropCauseOf } from './counters.ts';
-import type { Device } from './device.ts';
+import type { Gsi } from './cm/gsi.ts';
+import { type DeviceCounters, dropCauseOf } from './counters.ts';
 import { type HostProtocols, isForMac } from './host/host-protocols.ts';
-import { MULTICAST_QPN } from './multicast.ts';
+import { MULTICAST_QPN, type Multicast } from './multicast.ts';
+import type { VlanOptions } from './options.ts';
+import type { Paths } from './paths.ts';
 import type { Qp } from './verbs/index.ts';
 
-export class Reception {
-  readonly #device: Device;
+/** What receiving needs of the device. */
+export interface ReceivingDevice {
+  readonly medium: Medium;
+  readonly mac: MacAddress;
+  readonly vlan: VlanOptions | undefined;
+  /** ICRCs are checked by the link. */
+  readonly icrcOffload: boolean;
+  readonly counters: DeviceCounters;
+  readonly portCounters: PortCounters;
+  readonly gsi: Pick<Gsi, 'handleFrame'>;
+  readonly paths: Pick<Paths, 'isToUs'>;
+  readonly multicast: Pick<Multicast, 'membersOf'>;
+  now(): number;
+}
+
+export class FrameReceiver {
+  readonly #device: ReceivingDevice;
   readonly #protocols: HostProtocols;
   readonly #qps: ReadonlyMap<number, Qp>;
   readonly #changed: (qp: Qp) => void;
   readonly #frame = new Frame();
 
   /** @param changed called for each queue pair that a frame was given to */
-  constructor(device: Device, protocols: HostProtocols, qps: ReadonlyMap<number, Qp>, changed: (qp: Qp) => void) {
+  constructor(
+    device: ReceivingDevice,
+    protocols: HostProtocols,
+    qps: ReadonlyMap<number, Qp>,
+    changed: (qp: Qp) => void,
+  ) {
     this.#device = device;
     this.#protocols = protocols;
     this.#qps = qps;

@@ -17,8 +17,9 @@ import { vlanTci } from '../../packets/vlan.ts';
 import type { QpPath } from '../../transport/qp-config.ts';
 import { keyOf } from './host/neighbour-table.ts';
 import { Neighbours } from './host/neighbours.ts';
+import type { NextHop, PathUser } from './next-hop.ts';
 import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } from './options.ts';
-import type { AddressVector, Qp } from './verbs/index.ts';
+import type { AddressVector } from './verbs/address-vector.ts';
 
 const DEFAULT_HOP_LIMIT = 64;
 /** Datagram paths kept; they are rebuilt at will. */
@@ -40,20 +41,6 @@ export interface PathsOptions {
   /** The one source port the wire allows; default a port for each queue pair. */
   readonly sourcePort?: number;
   readonly path?: PathTraits;
-}
-
-/** Where the packets of connected queue pairs go first, and who sends there. */
-export interface NextHop {
-  readonly address: IpAddress;
-  readonly users: Set<PathUser>;
-  /** When the neighbour is to be looked at, if a packet goes there. */
-  checkAt: number;
-}
-
-/** Whose headers follow a neighbour: a connected queue pair's or an address handle's. */
-export interface PathUser {
-  nextHop: NextHop | undefined;
-  readonly template: HeaderTemplate | undefined;
 }
 
 export class Paths {
@@ -144,12 +131,10 @@ export class Paths {
   }
 
   /** A connection has taken its alternate path, whose neighbour may have moved since that was made. */
-  migrated(qp: Qp): void {
-    const remote = qp.core.config.path?.remote;
-    if (remote === undefined) return;
-    this.follow(qp, remote);
+  migrated(user: PathUser, remote: IpAddress): void {
+    this.follow(user, remote);
     const mac = this.#macTowards(remote);
-    if (mac !== undefined) qp.template?.setDestMac(mac);
+    if (mac !== undefined) user.template?.setDestMac(mac);
   }
 
   unfollow(user: PathUser): void {

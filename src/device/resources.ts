@@ -2,6 +2,7 @@
  * What a device has handed out: protection domains, completion queues, keys, queue pairs. Owns the tables, the numbers and keys
  * under which the wire finds things, and the limits. Never looks at a packet and never gives a queue pair its turn.
  */
+import type { IpAddress } from '../../packets/address.ts';
 import { invariant, RoceError } from '../../packets/errors.ts';
 import type { PortCounters } from '../../transport/counters.ts';
 import { KeyTable } from '../../transport/key-table.ts';
@@ -19,15 +20,16 @@ import { UcQueuePair } from '../../transport/uc-queue-pair.ts';
 import { UdQueuePair } from '../../transport/ud-queue-pair.ts';
 import type { XrcDomain } from '../../transport/xrc-domain.ts';
 import { XrcInitiator, XrcTarget } from '../../transport/xrc-queue-pair.ts';
-import type { RdmaSrq } from './api.ts';
-import type { Device } from './device.ts';
+import type { RdmaCm, RdmaSrq } from './api.ts';
 import { type DeviceLimits, qpCapabilities, srqCapabilities } from './options.ts';
 import {
   Cq,
   type CqMaker,
   Mw,
   Pd,
+  type PdDevice,
   Qp,
+  type QpDevice,
   type QpInit,
   type RegMrOptions,
   Srq,
@@ -49,6 +51,14 @@ export interface ResourceOptions {
   readonly trace: QpTrace | undefined;
 }
 
+/** What the tables need of the device whose they are. */
+export interface ResourceDevice extends PdDevice, QpDevice {
+  readonly paths: PdDevice['paths'] & QpDevice['paths'];
+  /** Which queue pair numbers connections hold. */
+  readonly cm: RdmaCm & { isHeld(qpn: number): boolean };
+  resolve(address: IpAddress): Promise<void>;
+}
+
 export class Resources {
   /** By number. */
   readonly qps = new Map<number, Qp>();
@@ -56,7 +66,7 @@ export class Resources {
   readonly notified: Cq[] = [];
   /** Shared receive queues that have an event. */
   readonly #eventful: SharedReceiveQueue[] = [];
-  readonly #device: Device;
+  readonly #device: ResourceDevice;
   readonly #options: ResourceOptions;
   readonly #keys: KeyTable;
   readonly #cqs = new Set<Cq>();
@@ -68,7 +78,7 @@ export class Resources {
   #nextAh = 1;
   #closed = false;
 
-  constructor(device: Device, options: ResourceOptions) {
+  constructor(device: ResourceDevice, options: ResourceOptions) {
     this.#device = device;
     this.#options = options;
     this.#keys = new KeyTable(options.random, options.limits.maxMr);

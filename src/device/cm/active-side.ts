@@ -19,7 +19,6 @@ import {
   type ConnectParameters,
   checkConnect,
 } from '../../../transport/cm/index.ts';
-import type { Device } from '../device.ts';
 import type { PathTraits } from '../options.ts';
 import type { Qp } from '../verbs/index.ts';
 import { bringToInit, bringToRts, demandConnectable, givesCredits } from './bring-up.ts';
@@ -38,6 +37,7 @@ import {
   serviceIdOf,
   withPortOf,
 } from './numbers.ts';
+import type { CmDevice } from './port.ts';
 
 /** What becomes of a conversation whose two sides agree. */
 export type Connected = (id: CmId, qp: Qp, remote: IpAddress, privateData: Uint8Array) => Connection;
@@ -55,12 +55,12 @@ interface Offer {
 }
 
 export class ActiveSide {
-  readonly #device: Device;
+  readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
   readonly #conversations: Conversations;
   readonly #connected: Connected;
 
-  constructor(device: Device, manager: ConnectionManager, conversations: Conversations, connected: Connected) {
+  constructor(device: CmDevice, manager: ConnectionManager, conversations: Conversations, connected: Connected) {
     this.#device = device;
     this.#manager = manager;
     this.#conversations = conversations;

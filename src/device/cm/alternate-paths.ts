@@ -8,12 +8,12 @@
 import { CmAprStatus, type CmPath, cmAprStatusName } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { AlternatePathEvent, CmId, ConnectionManager } from '../../../transport/cm/index.ts';
-import type { Device } from '../device.ts';
 import type { AddressVector } from '../verbs/index.ts';
 import { loadAlternate } from './bring-up.ts';
 import type { Connection } from './connection.ts';
 import type { Conversations } from './conversations.ts';
 import { DEFAULT_ACK_TIMEOUT } from './numbers.ts';
+import type { CmDevice } from './port.ts';
 
 /** The peer does not take the path. */
 export class AlternatePathRefused extends RoceError {
@@ -37,12 +37,12 @@ interface Waiting {
 }
 
 export class AlternatePaths {
-  readonly #device: Device;
+  readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
   readonly #conversations: Conversations;
   readonly #waiting = new Map<CmId, Waiting>();
 
-  constructor(device: Device, manager: ConnectionManager, conversations: Conversations) {
+  constructor(device: CmDevice, manager: ConnectionManager, conversations: Conversations) {
     this.#device = device;
     this.#manager = manager;
     this.#conversations = conversations;

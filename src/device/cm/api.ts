@@ -6,9 +6,8 @@ import type { IpAddress } from '../../../packets/address.ts';
 import type { CmTransportService } from '../../../packets/cm/index.ts';
 import type { DisconnectCause } from '../../../transport/cm/index.ts';
 import type { RdmaAh, RdmaPd, RdmaQp } from '../api.ts';
-import type { AddressVector } from '../verbs/index.ts';
-import type { AcceptOptions, ConnectOptions, ListenOptions } from './connection.ts';
-import type { ListenUdOptions, ResolveUdOptions, UdAnswer, UdDestination } from './datagram-service.ts';
+import type { PathTraits } from '../options.ts';
+import type { AddressVector } from '../verbs/address-vector.ts';
 
 /** Connecting and listening (rdma_cm). */
 export interface RdmaCm {
@@ -29,26 +28,135 @@ export interface RdmaCm {
   resolveUd(options: RdmaResolveUdOptions): Promise<RdmaUdDestination>;
 }
 
-/** What answers a request for a datagram service. */
-export type RdmaUdAnswer = Omit<UdAnswer, 'qp'> & {
-  /** Of type UD. One in RESET, INIT or RTR is brought to RTS. */
+/**
+ * The tunables of a connection that both sides have. Absent ones take the defaults in brackets.
+ *
+ * What the packets of the connection carry (`PathTraits`) each side chooses for itself. Where it does not, the device's own
+ * `path` counts; then who accepts takes the traffic class of the request and the source port that the request's flow label
+ * gives, as rdma_cm does, so that both directions are of one class and port. The hop limit is never the peer's.
+ */
+export interface ConnectionTunables extends PathTraits {
+  /** READs and atomics this side may have outstanding [16]. */
+  readonly initiatorDepth?: number;
+  /** READs and atomics of the peer this side answers at a time [16]. */
+  readonly responderResources?: number;
+  /** RNR retries this side asks its peer to make, 0..7; 7 for ever [7]. */
+  readonly rnrRetryCount?: number;
+  /** Code of the wait this side asks for when it has no receive, 0..31 [12: 0.64 ms]. */
+  readonly minRnrTimer?: number;
+  /** Local ACK timeout code, 4.096 us * 2^n [17: 0.54 s; the request's on the accepting side]. */
+  readonly ackTimeout?: number;
+  /**
+   * End-to-end credits, where both sides say so: acknowledges tell how many receives there are, and the other side sends no
+   * more [no; on the accepting side what the request says]. RC only, and not where receives are shared.
+   */
+  readonly flowControl?: boolean;
+  /** For the peer's application: up to 56 bytes with a request, up to 196 with an answer [none]. */
+  readonly privateData?: Uint8Array;
+}
+
+/** How a port is listened on. */
+export interface ListenOptions {
+  /** Requests that may wait for the application at a time [1024]. */
+  readonly backlog?: number;
+  /** RDMA_PS_TCP, or RDMA_PS_IB as XRC programs use [tcp]. */
+  readonly portSpace?: 'tcp' | 'ib';
+  /** What becomes of a request that finds the backlog full: dropped, so that the peer repeats it, or refused with reason 3 [drop]. */
+  readonly whenFull?: 'drop' | 'reject';
+  /** Services of which requests are taken; others are refused with reason 9 [all]. */
+  readonly services?: readonly CmTransportService[];
+}
+
+/** The peer to connect to, and how. */
+export interface RdmaConnectOptions extends ConnectionTunables {
+  /** The peer's. */
+  readonly address: IpAddress | string;
+  /** One of the device's addresses [the one on the peer's subnet]. */
+  readonly source?: IpAddress | string;
+  /** Port of the peer in the port space, 0..65535. */
+  readonly port: number;
+  /** RDMA_PS_TCP, or RDMA_PS_IB as XRC programs use [tcp]. */
+  readonly portSpace?: 'tcp' | 'ib';
+  /** RC, UC or XRC_SEND, in RESET or INIT: its type is that of the connection. */
   readonly qp: RdmaQp;
-};
-/** How a datagram service is offered. */
-export type RdmaListenUdOptions = Omit<ListenUdOptions, 'qp'> & {
-  /** Answers every request at once; the listener yields none then. */
-  readonly qp?: RdmaQp;
-};
-/** What datagram service to look for. What the datagrams to it carry (`PathTraits`) is chosen here. */
-export type RdmaResolveUdOptions = Omit<ResolveUdOptions, 'pd'> & {
+  /** Port that the peer is told is ours, 0..65535 [one that is free]. */
+  readonly localPort?: number;
+  /** Path MTU, at most the device's [the device's]. */
+  readonly mtu?: number;
+  /** Transport retries of both sides, 0..7 [7]. */
+  readonly retryCount?: number;
+  /** Upper bound of this side's RNR retries, whatever the peer asks for with `rnrRetryCount` [7: none]. */
+  readonly maxRnrRetry?: number;
+  /** Code: how long to wait for each answer of the peer's connection manager [20: 4.3 s]. */
+  readonly cmResponseTimeout?: number;
+  /** Repetitions of the request, 0..15 [15]. */
+  readonly maxCmRetries?: number;
+}
+
+/** How a request is accepted. */
+export interface RdmaAcceptOptions extends ConnectionTunables {
+  /** RC, UC or XRC_RECV as the request's `service` says, in RESET or INIT. */
+  readonly qp: RdmaQp;
+}
+
+/** RDMA_PS_UDP (udaddy, mckey, perftest over UD), RDMA_PS_IPOIB or RDMA_PS_IB. */
+export type DatagramPortSpace = 'udp' | 'ipoib' | 'ib';
+
+/** What answers a request: a datagram queue pair and what else there is to say. */
+export interface RdmaUdAnswer {
+  /** Of type UD. One in RESET, INIT or RTR is brought to RTS; then it has `qkey`. */
+  readonly qp: RdmaQp;
+  /** Q_Key the peer is told [the queue pair's own; 0x01234567 for one in RESET]. */
+  readonly qkey?: number;
+  /** Up to 136 bytes. */
+  readonly privateData?: Uint8Array;
+}
+
+/** How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none. */
+export interface RdmaListenUdOptions extends Partial<RdmaUdAnswer> {
+  /** Requests that may wait for the application at a time [1024]. */
+  readonly backlog?: number;
+  /** [udp] */
+  readonly portSpace?: DatagramPortSpace;
+  /** What becomes of a request that finds the backlog full: dropped, so that the peer repeats it, or refused with status 2 [drop]. */
+  readonly whenFull?: 'drop' | 'reject';
+}
+
+/** What the datagrams to the service carry (`PathTraits`) is chosen here; where it is not, the device's own `path` counts. */
+export interface RdmaResolveUdOptions extends PathTraits {
+  /** The peer's. */
+  readonly address: IpAddress | string;
+  /** One of the device's addresses [the one on the peer's subnet]. */
+  readonly source?: IpAddress | string;
+  /** Port of the peer in the port space, 0..65535. */
+  readonly port: number;
+  /** [udp] */
+  readonly portSpace?: DatagramPortSpace;
+  /** Our port, which the peer sees in the request, 0..65535 [a random one from 49152 on]. */
+  readonly localPort?: number;
   /** Where the address handle is made. */
   readonly pd: RdmaPd;
-};
+  /** Up to 180 bytes. */
+  readonly privateData?: Uint8Array;
+  /** Code: how long to wait for each answer, 4.096 us * 2^n [20: 4.3 s]. */
+  readonly cmResponseTimeout?: number;
+  /** Repetitions, 0..15 [15]. */
+  readonly maxCmRetries?: number;
+}
+
 /** Where a datagram service is: all that a work request to it names. */
-export type RdmaUdDestination = Omit<UdDestination, 'ah'> & {
-  /** The way there; to be destroyed by who asked. */
+export interface RdmaUdDestination {
+  /** In the domain that was given; to be destroyed with it. */
   readonly ah: RdmaAh;
-};
+  /** What the handle was made of. */
+  readonly av: AddressVector;
+  /** 24 bits. */
+  readonly remoteQpn: number;
+  /** 32 bits. */
+  readonly qkey: number;
+  /** All 136 bytes. */
+  readonly privateData: Uint8Array;
+}
 
 /** Takes requests for a datagram service on a port: `for await (const request of listener)`. */
 export interface RdmaUdListener extends AsyncIterable<RdmaUdRequest> {
@@ -79,17 +187,6 @@ export interface RdmaUdRequest {
    */
   reject(status?: number, privateData?: Uint8Array): void;
 }
-
-/** Whom to connect to, and how. */
-export type RdmaConnectOptions = Omit<ConnectOptions, 'qp'> & {
-  /** In RESET or INIT: its type is that of the connection. */
-  readonly qp: RdmaQp;
-};
-/** How a request is accepted. */
-export type RdmaAcceptOptions = Omit<AcceptOptions, 'qp'> & {
-  /** Of the type that the request's `service` says, in RESET or INIT. */
-  readonly qp: RdmaQp;
-};
 
 /** Takes requests on a port: `for await (const request of listener)`. */
 export interface RdmaListener extends AsyncIterable<RdmaConnectionRequest> {

@@ -9,7 +9,7 @@ import { Access } from '../../../transport/memory.ts';
 import { MigState } from '../../../transport/qp-attributes.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
-import type { Device } from '../device.ts';
+import type { RdmaDevice } from '../api.ts';
 import type { PathTraits } from '../options.ts';
 import { type AddressVector, Qp } from '../verbs/index.ts';
 
@@ -42,7 +42,7 @@ export type ConnectionSide = 'active' | 'passive';
  * @throws RoceError ERR_ROCE_ARGUMENT for no queue pair of this device or one of a type that is not connected so,
  * ERR_ROCE_CLOSED for one that is destroyed, ERR_ROCE_STATE for one that is on its way already
  */
-export function demandConnectable(device: Device, qp: Qp, side: ConnectionSide): CmTransportService {
+export function demandConnectable(device: RdmaDevice, qp: Qp, side: ConnectionSide): CmTransportService {
   if (!(qp instanceof Qp) || qp.pd.device !== device)
     throw new RoceError('ERR_ROCE_ARGUMENT', 'a connection is made of a queue pair of its own device');
   if (qp.destroyed) throw new RoceError('ERR_ROCE_CLOSED', 'the queue pair is destroyed');

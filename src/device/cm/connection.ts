@@ -4,80 +4,30 @@ import { CmRejReason, type CmReq, type CmTransportService, cmRejReasonName } fro
 import { RoceError } from '../../../packets/errors.ts';
 import type { CmId, DisconnectCause } from '../../../transport/cm/index.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
-import type { RdmaConnection, RdmaConnectionRequest } from '../api.ts';
-import type { PathTraits } from '../options.ts';
 import type { AddressVector, Qp } from '../verbs/index.ts';
-import type { CmService } from './service.ts';
+import type { RdmaAcceptOptions, RdmaConnection, RdmaConnectionRequest, RdmaConnectOptions } from './api.ts';
 
-/**
- * The tunables of a connection that both sides have. Absent ones take the defaults in brackets.
- *
- * What the packets of the connection carry (`PathTraits`) each side chooses for itself. Where it does not, the device's own
- * `path` counts; then who accepts takes the traffic class of the request and the source port that the request's flow label
- * gives, as rdma_cm does, so that both directions are of one class and port. The hop limit is never the peer's.
- */
-export interface ConnectionTunables extends PathTraits {
-  /** READs and atomics this side may have outstanding [16]. */
-  readonly initiatorDepth?: number;
-  /** READs and atomics of the peer this side answers at a time [16]. */
-  readonly responderResources?: number;
-  /** RNR retries this side asks its peer to make, 0..7; 7 for ever [7]. */
-  readonly rnrRetryCount?: number;
-  /** Code of the wait this side asks for when it has no receive, 0..31 [12: 0.64 ms]. */
-  readonly minRnrTimer?: number;
-  /** Local ACK timeout code, 4.096 us * 2^n [17: 0.54 s; the request's on the accepting side]. */
-  readonly ackTimeout?: number;
-  /**
-   * End-to-end credits, where both sides say so: acknowledges tell how many receives there are, and the other side sends no
-   * more [no; on the accepting side what the request says]. RC only, and not where receives are shared.
-   */
-  readonly flowControl?: boolean;
-  /** For the peer's application: up to 56 bytes with a request, up to 196 with an answer [none]. */
-  readonly privateData?: Uint8Array;
-}
-
-/** How a port is listened on. */
-export interface ListenOptions {
-  /** Requests that may wait for the application at a time [1024]. */
-  readonly backlog?: number;
-  /** RDMA_PS_TCP, or RDMA_PS_IB as XRC programs use [tcp]. */
-  readonly portSpace?: 'tcp' | 'ib';
-  /** What becomes of a request that finds the backlog full: dropped, so that the peer repeats it, or refused with reason 3 [drop]. */
-  readonly whenFull?: 'drop' | 'reject';
-  /** Services of which requests are taken; others are refused with reason 9 [all]. */
-  readonly services?: readonly CmTransportService[];
-}
-
-/** Whom to connect to, and how. */
-export interface ConnectOptions extends ConnectionTunables {
-  /** The peer's. */
-  readonly address: IpAddress | string;
-  /** One of the device's addresses [the one on the peer's subnet]. */
-  readonly source?: IpAddress | string;
-  /** Port of the peer in the port space, 0..65535. */
-  readonly port: number;
-  /** RDMA_PS_TCP, or RDMA_PS_IB as XRC programs use [tcp]. */
-  readonly portSpace?: 'tcp' | 'ib';
-  /** RC, UC or XRC_SEND, in RESET or INIT: its type is that of the connection. */
+/** The peer to connect to, and how. */
+export interface ConnectOptions extends RdmaConnectOptions {
   readonly qp: Qp;
-  /** Port that the peer is told is ours, 0..65535 [one that is free]. */
-  readonly localPort?: number;
-  /** Path MTU, at most the device's [the device's]. */
-  readonly mtu?: number;
-  /** Transport retries of both sides, 0..7 [7]. */
-  readonly retryCount?: number;
-  /** Upper bound of this side's RNR retries, whatever the peer asks for with `rnrRetryCount` [7: none]. */
-  readonly maxRnrRetry?: number;
-  /** Code: how long to wait for each answer of the peer's connection manager [20: 4.3 s]. */
-  readonly cmResponseTimeout?: number;
-  /** Repetitions of the request, 0..15 [15]. */
-  readonly maxCmRetries?: number;
 }
 
 /** How a request is accepted. */
-export interface AcceptOptions extends ConnectionTunables {
-  /** RC, UC or XRC_RECV as the request's `service` says, in RESET or INIT. */
+export interface AcceptOptions extends RdmaAcceptOptions {
   readonly qp: Qp;
+}
+
+/** What answers connection requests. */
+export interface RequestAnswers {
+  accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection>;
+  delay(request: ConnectionRequest, serviceTimeout: number): void;
+  reject(request: ConnectionRequest, reason: number, privateData?: Uint8Array): void;
+}
+
+/** What a connection asks of the connection manager. */
+export interface ConnectionPort {
+  disconnect(connection: Connection, privateData?: Uint8Array): void;
+  loadAlternatePath(connection: Connection, av: AddressVector): Promise<void>;
 }
 
 /** The peer said no. */
@@ -117,11 +67,11 @@ export class ConnectionRequest implements RdmaConnectionRequest {
   readonly localAddress: IpAddress;
   readonly remotePort: number;
   readonly privateData: Uint8Array;
-  readonly #service: CmService;
+  readonly #answers: RequestAnswers;
 
   /** @internal */
-  constructor(service: CmService, id: CmId, req: CmReq, facts: RequestFacts) {
-    this.#service = service;
+  constructor(answers: RequestAnswers, id: CmId, req: CmReq, facts: RequestFacts) {
+    this.#answers = answers;
     this.id = id;
     this.req = req;
     this.service = facts.service;
@@ -147,7 +97,7 @@ export class ConnectionRequest implements RdmaConnectionRequest {
    * ERR_ROCE_ARGUMENT for values out of range or a queue pair that does not fit, and then nothing has changed.
    */
   accept(options: AcceptOptions): Promise<Connection> {
-    return this.#service.accept(this, options);
+    return this.#answers.accept(this, options);
   }
 
   /**
@@ -155,7 +105,7 @@ export class ConnectionRequest implements RdmaConnectionRequest {
    * told so without being asked, with the default. Linux peers heed the first they get.
    */
   delay(serviceTimeout = DEFAULT_PATIENCE): void {
-    this.#service.delay(this, serviceTimeout);
+    this.#answers.delay(this, serviceTimeout);
   }
 
   /**
@@ -163,7 +113,7 @@ export class ConnectionRequest implements RdmaConnectionRequest {
    * ERR_ROCE_STATE when it was answered before.
    */
   reject(privateData?: Uint8Array, reason: number = CmRejReason.ConsumerDefined): void {
-    this.#service.reject(this, reason, privateData);
+    this.#answers.reject(this, reason, privateData);
   }
 }
 
@@ -177,12 +127,12 @@ export class Connection implements RdmaConnection {
   readonly privateData: Uint8Array;
   /** Resolves when the connection has ended, with how; the queue pair is in ERROR then. */
   readonly closed: Promise<DisconnectCause>;
-  readonly #service: CmService;
+  readonly #port: ConnectionPort;
   #end: (cause: DisconnectCause) => void = () => {};
 
   /** @internal */
-  constructor(service: CmService, id: CmId, qp: Qp, remoteAddress: IpAddress, privateData: Uint8Array) {
-    this.#service = service;
+  constructor(port: ConnectionPort, id: CmId, qp: Qp, remoteAddress: IpAddress, privateData: Uint8Array) {
+    this.#port = port;
     this.id = id;
     this.qp = qp;
     this.remoteAddress = remoteAddress;
@@ -194,7 +144,7 @@ export class Connection implements RdmaConnection {
 
   /** Flushes the queue pair, tells the peer, and resolves when it has answered or never will. */
   async disconnect(privateData?: Uint8Array): Promise<DisconnectCause> {
-    this.#service.disconnect(this, privateData);
+    this.#port.disconnect(this, privateData);
     return this.closed;
   }
 
@@ -204,7 +154,7 @@ export class Connection implements RdmaConnection {
    * has ended or is at it already; the connection goes on as it was.
    */
   loadAlternatePath(av: AddressVector): Promise<void> {
-    return this.#service.loadAlternatePath(this, av);
+    return this.#port.loadAlternatePath(this, av);
   }
 
   /** For the connection manager. @internal */

@@ -16,7 +16,6 @@ import {
 import { PRIVILEGED_QKEY } from '../../../transport/qp-attributes.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
-import type { Device } from '../device.ts';
 import { Pd, Qp } from '../verbs/index.ts';
 import { bringDatagramsToRts } from './bring-up.ts';
 import { Listener } from './connection.ts';
@@ -28,8 +27,10 @@ import {
   type UdAnswer,
   type UdDestination,
   UdRequest,
+  type UdRequestAnswers,
 } from './datagram-service.ts';
 import { addressOf, DATAGRAM_SPACES, DEFAULT_BACKLOG, ephemeralPort, serviceIdOf } from './numbers.ts';
+import type { CmDevice } from './port.ts';
 
 /** Takes requests for a datagram service. */
 export type UdListener = Listener<UdRequest>;
@@ -47,14 +48,14 @@ interface Service {
   readonly standing: UdAnswer | undefined;
 }
 
-export class CmDatagrams {
-  readonly #device: Device;
+export class CmDatagrams implements UdRequestAnswers {
+  readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
   readonly #conversations: Conversations;
   readonly #services = new Map<bigint, Service>();
   readonly #lookups = new Map<CmId, Lookup>();
 
-  constructor(device: Device, manager: ConnectionManager, conversations: Conversations) {
+  constructor(device: CmDevice, manager: ConnectionManager, conversations: Conversations) {
     this.#device = device;
     this.#manager = manager;
     this.#conversations = conversations;

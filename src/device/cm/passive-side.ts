@@ -15,8 +15,8 @@ import {
   type ConnectionManager,
   checkAccept,
 } from '../../../transport/cm/index.ts';
-import type { Device } from '../device.ts';
 import type { Qp } from '../verbs/index.ts';
+import type { ListenOptions } from './api.ts';
 import { type Agreement, bringToInit, bringToRts, demandConnectable, givesCredits } from './bring-up.ts';
 import {
   type AcceptOptions,
@@ -24,7 +24,7 @@ import {
   ConnectionRequest,
   DEFAULT_PATIENCE,
   Listener,
-  type ListenOptions,
+  type RequestAnswers,
 } from './connection.ts';
 import type { Conversations, Settle } from './conversations.ts';
 import {
@@ -39,7 +39,7 @@ import {
   serviceIdOf,
   withPortOf,
 } from './numbers.ts';
-import type { CmService } from './service.ts';
+import type { CmDevice } from './port.ts';
 
 /** An accept that nothing speaks against. */
 interface Granted {
@@ -47,15 +47,13 @@ interface Granted {
   readonly agreed: Agreement;
 }
 
-export class PassiveSide {
-  readonly #service: CmService;
-  readonly #device: Device;
+export class PassiveSide implements RequestAnswers {
+  readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
   readonly #conversations: Conversations;
   readonly #listeners = new Map<bigint, Listener>();
 
-  constructor(service: CmService, device: Device, manager: ConnectionManager, conversations: Conversations) {
-    this.#service = service;
+  constructor(device: CmDevice, manager: ConnectionManager, conversations: Conversations) {
     this.#device = device;
     this.#manager = manager;
     this.#conversations = conversations;
@@ -96,7 +94,7 @@ export class PassiveSide {
     }
     // As rdma_cm does: who has to ask again is told to be patient (rdma:cma.c#cma_ib_req_handler, CMA_CM_MRA_SETTING).
     this.#manager.sendMra(now, id, DEFAULT_PATIENCE, true);
-    const pending = new ConnectionRequest(this.#service, id, request, {
+    const pending = new ConnectionRequest(this, id, request, {
       service,
       remoteAddress: source,
       localAddress: destination,
@@ -107,7 +105,10 @@ export class PassiveSide {
     listener.requests.push(pending);
   }
 
-  /** For `CmService.accept`. Whatever can be refused is refused before the queue pair moves. */
+  /**
+   * Accepts a request. What can be refused is refused before the queue pair moves. The way back to the peer may not be known yet: no
+   * other place can be asked for it.
+   */
   async accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection> {
     this.#conversations.demandUnanswered(request);
     const { qp } = options;
@@ -126,14 +127,14 @@ export class PassiveSide {
     return new Promise((resolve, reject) => this.#accept(request, qp, granted, { resolve, reject }));
   }
 
-  /** For `ConnectionRequest.delay`. */
+  /** Sends an MRA. */
   delay(request: ConnectionRequest, serviceTimeout: number): void {
     this.#conversations.demandUnanswered(request);
     this.#manager.sendMra(this.#device.now(), request.id, serviceTimeout);
     this.#device.cmTouched();
   }
 
-  /** For `CmService.reject`. */
+  /** Sends a REJ. */
   reject(request: ConnectionRequest, reason: number, privateData?: Uint8Array): void {
     this.#conversations.demandUnanswered(request);
     this.#manager.reject(this.#device.now(), request.id, reason, privateData);

@@ -6,29 +6,27 @@
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { CmEvent, CmId, ConnectionManager, DisconnectCause } from '../../../transport/cm/index.ts';
-import type { RdmaCm } from '../api.ts';
-import type { Device } from '../device.ts';
 import type { AddressVector, Qp } from '../verbs/index.ts';
 import { ActiveSide } from './active-side.ts';
 import { AlternatePaths } from './alternate-paths.ts';
+import type { ListenOptions, RdmaCm } from './api.ts';
 import { bringToError } from './bring-up.ts';
 import {
-  type AcceptOptions,
   Connection,
+  type ConnectionPort,
   ConnectionRejected,
-  type ConnectionRequest,
   type ConnectOptions,
   type Listener,
-  type ListenOptions,
 } from './connection.ts';
 import { type Conversation, Conversations } from './conversations.ts';
 import type { ListenUdOptions, ResolveUdOptions, UdDestination } from './datagram-service.ts';
 import { CmDatagrams, type UdListener } from './datagrams.ts';
 import { PassiveSide } from './passive-side.ts';
+import type { CmDevice } from './port.ts';
 
 /** The connection manager of one device, as an application sees it. */
-export class CmService implements RdmaCm {
-  readonly #device: Device;
+export class CmService implements RdmaCm, ConnectionPort {
+  readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
   readonly #conversations = new Conversations();
   readonly #active: ActiveSide;
@@ -37,13 +35,13 @@ export class CmService implements RdmaCm {
   readonly #alternates: AlternatePaths;
 
   /** @internal */
-  constructor(device: Device, manager: ConnectionManager) {
+  constructor(device: CmDevice, manager: ConnectionManager) {
     this.#device = device;
     this.#manager = manager;
     this.#active = new ActiveSide(device, manager, this.#conversations, (id, qp, remote, privateData) =>
       this.#connected(id, qp, remote, privateData),
     );
-    this.#passive = new PassiveSide(this, device, manager, this.#conversations);
+    this.#passive = new PassiveSide(device, manager, this.#conversations);
     this.#datagrams = new CmDatagrams(device, manager, this.#conversations);
     this.#alternates = new AlternatePaths(device, manager, this.#conversations);
   }
@@ -76,24 +74,6 @@ export class CmService implements RdmaCm {
    */
   resolveUd(options: ResolveUdOptions): Promise<UdDestination> {
     return this.#datagrams.resolve(options);
-  }
-
-  /**
-   * For `ConnectionRequest.accept`. The way back to the peer may not be known yet: nobody else can be asked for it.
-   * @internal
-   */
-  accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection> {
-    return this.#passive.accept(request, options);
-  }
-
-  /** For `ConnectionRequest.delay`. @internal */
-  delay(request: ConnectionRequest, serviceTimeout: number): void {
-    this.#passive.delay(request, serviceTimeout);
-  }
-
-  /** For `ConnectionRequest.reject`. @internal */
-  reject(request: ConnectionRequest, reason: number, privateData?: Uint8Array): void {
-    this.#passive.reject(request, reason, privateData);
   }
 
   /**

@@ -5,14 +5,18 @@
 import type { ProtectionDomain } from '../../../transport/memory.ts';
 import { MemoryWindow } from '../../../transport/memory.ts';
 import type { RdmaMw } from '../api.ts';
-import type { Resources } from '../resources.ts';
+
+/** The table of the device in which windows stand. */
+export interface MwResources {
+  deallocMw(mw: Mw): void;
+}
 
 /** A part of a region, lent to one queue pair (ibv_mw of type 2B). */
 export class Mw extends MemoryWindow implements RdmaMw {
-  readonly #resources: Resources;
+  readonly #resources: MwResources;
 
   /** Called by `Resources.allocMw`. @internal */
-  constructor(resources: Resources, pd: ProtectionDomain, rkey: number) {
+  constructor(resources: MwResources, pd: ProtectionDomain, rkey: number) {
     super(pd, rkey);
     this.#resources = resources;
   }

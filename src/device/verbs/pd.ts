@@ -2,44 +2,56 @@
  * Protection domain of the verbs API: what regions, queue pairs and everything else that belongs together is made from.
  * Thin: the machine is in transport/memory.ts, the tables are the device's (resources.ts).
  */
+
+import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
-import type { Persist } from '../../../transport/grant.ts';
 import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
+import type { QpPath } from '../../../transport/qp-config.ts';
 import type { WorkCompletion } from '../../../transport/work.ts';
-import type { RdmaPd } from '../api.ts';
-import type { Device } from '../device.ts';
-import type { Resources } from '../resources.ts';
+import type { RdmaDevice } from '../api.ts';
 import { type AddressVector, addressVectorOfGrh } from './address-vector.ts';
-import { Ah } from './ah.ts';
+import { Ah, type AhPaths } from './ah.ts';
+import type { RegMrOptions } from './attributes.ts';
 import type { Mw } from './mw.ts';
+import type { LocalPd } from './ports.ts';
 import type { Qp, QpInit } from './qp.ts';
 import type { Srq, SrqInit } from './srq.ts';
 
-/** How memory is registered. */
-export interface RegMrOptions {
-  /** Bit set of `Access`; default local write only. */
-  readonly access?: number;
-  /** Virtual address of the first byte; default a random page-aligned one. */
-  readonly iova?: bigint;
-  /** Whether LOCAL INV and a peer's SEND with invalidate may kill the key. Default false. */
-  readonly remoteInvalidate?: boolean;
-  /**
-   * How the memory is made durable, for `Access.FlushPersistent`: called with an offset and a number of bytes of the region for each
-   * FLUSH for persistence, before it is answered. Must not throw, and must not call verbs.
-   */
-  readonly persistent?: Persist;
+/** What a protection domain needs of its device. */
+export interface PdDevice extends RdmaDevice {
+  readonly paths: PdPaths;
+}
+
+/** Ways to peers, as address handles need them. */
+export interface PdPaths extends AhPaths {
+  isOurs(address: IpAddress): boolean;
+  pathTo(qpn: number, av: AddressVector, destQpn: number): QpPath;
+}
+
+/** The tables of the device in which a protection domain's objects stand. */
+export interface PdResources {
+  regMr(pd: Pd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion;
+  deregMr(region: MemoryRegion): void;
+  allocMr(pd: Pd, maxBytes: number): MemoryRegion;
+  allocMw(pd: Pd): Mw;
+  createQp(pd: Pd, init: QpInit): Qp;
+  createSrq(pd: Pd, init: SrqInit): Srq;
+  /** A number for the next address handle. */
+  ahNumber(): number;
 }
 
 /** Groups regions and queue pairs (ibv_pd). */
-export class Pd implements RdmaPd {
-  readonly device: Device;
+export class Pd implements LocalPd {
+  readonly device: RdmaDevice;
   /** @internal */
   readonly core: ProtectionDomain;
-  readonly #resources: Resources;
+  readonly #paths: PdPaths;
+  readonly #resources: PdResources;
 
   /** Called by `Resources.allocPd`. @internal */
-  constructor(device: Device, resources: Resources, handle: number) {
+  constructor(device: PdDevice, resources: PdResources, handle: number) {
     this.device = device;
+    this.#paths = device.paths;
     this.#resources = resources;
     this.core = new ProtectionDomain(handle);
   }
@@ -72,7 +84,7 @@ export class Pd implements RdmaPd {
   /** Makes an address handle (ibv_create_ah). Rejects with ERR_ROCE_ADDRESS when nobody answers for the next hop. */
   async createAh(av: AddressVector): Promise<Ah> {
     await this.device.resolve(av.destination);
-    return new Ah(this.device, this, av, this.device.paths.pathTo(this.#resources.ahNumber(), av, 1));
+    return new Ah(this.#paths, this, av, this.#paths.pathTo(this.#resources.ahNumber(), av, 1));
   }
 
   /** Makes an address handle to who sent a datagram (ibv_create_ah_from_wc); rejects with ERR_ROCE_ARGUMENT too, for no header. */
@@ -81,7 +93,7 @@ export class Pd implements RdmaPd {
     if (av === undefined)
       throw new RoceError('ERR_ROCE_ARGUMENT', 'the first 40 bytes received do not hold the header of a datagram');
     const { source, ...rest } = av;
-    return this.createAh(this.device.paths.isOurs(source) ? av : rest);
+    return this.createAh(this.#paths.isOurs(source) ? av : rest);
   }
 
   /** Makes a shared receive queue (ibv_create_srq); with an XRC domain and a completion queue an XRC one (ibv_create_srq_ex). */

@@ -7,18 +7,19 @@ import { RoceError } from '../../../packets/errors.ts';
 import type { HeaderTemplate } from '../../../packets/header-template.ts';
 import { type RateState, rateState } from '../../../transport/congestion/rate-controller.ts';
 import type { QpAttributes } from '../../../transport/qp-attributes.ts';
+import type { QpPath } from '../../../transport/qp-config.ts';
 import { QP_STATE_NAMES, type QpState } from '../../../transport/qp-state.ts';
 import type { QpType } from '../../../transport/qp-type.ts';
 import type { QpEvent, QueuePair } from '../../../transport/queue-pair.ts';
 import type { RecvWr, SendWr } from '../../../transport/work.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import type { RdmaQp, RdmaQpInit } from '../api.ts';
-import type { Device } from '../device.ts';
-import type { NextHop, PathUser } from '../paths.ts';
+import type { NextHop, PathUser } from '../next-hop.ts';
 import type { AddressVector } from './address-vector.ts';
 import { Ah } from './ah.ts';
+import type { ModifyAttributes } from './attributes.ts';
 import type { Cq } from './cq.ts';
-import type { Pd } from './pd.ts';
+import type { LocalPd } from './ports.ts';
 
 /**
  * How a queue pair is made (ibv_qp_init_attr). Absent capabilities are 128 work requests, 4 pieces and 64 inline bytes.
@@ -30,19 +31,27 @@ export interface QpInit extends RdmaQpInit {
   readonly recvCq: Cq;
 }
 
-/** What `Qp.modify` takes: queue pair attributes with an address vector instead of a finished path. */
-export interface ModifyAttributes extends Omit<QpAttributes, 'path' | 'altPath'> {
-  /** The way to the peer. Connected services. */
-  readonly av?: AddressVector;
-  /** The way to take when the first one fails (IBV_QP_ALT_PATH); armed by `pathMigState`. */
-  readonly altAv?: AddressVector;
+/** What a queue pair needs of its device. */
+export interface QpDevice {
+  readonly paths: { pathTo(qpn: number, av: AddressVector, destQpn: number): QpPath };
+  now(): number;
+  resolve(address: IpAddress): Promise<void>;
+  /** Changes attributes and state, and what the device keeps of them. */
+  modifyQp(qp: Qp, attributes: QpAttributes): void;
+  /** The queue pair was given work. */
+  touched(qp: Qp): void;
+  /** A datagram is about to go where this handle leads. */
+  used(ah: Ah): void;
+  attachMcast(qp: Qp, group: IpAddress): Promise<void>;
+  detachMcast(qp: Qp, group: IpAddress): void;
+  destroyQp(qp: Qp): void;
 }
 
 /** One end of a connection, or of datagrams (ibv_qp). */
 export class Qp implements RdmaQp, PathUser {
   /** @internal */
   readonly core: QueuePair;
-  readonly pd: Pd;
+  readonly pd: LocalPd;
   /** Asynchronous events: communication established, send queue drained, errors. */
   readonly events = new AsyncQueue<QpEvent>();
   /** For the device: where packets go first, on a link that has neighbours. @internal */
@@ -52,11 +61,11 @@ export class Qp implements RdmaQp, PathUser {
    * @internal
    */
   modified: (() => void) | undefined;
-  readonly #device: Device;
+  readonly #device: QpDevice;
   #destroyed = false;
 
   /** Called by `Device.createQp`. @internal */
-  constructor(device: Device, pd: Pd, core: QueuePair) {
+  constructor(device: QpDevice, pd: LocalPd, core: QueuePair) {
     this.#device = device;
     this.pd = pd;
     this.core = core;

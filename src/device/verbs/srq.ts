@@ -7,9 +7,8 @@ import type { SharedReceiveQueue, SrqAttributes, SrqEvent } from '../../../trans
 import type { RecvWr } from '../../../transport/work.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import type { RdmaSrq, RdmaSrqInit } from '../api.ts';
-import type { Resources } from '../resources.ts';
 import type { Cq } from './cq.ts';
-import type { Pd } from './pd.ts';
+import type { LocalPd } from './ports.ts';
 import type { Xrcd } from './xrcd.ts';
 
 /** How a shared receive queue is made. */
@@ -20,17 +19,22 @@ export interface SrqInit extends RdmaSrqInit {
   readonly cq?: Cq;
 }
 
+/** The table of the device in which shared receive queues stand. */
+export interface SrqResources {
+  destroySrq(srq: Srq): void;
+}
+
 /** Receives that many queue pairs take from (ibv_srq). */
 export class Srq implements RdmaSrq {
-  readonly pd: Pd;
+  readonly pd: LocalPd;
   /** @internal */
   readonly core: SharedReceiveQueue;
   readonly events = new AsyncQueue<SrqEvent>();
-  readonly #resources: Resources;
+  readonly #resources: SrqResources;
   #destroyed = false;
 
   /** Called by `Resources.createSrq`. @internal */
-  constructor(resources: Resources, pd: Pd, core: SharedReceiveQueue) {
+  constructor(resources: SrqResources, pd: LocalPd, core: SharedReceiveQueue) {
     this.#resources = resources;
     this.pd = pd;
     this.core = core;

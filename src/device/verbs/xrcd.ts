@@ -4,21 +4,24 @@
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { XrcDomain } from '../../../transport/xrc-domain.ts';
-import type { RdmaXrcd } from '../api.ts';
-import type { Device } from '../device.ts';
-import type { Resources } from '../resources.ts';
+import type { RdmaDevice, RdmaXrcd } from '../api.ts';
 import type { Qp } from './qp.ts';
+
+/** The table of the device in which queue pairs stand. */
+export interface XrcdResources {
+  createXrcTarget(domain: Xrcd): Qp;
+}
 
 /** Joins XRC target queue pairs and XRC shared receive queues (ibv_xrcd). */
 export class Xrcd implements RdmaXrcd {
-  readonly device: Device;
+  readonly device: RdmaDevice;
   /** @internal */
   readonly core = new XrcDomain();
-  readonly #resources: Resources;
+  readonly #resources: XrcdResources;
   #closed = false;
 
   /** Called by `Resources.openXrcd`. @internal */
-  constructor(device: Device, resources: Resources) {
+  constructor(device: RdmaDevice, resources: XrcdResources) {
     this.device = device;
     this.#resources = resources;
   }

@@ -4,7 +4,8 @@
  */
 import { CmRejReason } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
-import type { Connection, ConnectionRequest, Listener, ListenOptions } from '../../device/cm/connection.ts';
+import type { ListenOptions } from '../../device/cm/api.ts';
+import type { Connection, ConnectionRequest, Listener } from '../../device/cm/connection.ts';
 import type { Device } from '../../device/device.ts';
 import type { Outbox } from './outbox.ts';
 import type { QueueServer } from './queue-server.ts';

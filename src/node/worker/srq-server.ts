@@ -1,6 +1,8 @@
 /** The verbs of shared receive queues and XRC domains, served in the worker. */
+import { invariant } from '../../../packets/errors.ts';
 import type { SrqAttributes } from '../../../transport/srq.ts';
 import type { Device } from '../../device/device.ts';
+import { Pd } from '../../device/verbs/index.ts';
 import type { Outbox } from './outbox.ts';
 import { NO_ROOM, type QueueServer } from './queue-server.ts';
 import type { Served } from './served.ts';
@@ -53,7 +55,9 @@ export class SrqServer {
 
   createXrcTarget(xrcd: Handle): WireQp & { readonly pd: Handle } {
     const qp = this.#served.xrcds.found(xrcd).createQp();
-    return { ...this.#queues.serve(qp, NO_ROOM), pd: this.#served.pds.add(qp.pd) };
+    const { pd } = qp;
+    invariant(pd instanceof Pd, 'a device in this thread makes its protection domains itself');
+    return { ...this.#queues.serve(qp, NO_ROOM), pd: this.#served.pds.add(pd) };
   }
 
   closeXrcd(xrcd: Handle): void {

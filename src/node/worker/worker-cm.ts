@@ -15,7 +15,8 @@ import type {
   RdmaUdDestination,
   RdmaUdListener,
 } from '../../device/api.ts';
-import { DEFAULT_PATIENCE, Listener, type ListenOptions } from '../../device/cm/connection.ts';
+import type { ListenOptions } from '../../device/cm/api.ts';
+import { DEFAULT_PATIENCE, Listener } from '../../device/cm/connection.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';
 import { type Handle, ownBytes, revive, type WireConnection, type WireRequest, withOwnData } from './wire-values.ts';
 import { WorkerDatagrams } from './worker-datagrams.ts';

@@ -8,7 +8,6 @@ import { icrcMatches } from '../../../packets/icrc.ts';
 import { Op } from '../../../packets/opcode.ts';
 import {
   Access,
-  type Ah,
   attachDevice,
   type Cq,
   type Device,
@@ -18,6 +17,7 @@ import {
   type Qp,
   QpState,
   QpType,
+  type RdmaAh,
   WorkCompletion,
   World,
   WrOpcode,
@@ -78,7 +78,7 @@ class End {
   readonly grh: MemoryRegion;
   readonly sendCq: Cq;
   readonly recvCq: Cq;
-  ah: Ah | undefined;
+  ah: RdmaAh | undefined;
   /** Completions, in order. */
   readonly sends: string[] = [];
   readonly recvs: string[] = [];

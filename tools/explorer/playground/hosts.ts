@@ -139,7 +139,10 @@ export class Hosts {
       qp.modifyNow({ state: QpState.Rtr });
       qp.modifyNow({ state: QpState.Rts, sqPsn });
       const { device, pd } = this.host(host);
-      this.#handles.set(endpoint, new Ah(device, pd, { destination }, device.paths.pathTo(qp.qpn, { destination }, 1)));
+      this.#handles.set(
+        endpoint,
+        new Ah(device.paths, pd, { destination }, device.paths.pathTo(qp.qpn, { destination }, 1)),
+      );
       return;
     }
     const rc = spec.service === 'rc';

@@ -1,12 +1,27 @@
 /** What TCP needs of a device: its addresses, its neighbours, its clock. Owns the adapter and nothing else. */
+
+import type { IpAddress, MacAddress } from '../../../../packets/address.ts';
 import { Medium } from '../../../../packets/frame.ts';
 import { vlanTci } from '../../../../packets/vlan.ts';
+import type { Random } from '../../../../transport/random.ts';
 import type { Host } from '../../../ground/machine.ts';
-import type { Device } from '../../device.ts';
+import type { VlanOptions } from '../../options.ts';
+import type { Paths } from '../../paths.ts';
 import { TcpStack } from './stack.ts';
 
+/** What TCP needs of the device. */
+export interface TcpDevice {
+  readonly medium: Medium;
+  readonly mac: MacAddress;
+  readonly vlan: VlanOptions | undefined;
+  readonly linkMtu: number;
+  readonly random: Random;
+  readonly paths: Pick<Paths, 'isOurs' | 'sourceFor' | 'neighbours'>;
+  resolve(address: IpAddress): Promise<void>;
+}
+
 /** The TCP of a device on an Ethernet link; undefined on the IP medium, where the kernel answers for the addresses. */
-export function tcpOf(device: Device, host: Host): TcpStack | undefined {
+export function tcpOf(device: TcpDevice, host: Host): TcpStack | undefined {
   const { medium, mac, vlan, linkMtu, random, paths } = device;
   if (medium !== Medium.Ethernet) return undefined;
   return new TcpStack({
