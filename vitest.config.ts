@@ -2,6 +2,8 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
+  // `rocev2/...` in tools/ and examples/ are the sources here, as the compiler has them (tsconfig.json).
+  resolve: { tsconfigPaths: true },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/**/*.long.test.ts'],

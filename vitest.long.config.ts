@@ -2,6 +2,8 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
+  // `rocev2/...` in tools/ and examples/ are the sources here, as the compiler has them (tsconfig.json).
+  resolve: { tsconfigPaths: true },
   test: {
     include: ['test/**/*.long.test.ts'],
     testTimeout: 3_600_000,

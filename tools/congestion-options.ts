@@ -3,8 +3,8 @@
  * Owns the flags and their units; what they mean is transport/congestion's, which also checks them.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { RoceError } from '../src/index.ts';
-import { type CongestionOptions, makeController, notificationParameters } from '../transport/congestion/index.ts';
+import { RoceError } from 'rocev2/packets';
+import { type CongestionOptions, makeController, notificationParameters } from 'rocev2/transport';
 
 /** What the flags of `addCongestionOptions` give. */
 export interface CongestionFlags {

@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
-import { RoceError } from '../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import { tshark } from './experiment/judge.ts';
 import type { Cell } from './interop/cell.ts';
 import { CELLS } from './interop/cells/index.ts';

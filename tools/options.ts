@@ -7,22 +7,10 @@
  * sees to the first two for every command.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { MAX_FLOW_LABEL } from '../packets/flow-label.ts';
-import { Ecn, trafficClassOf } from '../packets/traffic-class.ts';
-import {
-  IpAddress,
-  IpPrefix,
-  type LinkFacts,
-  type OpenRdmaDevice,
-  type PathTraits,
-  PEER_PROFILES,
-  parseMac,
-  type RdmaDevice,
-  RoceError,
-  type VlanOptions,
-} from '../src/index.ts';
-import { type CaptureSink, linkUsage, openLink } from '../src/node/links/index.ts';
-import { type OpenDeviceOptions, openDevice } from '../src/node/open.ts';
+import { Ecn, IpAddress, IpPrefix, MAX_FLOW_LABEL, RoceError, parseMac, trafficClassOf } from 'rocev2/packets';
+import { type LinkFacts, type OpenDeviceOptions, type OpenRdmaDevice, type PathTraits, type RdmaDevice, type VlanOptions, openDevice } from 'rocev2';
+import { PEER_PROFILES } from 'rocev2/transport';
+import { type CaptureSink, linkUsage, openLink } from 'rocev2/node';
 import { addCongestionOptions, type CongestionFlags, congestionOptions } from './congestion-options.ts';
 import { Recording } from './recording.ts';
 

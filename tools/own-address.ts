@@ -1,5 +1,6 @@
 /** Which of our addresses speaks to a peer. Owns that choice for tools that have to name it before anything was sent. */
-import { type IpAddress, type RdmaDevice, RoceError } from '../src/index.ts';
+import { type IpAddress, RoceError } from 'rocev2/packets';
+import type { RdmaDevice } from 'rocev2';
 
 /** The address on the peer's subnet, else the first of its version, else the first. Throws ERR_ROCE_ADDRESS without any. */
 export function ownAddressFor(device: RdmaDevice, peer: IpAddress | undefined): IpAddress {

@@ -4,8 +4,8 @@
  * a bug of ours and keeps its stack.
  */
 import { Command, CommanderError } from 'commander';
-import { RoceError } from '../packets/errors.ts';
-import { installBulkCrc32 } from '../src/node/bulk-crc32.ts';
+import { RoceError } from 'rocev2/packets';
+import { installBulkCrc32 } from 'rocev2/node';
 import { packageVersion } from './package-version.ts';
 
 interface Subcommand {

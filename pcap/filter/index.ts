@@ -1,11 +1,14 @@
 /**
- * The display filter: a language in the manner of tcpdump over dissected packets. Runs in a browser.
+ * `rocev2/pcap/filter`: the display filter, a language in the manner of tcpdump over dissected packets. Runs in a browser.
  *
  * Used by `roce dump`, `roce analyze` and the explorer. `compileFilter` is all that most need.
+ *
+ * @module rocev2/pcap/filter
  */
 export { compileFilter, compileTree, type PacketFilter } from './compile.ts';
 export { type FieldKind, fieldKind, fieldNames, fieldsOf, isAnalysisField } from './field-names.ts';
-export { captureFields, markNames, subjectFields } from './fields.ts';
+export { type NumberReader, fastField } from './fast-fields.ts';
+export { captureFields, fieldsWithoutIcrc, ICRC_FIELD, markNames, subjectFields } from './fields.ts';
 export { FilterError } from './filter-error.ts';
 export { type Completion, completeFilter, filterHelp } from './help.ts';
 export { WORD_GROUPS, type WordGroup } from './language.ts';

@@ -1,7 +1,7 @@
 /**
- * `rocev2/fabric`: the simulated network, its faults, and the world that runs machines on it in virtual time.
+ * `rocev2/sim`: the simulated network, its faults, and the world that runs machines on it in virtual time.
  *
- * @module rocev2/fabric
+ * @module rocev2/sim
  */
 
 export {
@@ -15,6 +15,7 @@ export {
   type WireDirection,
 } from '../faults/fault-spec.ts';
 export type { Wire } from '../faults/wire.ts';
+export { congestionBits, markCongestion, markingProbability } from '../ground/ecn.ts';
 export { EventQueue } from '../ground/event-queue.ts';
 export { Prng } from '../ground/prng.ts';
 export type { SharedBuffer, SharedBufferCounters, SharedBufferOptions } from './buffer/index.ts';

@@ -3,10 +3,8 @@
  *
  * Never opens anything.
  */
-import { RoceError } from '../../packets/errors.ts';
-import { Analyzer, type AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
-import type { Analysis } from '../../pcap/analysis/types.ts';
-import { CaptureReader } from '../../pcap/reader.ts';
+import { RoceError } from 'rocev2/packets';
+import { type Analysis, Analyzer, type AnalyzerOptions, CaptureReader } from 'rocev2/pcap';
 import { withDrops } from './drops.ts';
 
 /** What came of it. */

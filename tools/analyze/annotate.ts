@@ -4,9 +4,7 @@
  * Owns the words of the comments. The file is read a second time, and all else in it stays as it was (`CaptureCopy`).
  */
 import type { Writable } from 'node:stream';
-import type { Analysis, TransportEvent } from '../../pcap/analysis/types.ts';
-import { CaptureCopy } from '../../pcap/capture-copy.ts';
-import { CaptureReader } from '../../pcap/reader.ts';
+import { type Analysis, CaptureCopy, CaptureReader, type TransportEvent } from 'rocev2/pcap';
 import { Output } from '../dump/output.ts';
 import { eventWords } from './event-text.ts';
 

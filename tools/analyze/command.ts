@@ -7,10 +7,9 @@
 import { createWriteStream, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
-import type { AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
-import type { Finding } from '../../pcap/analysis/types.ts';
-import { loadNativeCrc32 } from '../../src/node/links/libc.ts';
+import { RoceError } from 'rocev2/packets';
+import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
+import { loadNativeCrc32 } from 'rocev2/node';
 import { Output, TextGatherer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import { analyzeChunks, isDamage, narrowed } from './analyze.ts';

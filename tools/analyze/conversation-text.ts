@@ -3,7 +3,7 @@
  *
  * Owns the layout; rows in which both ends have nothing to say are left out.
  */
-import type { ConversationReport, EndReport, RequesterReport } from '../../pcap/analysis/types.ts';
+import type { ConversationReport, EndReport, RequesterReport } from 'rocev2/pcap';
 import { type Align, formatTable, grouped } from '../table.ts';
 import { bytesText, durationText, latencyText, qpText, REPORT_WIDTH, rateText, tallyText, wrap } from './words.ts';
 

@@ -1,8 +1,7 @@
 /**
  * What the capturing side dropped, from wherever a capture tells of it. Runs in a browser too.
  */
-import type { Analysis } from '../../pcap/analysis/types.ts';
-import type { CaptureInterface } from '../../pcap/types.ts';
+import type { Analysis, CaptureInterface } from 'rocev2/pcap';
 
 /**
  * The analysis of a capture with these interfaces. Drops are counted beside packets, or by the statistics of an interface (dumpcap knows no

@@ -1,5 +1,5 @@
 /** Transport events, a line each. Owns the layout. */
-import type { Analysis, TransportEvent } from '../../pcap/analysis/types.ts';
+import type { Analysis, TransportEvent } from 'rocev2/pcap';
 import { grouped } from '../table.ts';
 import { durationText, wrap } from './words.ts';
 

@@ -4,8 +4,7 @@
  * Owns their layout. What they say is the detectors'.
  */
 
-import { SYMPTOMS } from '../../pcap/analysis/detectors/index.ts';
-import { type Finding, SEVERITIES, type Severity } from '../../pcap/analysis/types.ts';
+import { type Finding, SEVERITIES, SYMPTOMS, type Severity } from 'rocev2/pcap';
 import { framesText, wrap } from './words.ts';
 
 /** "2 errors, 1 warning"; "nothing found" for none. */

@@ -3,7 +3,7 @@
  *
  * Owns what is shown of how much: all findings, every conversation in a line, and in full those that findings name or, of a few, all.
  */
-import type { Analysis, CaptureReport, ConversationReport, PathReport } from '../../pcap/analysis/types.ts';
+import type { Analysis, CaptureReport, ConversationReport, PathReport } from 'rocev2/pcap';
 import { formatTable, grouped } from '../table.ts';
 import { narrowed } from './analyze.ts';
 import { conversationLines, overviewLines } from './conversation-text.ts';

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readCapture } from '../../pcap/index.ts';
+import { readCapture } from 'rocev2/pcap';
 import { tsharkAvailable } from '../tshark.ts';
 import { type Bench, type BenchSettings, rowFrom, scaled } from './bench.ts';
 import { buildProgram } from './built-program.ts';

@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { invariant } from '../../packets/errors.ts';
+import { invariant } from 'rocev2/packets';
 import { explorerPage } from '../explorer/page-file.ts';
 import { serveExplorer } from '../explorer/serve.ts';
 import { type Bench, type BenchRow, type BenchSettings, rowFrom, type Skipped, scaled } from './bench.ts';

@@ -1,22 +1,9 @@
 /** Devices on a switched network and WRITEs between them, for benches and for whoever wants to look at what a packet costs there. */
 
-import {
-  Access,
-  type CongestionOptions,
-  type Cq,
-  Device,
-  IpPrefix,
-  type MemoryRegion,
-  type Pd,
-  type Qp,
-  QpState,
-  WorkCompletion,
-  World,
-  WrOpcode,
-} from '../../src/index.ts';
-import { SwitchedNetwork, type SwitchOptions } from '../../src/sim/switching/index.ts';
-import { HOST_PREFIX_LENGTH, hostAddress, hostMac, type Topology } from '../../src/sim/topology/index.ts';
-import { CONGESTION_TRAFFIC_CLASS } from '../../transport/congestion/index.ts';
+import { Access, CONGESTION_TRAFFIC_CLASS, type CongestionOptions, type MemoryRegion, QpState, WorkCompletion, WrOpcode } from 'rocev2/transport';
+import { type Cq, Device, type Pd, type Qp, World } from 'rocev2';
+import { IpPrefix } from 'rocev2/packets';
+import { HOST_PREFIX_LENGTH, type SwitchOptions, SwitchedNetwork, type Topology, hostAddress, hostMac } from 'rocev2/sim';
 
 export interface RigOptions {
   readonly topology: Topology;

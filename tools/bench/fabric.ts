@@ -4,10 +4,8 @@
  *
  * Peers' figures are measured elsewhere and only quoted: ref:dcqcn#6.2, two cores. The calibration loop stands in for the machine.
  */
-import { EventQueue } from '../../src/ground/event-queue.ts';
-import type { CongestionOptions } from '../../src/index.ts';
-import type { SwitchOptions } from '../../src/sim/switching/index.ts';
-import { fatTree, type LinkSpec, star } from '../../src/sim/topology/index.ts';
+import { EventQueue, type LinkSpec, type SwitchOptions, fatTree, star } from 'rocev2/sim';
+import type { CongestionOptions } from 'rocev2/transport';
 import { type Bench, type BenchSettings, contest, scaled, secondsOf } from './bench.ts';
 import { FabricRig, type Flow } from './fabric-rig.ts';
 

@@ -14,7 +14,7 @@
  */
 import * as zlib from 'node:zlib';
 import { Command, InvalidArgumentError } from 'commander';
-import { useBulkCrc32 } from '../../packets/index.ts';
+import { useBulkCrc32 } from 'rocev2/packets';
 import { analyzeBench, analyzeMemoryBench } from './analyze.ts';
 import type { Bench, BenchRow, BenchSettings, Skipped } from './bench.ts';
 import { decodeBench } from './decode.ts';

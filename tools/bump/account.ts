@@ -2,9 +2,7 @@
  * What a bump has seen and done, as data for a JSON file. Owns the shape.
  * Times are `seconds.nanoseconds` since 1970 as text: what `frame.time_epoch` is in Wireshark, and more digits than a double has.
  */
-import type { NotifierCounters } from '../../src/faults/notifier.ts';
-import type { PathCounters } from '../../src/faults/path.ts';
-import type { FaultDirection, WireFaults, WireRule } from '../../src/faults/rule.ts';
+import type { FaultDirection, NotifierCounters, PathCounters, WireFaults, WireRule } from 'rocev2/faults';
 
 export interface BumpAccount {
   readonly seed: number;

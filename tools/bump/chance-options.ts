@@ -3,10 +3,8 @@
  * Owns the flags and their units; what they mean is `FaultSpec`'s.
  */
 import { type Command, InvalidArgumentError } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
-import { checkFaultSpec } from '../../src/faults/fault-spec.ts';
-import { FAULT_DIRECTIONS, type FaultDirection, type WireFaults } from '../../src/faults/rule.ts';
-import type { EcnProfile, FaultSpec } from '../../src/sim/index.ts';
+import { RoceError } from 'rocev2/packets';
+import { type EcnProfile, FAULT_DIRECTIONS, type FaultDirection, type FaultSpec, type WireFaults, checkFaultSpec } from 'rocev2/faults';
 
 /** What the flags of `addChanceOptions` give. */
 export interface ChanceFlags {

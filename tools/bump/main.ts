@@ -4,8 +4,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import { FAULT_DIRECTIONS, type FaultDirection } from '../../src/faults/rule.ts';
-import { linkUsage, openLink } from '../../src/node/links/index.ts';
+import { FAULT_DIRECTIONS, type FaultDirection } from 'rocev2/faults';
+import { linkUsage, openLink } from 'rocev2/node';
 import { exitWith, integer, parser } from '../options.ts';
 import { formatTable, grouped } from '../table.ts';
 import { type BumpAccount, FRAME_FATES } from './account.ts';

@@ -6,19 +6,11 @@
  */
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { RoceError } from '../../packets/errors.ts';
-import { compileRules } from '../../src/faults/compile.ts';
-import type { NotifyOptions } from '../../src/faults/notifier.ts';
-import {
-  FAULT_ACTIONS,
-  FAULT_DIRECTIONS,
-  type WireCondition,
-  type WireFaults,
-  type WireRule,
-} from '../../src/faults/rule.ts';
-import type { EcnProfile, FaultSpec } from '../../src/sim/index.ts';
+import { RoceError } from 'rocev2/packets';
+import { type EcnProfile, FAULT_ACTIONS, FAULT_DIRECTIONS, type FaultSpec, type NotifyOptions, type WireCondition, type WireFaults, type WireRule, compileRules } from 'rocev2/faults';
 
-export { FAULT_DIRECTIONS, type WireFaults, type WireRule } from '../../src/faults/rule.ts';
+export { FAULT_DIRECTIONS } from 'rocev2/faults';
+export type { WireFaults, WireRule } from 'rocev2/faults';
 
 const integer = (min: number, max: number) => z.int().min(min).max(max);
 const share = z.number().min(0).max(1);

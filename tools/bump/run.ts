@@ -2,13 +2,10 @@
  * A bump as a library: two links joined, a capture of both sides, an account of what was done.
  */
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
-import type { RoceError } from '../../packets/errors.ts';
-import type { Conversation, ConversationEnd } from '../../src/faults/conversations.ts';
-import type { NotifyOptions } from '../../src/faults/notifier.ts';
-import type { FaultDirection, WireFaults, WireRule } from '../../src/faults/rule.ts';
-import type { Link } from '../../src/ground/link.ts';
-import { Bump } from '../../src/node/bump.ts';
-import { monotonicNs } from '../../src/node/clock.ts';
+import type { RoceError } from 'rocev2/packets';
+import type { Conversation, ConversationEnd, FaultDirection, NotifyOptions, WireFaults, WireRule } from 'rocev2/faults';
+import { Bump, type Link } from 'rocev2';
+import { monotonicNs } from 'rocev2/node';
 import { WallClock } from '../wall-clock.ts';
 import type { BumpAccount, ConnectionAccount, EndAccount } from './account.ts';
 import { BumpCapture } from './capture.ts';

@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Command, Option } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { address, collect, integer, macAddress, parser, prefix } from '../options.ts';
 import { type DutFlags, openDut } from './duts/open.ts';
 import { FEATURES, type Feature } from './hands/hands.ts';

@@ -5,9 +5,9 @@
  * In the capture a frame stands as it arrived, damage included, twice when the wire doubled it; a frame that the wire took
  * stands where it was sent, and its comment says so.
  */
-import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
-import { Direction, LinkType, PcapngWriter } from '../../pcap/index.ts';
-import { Fate, type NetworkTap, type SimulatedPort } from '../../src/sim/index.ts';
+import { Frame, Medium, parseFrame } from 'rocev2/packets';
+import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
+import { Fate, type NetworkTap, type SimulatedPort } from 'rocev2/sim';
 import { LadderReader, type LadderStep, Mark } from '../ladder/index.ts';
 
 /** What tshark must find in a frame of the capture. */

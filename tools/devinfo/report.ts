@@ -3,10 +3,9 @@
  * transports' limits, offloads) is left out rather than printed as zero; what the standard fixes is printed as it fixes it.
  */
 
-import { Medium } from '../../packets/frame.ts';
-import { dscpOf, ECN_MASK } from '../../packets/traffic-class.ts';
-import { type IpPrefix, type RdmaDevice, RoceError, type VlanOptions } from '../../src/index.ts';
-import { MAX_MESSAGE_BYTES } from '../../transport/index.ts';
+import { ECN_MASK, type IpPrefix, Medium, RoceError, dscpOf } from 'rocev2/packets';
+import type { RdmaDevice, VlanOptions } from 'rocev2';
+import { MAX_MESSAGE_BYTES } from 'rocev2/transport';
 
 type Entry = readonly [string, string | number];
 

@@ -6,8 +6,8 @@
 
 import { createReadStream, createWriteStream } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
-import { compileFilter, filterHelp } from '../../pcap/filter/index.ts';
+import { RoceError } from 'rocev2/packets';
+import { compileFilter, filterHelp } from 'rocev2/pcap/filter';
 import { addLinkOptions, type LinkFlags, withDevice } from '../options.ts';
 import { type DumpOptions, dumpFrames } from './dump.ts';
 import { FileSource } from './file-source.ts';

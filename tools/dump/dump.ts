@@ -5,11 +5,8 @@
  */
 
 import type { Writable } from 'node:stream';
-import { Analyzer } from '../../pcap/analysis/analyzer.ts';
-import { Dissection, dissect } from '../../pcap/dissection.ts';
-import { isAnalysisField, type PacketFilter } from '../../pcap/filter/index.ts';
-import type { FilterSubject } from '../../pcap/filter/types.ts';
-import type { CapturedPacket } from '../../pcap/types.ts';
+import { Analyzer, type CapturedPacket, Dissection, dissect } from 'rocev2/pcap';
+import { type FilterSubject, type PacketFilter, isAnalysisField } from 'rocev2/pcap/filter';
 import type { LadderStreamLayout } from '../ladder/index.ts';
 import { LadderPrinter } from './ladder-printer.ts';
 import { Output, TextGatherer } from './output.ts';

@@ -2,9 +2,7 @@
  * The packets of a capture file as it streams in: memory does not grow with the file.
  */
 
-import { CaptureCopy } from '../../pcap/capture-copy.ts';
-import { CaptureReader } from '../../pcap/reader.ts';
-import type { CapturedPacket, CaptureInterface } from '../../pcap/types.ts';
+import { CaptureCopy, type CaptureInterface, CaptureReader, type CapturedPacket } from 'rocev2/pcap';
 import type { CaptureSource, PacketCopy } from './source.ts';
 
 export class FileSource implements CaptureSource {

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { WORD_GROUPS } from '../../pcap/filter/index.ts';
+import { WORD_GROUPS } from 'rocev2/pcap/filter';
 
 /** The page as Markdown. */
 export function filterPage(): string {

@@ -3,11 +3,9 @@
  *
  * Owns which host is left, the one of each pair that speaks first, and the reading of PSNs for each pair. The drawing is `tools/ladder/`.
  */
-import { formatFrame } from '../../packets/format.ts';
-import { frameDestination, frameSource } from '../../packets/frame.ts';
-import { Mark as FactMark } from '../../pcap/analysis/facts.ts';
-import { IcrcState, icrcState } from '../../pcap/dissection.ts';
-import type { FilterSubject } from '../../pcap/filter/types.ts';
+import { formatFrame, frameDestination, frameSource } from 'rocev2/packets';
+import { IcrcState, Mark as FactMark, icrcState } from 'rocev2/pcap';
+import type { FilterSubject } from 'rocev2/pcap/filter';
 import { LadderReader, LadderStream, type LadderStreamLayout, Mark } from '../ladder/index.ts';
 import type { PacketPrinter } from './printers.ts';
 import type { TimeColumn } from './time-text.ts';

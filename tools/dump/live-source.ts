@@ -2,12 +2,10 @@
  * The frames of a device's wire as they pass, both directions, for whoever iterates. A reader that falls far behind loses the
  * newest frames; how many is counted, as a kernel's capture does.
  */
-import { RoceError } from '../../packets/errors.ts';
-import { Medium } from '../../packets/frame.ts';
-import { type CapturedPacket, type CaptureInterface, Direction, LinkType } from '../../pcap/types.ts';
-import { AsyncQueue } from '../../src/ground/async-queue.ts';
-import type { LinkFacts } from '../../src/index.ts';
-import type { CaptureSink } from '../../src/node/links/index.ts';
+import { Medium, RoceError } from 'rocev2/packets';
+import { type CaptureInterface, type CapturedPacket, Direction, LinkType } from 'rocev2/pcap';
+import { AsyncQueue, type LinkFacts } from 'rocev2';
+import type { CaptureSink } from 'rocev2/node';
 import { WallClock } from '../wall-clock.ts';
 import type { CaptureSource } from './source.ts';
 

@@ -3,14 +3,9 @@
  *
  * Owns the layout; the words for a frame are `packets/format.ts`, the fields `pcap/filter/`. Never writes anywhere.
  */
-import { RoceError } from '../../packets/errors.ts';
-import { formatFrame, formatFrameDetails } from '../../packets/format.ts';
-import { IcrcState, icrcState } from '../../pcap/dissection.ts';
-import { fastField, type NumberReader } from '../../pcap/filter/fast-fields.ts';
-import { fieldsWithoutIcrc, ICRC_FIELD } from '../../pcap/filter/fields.ts';
-import { fieldKind, fieldNames, fieldsOf, markNames, subjectFields, suggest } from '../../pcap/filter/index.ts';
-import type { FilterSubject } from '../../pcap/filter/types.ts';
-import type { CapturedPacket } from '../../pcap/types.ts';
+import { RoceError, formatFrame, formatFrameDetails } from 'rocev2/packets';
+import { type CapturedPacket, IcrcState, icrcState } from 'rocev2/pcap';
+import { type FilterSubject, ICRC_FIELD, type NumberReader, fastField, fieldKind, fieldNames, fieldsOf, fieldsWithoutIcrc, markNames, subjectFields, suggest } from 'rocev2/pcap/filter';
 import type { TimeColumn } from './time-text.ts';
 
 /** Turns packets into text. Lines end with a line feed. */

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { RoceError } from '../../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import { exitWith } from '../options.ts';
 import { formatTable } from '../table.ts';
 import { filterProblems } from './filters.ts';

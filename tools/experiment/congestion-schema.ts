@@ -3,15 +3,8 @@
  * DCQCN are checked by transport/congestion, as for options made in a program.
  */
 import { z } from 'zod';
-import { RoceError } from '../../src/index.ts';
-import {
-  type CongestionOptions,
-  type ControllerSpec,
-  type MlxParameters,
-  makeController,
-  notificationParameters,
-  type PaperParameters,
-} from '../../transport/congestion/index.ts';
+import { RoceError } from 'rocev2/packets';
+import { type CongestionOptions, type ControllerSpec, type MlxParameters, type PaperParameters, makeController, notificationParameters } from 'rocev2/transport';
 
 const parametersOf = <T>() =>
   z.custom<Partial<T>>(

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LinkType, PcapngWriter } from '../../pcap/index.ts';
+import { LinkType, PcapngWriter } from 'rocev2/pcap';
 import { tsharkRows } from '../tshark.ts';
 import type { Experiment } from './types.ts';
 

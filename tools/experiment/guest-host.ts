@@ -1,6 +1,6 @@
 /** A host that is a Linux guest with rdma_rxe: `tools/lab` boots it, its shell runs the commands. */
-import { RoceError } from '../../src/index.ts';
-import { QemuLink } from '../../src/node/links/index.ts';
+import { RoceError } from 'rocev2/packets';
+import { QemuLink } from 'rocev2/node';
 import { Guest } from '../lab/guest.ts';
 import { buildImage } from '../lab/image.ts';
 import type { Host, HostCommand } from './host.ts';

@@ -1,7 +1,7 @@
 /**
  * What the runner asks of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind knows of cases.
  */
-import type { RateState } from '../../transport/congestion/index.ts';
+import type { RateState } from 'rocev2/transport';
 import type { RunResult } from '../lab/guest.ts';
 import type { Port } from './port.ts';
 

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { RoceError } from '../../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import { issuesOf, parametersSchema, parseExperiment, type SchemaIssue } from './schema.ts';
 import type { Experiment, ParameterValue } from './types.ts';
 

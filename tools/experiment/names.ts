@@ -1,8 +1,8 @@
 /**
  * What the shape of an experiment cannot say: that every name it uses is one it has, and that wires and hosts fit together.
  */
-import { DeviceCounters } from '../../src/device/counters.ts';
-import { PortCounters } from '../../transport/counters.ts';
+import { DeviceCounters } from 'rocev2';
+import { PortCounters } from 'rocev2/transport';
 import { FRAME_FATES } from '../bump/account.ts';
 import { FINDING_IDS } from './findings.ts';
 import type {

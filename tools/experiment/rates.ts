@@ -3,7 +3,7 @@
  * on the wires. Owns the samples: one is kept when something has changed. It looks whenever a frame comes in on a wire, before it goes on,
  * and every few milliseconds: the state before a notification and that after it are both seen.
  */
-import type { RateState } from '../../transport/congestion/index.ts';
+import type { RateState } from 'rocev2/transport';
 import { FAULT_DIRECTIONS } from '../bump/rules-file.ts';
 import type { RunningBump } from '../bump/run.ts';
 import type { Host } from './host.ts';

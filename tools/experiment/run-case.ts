@@ -5,7 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RoceError } from '../../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import type { RunResult } from '../lab/guest.ts';
 import type { HostCommand } from './host.ts';
 import { runName } from './names.ts';

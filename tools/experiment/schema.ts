@@ -3,8 +3,8 @@
  * Owns the errors: each names the place in the JSON text. Never reads a file and never runs anything.
  */
 import { z } from 'zod';
-import { compileRules } from '../../src/faults/compile.ts';
-import { IpPrefix, parseMac, RoceError } from '../../src/index.ts';
+import { compileRules } from 'rocev2/faults';
+import { IpPrefix, RoceError, parseMac } from 'rocev2/packets';
 import { notifySchema, type WireRule, wireFaultsSchema, wireRuleSchema } from '../bump/rules-file.ts';
 import { KERNELS } from '../lab/recipe.ts';
 import { congestionSchema } from './congestion-schema.ts';

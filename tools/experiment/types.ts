@@ -3,8 +3,8 @@
  * Data only; `schema.ts` checks that a file is one of these, `docs/experiments.md` explains every field to a reader.
  */
 
-import type { NotifyOptions } from '../../src/faults/notifier.ts';
-import type { CongestionOptions } from '../../transport/congestion/index.ts';
+import type { NotifyOptions } from 'rocev2/faults';
+import type { CongestionOptions } from 'rocev2/transport';
 import type { WireFaults, WireRule } from '../bump/rules-file.ts';
 import type { KernelLabel } from '../lab/recipe.ts';
 import type { RateStatistic } from './rates.ts';

@@ -2,7 +2,7 @@
  * From cells to experiments: hosts, a wire, and for each cell a case with the guest in one role, or with guests in both. The
  * objects are checked by the schema of experiments, as if they had been read from files.
  */
-import { invariant } from '../../packets/errors.ts';
+import { invariant } from 'rocev2/packets';
 import { SLOW_HOST_WARNINGS } from '../experiment/findings.ts';
 import { parseExperiment } from '../experiment/schema.ts';
 import type { CaseSpec, CommandStep, Expectation, Experiment, HostSpec } from '../experiment/types.ts';

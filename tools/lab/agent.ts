@@ -3,7 +3,7 @@
  * number of commands run at once. Owns the protocol that init.ts answers; knows nothing of qemu.
  */
 import type { Socket } from 'node:net';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { CHUNK_BYTES } from './init.ts';
 
 export type OutputStream = 'out' | 'err';

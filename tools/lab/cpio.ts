@@ -5,7 +5,7 @@
  *   rdev major and minor, name length with its zero, check; then the name and the data, each padded to 4 bytes.
  *   Source: Documentation/driver-api/early-userspace/buffer-format.rst of Linux. Archives may follow one another.
  */
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 export type CpioEntry =
   | { readonly path: string; readonly kind: 'file'; readonly mode: number; readonly data: Uint8Array }

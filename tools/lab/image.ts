@@ -9,7 +9,7 @@
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { type CpioEntry, writeCpio } from './cpio.ts';
 import { decompress, readPackage } from './deb.ts';
 import { AGENT_SCRIPT, INIT_SCRIPT } from './init.ts';

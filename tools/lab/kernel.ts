@@ -5,7 +5,7 @@
  *   bzImage: 0x1f1 setup sectors (1), 0x202 "HdrS", 0x206 protocol version (2), 0x248 payload offset (4), 0x24c length (4)
  *   Source: Documentation/arch/x86/boot.rst of Linux. The payload ends in its uncompressed size, 4 bytes little-endian.
  */
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { decompress } from './deb.ts';
 import { isElf } from './elf.ts';
 

@@ -4,7 +4,7 @@
  */
 import { stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { Guest } from './guest.ts';
 import { buildImage, cleanImages, listImages } from './image.ts';
 import { defaultCacheDirectory } from './parts.ts';

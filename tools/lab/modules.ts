@@ -2,7 +2,7 @@
  * Kernel modules: which ones an image needs and in which order they load. The packages ship no modules.dep (depmod writes
  * it on installation), so the dependencies are read from the modules themselves. Pure but for the loader passed in.
  */
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { moduleInfo } from './elf.ts';
 
 export interface KernelModule {

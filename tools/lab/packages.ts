@@ -2,7 +2,7 @@
  * Debian package records and what follows from them: which packages an image needs. Pure; reads no file, runs no program.
  * The format is deb-control(5): stanzas of "Field: value" separated by blank lines, continuation lines indented.
  */
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 export interface PackageRecord {
   readonly name: string;

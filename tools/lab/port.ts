@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { GuestJob, RunResult } from './guest.ts';
 import { HANDS_PORT } from './qemu.ts';
 

@@ -3,7 +3,7 @@
  * Paths are merged into /usr, as Debian has it: /bin, /sbin, /lib and /lib64 are links.
  */
 import { posix } from 'node:path';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { CpioEntry } from './cpio.ts';
 import { isElf, neededLibraries } from './elf.ts';
 import { AGENT_SCRIPT, INIT_SCRIPT } from './init.ts';

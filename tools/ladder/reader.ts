@@ -6,14 +6,7 @@
  * Rules: ref:wire#7 (an answer carries the PSN of the request it answers).
  */
 
-import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../packets/aeth.ts';
-import { parseCmMad } from '../../packets/cm/index.ts';
-import { formatAeth, formatFrame } from '../../packets/format.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
-import { GSI_QPN } from '../../packets/mad.ts';
-import { AETH_AT, OpFlag, opcodeInfo, RETH_AT, SERVICE_MASK, Service } from '../../packets/opcode.ts';
-import { psnDiff } from '../../packets/psn.ts';
-import { rethDmaLength } from '../../packets/reth.ts';
+import { AETH_AT, Frame, FrameStatus, GSI_QPN, Medium, OpFlag, RETH_AT, SERVICE_MASK, SYNDROME_KIND_MASK, Service, SyndromeKind, aethMsn, aethSyndrome, formatAeth, formatFrame, opcodeInfo, parseCmMad, parseFrame, psnDiff, rethDmaLength } from 'rocev2/packets';
 import { type LadderStep, Mark } from './step.ts';
 
 export interface LadderReaderOptions {

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { interfaceMtu } from '../../src/node/links/netdev.ts';
+import { interfaceMtu } from 'rocev2/node';
 
 export interface NetworkInterface {
   readonly name: string;

@@ -5,7 +5,8 @@
  * Follows perftest_resources.c#run_iter_bw, #run_iter_bw_server: a completion for every `cqModeration` messages and for the
  * last one; the peak is the best stretch between a posting and a completion (perftest_parameters.c#print_report_bw).
  */
-import { type RdmaCq, WorkCompletion } from '../../src/index.ts';
+import type { RdmaCq } from 'rocev2';
+import { WorkCompletion } from 'rocev2/transport';
 import type { BwReport } from './introductions.ts';
 import type { PerfSession } from './session.ts';
 

@@ -12,7 +12,7 @@
  *  +---+---------+---+---+----+---+-----+-----+----+---------+
  * ```
  */
-import { IpAddress, RoceError } from '../../src/index.ts';
+import { IpAddress, RoceError } from 'rocev2/packets';
 import { hex } from '../hex.ts';
 
 export const DEST_TEXT_BYTES = 108;

@@ -5,8 +5,8 @@
  * word. Never knows what a word means: introductions.ts does.
  */
 
-import type { RdmaTcp, TcpSocket } from '../../src/device/host/tcp/index.ts';
-import { type IpAddress, RoceError } from '../../src/index.ts';
+import type { RdmaTcp, TcpSocket } from 'rocev2/host';
+import { type IpAddress, RoceError } from 'rocev2/packets';
 import { type PerfDest, readDestText, writeDestText } from './dest.ts';
 
 export interface Exchange {

@@ -5,7 +5,7 @@
  * depends on it (reports of 8 bytes each since 5.33, the cache line since 5.32).
  * Sources: perftest_communication.c#exchange_versions, #check_sys_data, #check_mtu, #xchg_bw_reports; real conversations.
  */
-import { RoceError } from '../../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import type { Exchange } from './exchange.ts';
 
 /** What a bandwidth test has measured. */

@@ -3,7 +3,7 @@
  * Owns the numbers. Never parses a command line (main.ts) and never touches a device.
  * Sources: perftest's perftest_parameters.h (defaults, bounds) and perftest_parameters.c#force_dependecies.
  */
-import type { IpAddress } from '../../src/index.ts';
+import type { IpAddress } from 'rocev2/packets';
 
 export type PerfVerb = 'write' | 'read' | 'send' | 'atomic';
 export type PerfTest = 'bw' | 'lat';

@@ -4,25 +4,9 @@
  * when are the same (rdma-core:libibverbs/examples/{rc,uc,ud,srq}_pingpong.c). Owns queue pairs, buffer and the count of
  * messages; the words with the peer are run.ts's.
  */
-import { GRH_BYTES } from '../../packets/index.ts';
-import {
-  Access,
-  type IpAddress,
-  type MemoryRegion,
-  QpState,
-  QpType,
-  type RdmaAh,
-  type RdmaCq,
-  type RdmaDevice,
-  type RdmaPd,
-  type RdmaQp,
-  type RdmaSrq,
-  RoceError,
-  WcStatus,
-  type WorkCompletion,
-  WrOpcode,
-  wcStatusName,
-} from '../../src/index.ts';
+import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
+import { Access, type MemoryRegion, QpState, QpType, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+import type { RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
 import type { PingpongDest } from './protocol.ts';
 
 export type PingpongService = 'rc' | 'uc' | 'ud' | 'srq';

@@ -3,24 +3,10 @@
  * and every message lands in the one shared receive queue of its side (rdma-core:libibverbs/examples/xsrq_pingpong.c).
  * Each side says END over TCP before it goes, so that nobody waits for an answer of who has left.
  */
-import { PSN_MASK } from '../../packets/index.ts';
-import type { TcpSocket } from '../../src/device/host/tcp/index.ts';
-import {
-  Access,
-  type IpAddress,
-  type MemoryRegion,
-  QpState,
-  QpType,
-  type RdmaCq,
-  type RdmaDevice,
-  type RdmaPd,
-  type RdmaQp,
-  type RdmaSrq,
-  type RdmaXrcd,
-  RoceError,
-  WcStatus,
-  WrOpcode,
-} from '../../src/index.ts';
+import { type IpAddress, PSN_MASK, RoceError } from 'rocev2/packets';
+import type { TcpSocket } from 'rocev2/host';
+import { Access, type MemoryRegion, QpState, QpType, WcStatus, WrOpcode } from 'rocev2/transport';
+import type { RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq, RdmaXrcd } from 'rocev2';
 import { hex } from '../hex.ts';
 import type { ToolOutput } from '../output.ts';
 import { ownAddressFor } from '../own-address.ts';

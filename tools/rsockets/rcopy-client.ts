@@ -1,8 +1,8 @@
 /** The client of rcopy: opens a file at the server, sends its bytes, closes it. */
 import { open } from 'node:fs/promises';
-import type { IpAddress, RdmaDevice } from '../../src/index.ts';
-import { RoceError } from '../../src/index.ts';
-import { RSocket } from '../../src/ulp/rsockets/index.ts';
+import { type IpAddress, RoceError } from 'rocev2/packets';
+import type { RdmaDevice } from 'rocev2';
+import { RSocket } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import {
   HEADER_BYTES,

@@ -5,8 +5,9 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { type RdmaDevice, RoceError } from '../../src/index.ts';
-import { RListener, type RSocket } from '../../src/ulp/rsockets/index.ts';
+import type { RdmaDevice } from 'rocev2';
+import { RoceError } from 'rocev2/packets';
+import { RListener, type RSocket } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import {
   HEADER_BYTES,

@@ -1,6 +1,6 @@
 /** The command line of rcopy: without files it is the server, with a source and a destination the client. */
 import { Command } from 'commander';
-import { IpAddress } from '../../src/index.ts';
+import { IpAddress } from 'rocev2/packets';
 import { integer } from '../options.ts';
 import { runRcopyClient } from './rcopy-client.ts';
 import { RCOPY_PORT } from './rcopy-protocol.ts';

@@ -4,7 +4,7 @@
  * Facts from rdma:librdmacm/examples/riostream.c.
  */
 import { Command } from 'commander';
-import type { IoMapping, RSocket } from '../../src/ulp/rsockets/index.ts';
+import type { IoMapping, RSocket } from 'rocev2/rsockets';
 import { CountingBytes, type TransferTest } from './report.ts';
 import { ENDED, SYNC_BYTES, type ToolRun } from './rstream.ts';
 import { addStreamOptions, type StreamFlags, type StreamOptions, streamOptions } from './stream-flags.ts';

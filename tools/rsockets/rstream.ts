@@ -3,8 +3,8 @@
  * Facts from rdma:librdmacm/examples/rstream.c.
  */
 import { Command } from 'commander';
-import type { RdmaDevice } from '../../src/index.ts';
-import type { RSocket } from '../../src/ulp/rsockets/index.ts';
+import type { RdmaDevice } from 'rocev2';
+import type { RSocket } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import { CountingBytes, type TransferTest } from './report.ts';
 import { addStreamOptions, type StreamFlags, type StreamOptions, streamOptions } from './stream-flags.ts';

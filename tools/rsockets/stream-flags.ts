@@ -3,8 +3,8 @@
  * fork, GIDs) is refused with a sentence.
  */
 import { type Command, InvalidArgumentError } from 'commander';
-import type { IpAddress } from '../../src/index.ts';
-import type { RSocketOptions } from '../../src/ulp/rsockets/index.ts';
+import type { IpAddress } from 'rocev2/packets';
+import type { RSocketOptions } from 'rocev2/rsockets';
 import { integer, parseAddress } from '../options.ts';
 
 export interface StreamFlags {

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { exitWith } from '../options.ts';
 import { terminal } from '../output.ts';
 import { formatTable } from '../table.ts';

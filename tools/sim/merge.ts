@@ -3,7 +3,7 @@
  * made of the records is `outputs.ts`.
  */
 import { readFileSync } from 'node:fs';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { type RunRecord, recordSchema } from './run/record.ts';
 import { issuesOf } from './scenario/issues.ts';
 import { pathText } from './scenario/json.ts';

@@ -3,7 +3,7 @@
  * good order with what is done. Owns the order of these things.
  */
 import { availableParallelism } from 'node:os';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { terminal } from '../output.ts';
 import { packageVersion } from '../package-version.ts';
 import { commandLine, type SimFlags } from './flags.ts';

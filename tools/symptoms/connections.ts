@@ -1,10 +1,7 @@
 /** Scenes of `connection-refused` and `connect-timeout`: requests that are refused or never answered, and such that are late. */
-import type { IpAddress } from '../../packets/address.ts';
-import { parseCmMad } from '../../packets/cm/index.ts';
-import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
-import { Op } from '../../packets/opcode.ts';
-import type { ConnectOptions } from '../../src/device/cm/connection.ts';
-import { ConnectionRejected, WcStatus } from '../../src/index.ts';
+import { Frame, type IpAddress, Medium, Op, parseCmMad, parseFrame } from 'rocev2/packets';
+import { type ConnectOptions, ConnectionRejected } from 'rocev2';
+import { WcStatus } from 'rocev2/transport';
 import type { End, Host } from './end.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';

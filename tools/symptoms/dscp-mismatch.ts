@@ -1,6 +1,7 @@
 /** Scenes of `dscp-mismatch`: directions, places and tags that disagree about the class, and classes that are merely unusual. */
-import { IPV4_TOS_AT } from '../../packets/ipv4.ts';
-import { type SimulatedDeviceOptions, WcStatus } from '../../src/index.ts';
+import { IPV4_TOS_AT } from 'rocev2/packets';
+import type { SimulatedDeviceOptions } from 'rocev2';
+import { WcStatus } from 'rocev2/transport';
 import { mendChecksum, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';

@@ -1,8 +1,6 @@
 /** Scenes of `ecn-misconfigured`: each leg of DCQCN left out, and DCQCN that works. Owns nothing else. */
-import { writeCnp } from '../../packets/cnp.ts';
-import type { Frame } from '../../packets/frame.ts';
-import { OpFlag } from '../../packets/opcode.ts';
-import { type CongestionOptions, WcStatus } from '../../src/index.ts';
+import { type Frame, OpFlag, writeCnp } from 'rocev2/packets';
+import { type CongestionOptions, WcStatus } from 'rocev2/transport';
 import type { End } from './end.ts';
 import { roceFrame, station } from './forge.ts';
 import { play, type Scene, type Script } from './scene.ts';

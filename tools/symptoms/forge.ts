@@ -3,17 +3,7 @@
  *
  * Owns the making of single frames with the project's own encoders. Never sends one: `Stage.forge` puts it into a capture.
  */
-import { IpAddress, type MacAddress } from '../../packets/address.ts';
-import { BTH_BYTES, writeBth, writeBthCongestion } from '../../packets/bth.ts';
-import { finishChecksum, onesComplementSum } from '../../packets/checksum.ts';
-import { ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_ROCE_V1, writeEthernet } from '../../packets/ethernet.ts';
-import { Medium } from '../../packets/frame.ts';
-import { FrameWriter } from '../../packets/frame-writer.ts';
-import { HeaderTemplate } from '../../packets/header-template.ts';
-import { ICRC_BYTES } from '../../packets/icrc.ts';
-import { IP_PROTOCOL_ICMP, IP_PROTOCOL_TCP, IPV4_BYTES, IPV4_FRAGMENT_AT, writeIpv4 } from '../../packets/ipv4.ts';
-import { IPV6_BYTES, writeIpv6 } from '../../packets/ipv6.ts';
-import { PFC_FRAME_BYTES, writePfc } from '../../packets/pfc.ts';
+import { BTH_BYTES, ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_ROCE_V1, FrameWriter, HeaderTemplate, ICRC_BYTES, IPV4_BYTES, IPV4_FRAGMENT_AT, IPV6_BYTES, IP_PROTOCOL_ICMP, IP_PROTOCOL_TCP, IpAddress, type MacAddress, Medium, PFC_FRAME_BYTES, finishChecksum, onesComplementSum, writeBth, writeBthCongestion, writeEthernet, writeIpv4, writeIpv6, writePfc } from 'rocev2/packets';
 
 /** One end of a frame. */
 export interface Station {

@@ -1,7 +1,6 @@
 /** Scenes of `gid-mismatch`: two ends that took GIDs of different kinds, and hosts that use several kinds rightly. Owns nothing else. */
-import { IpAddress } from '../../packets/address.ts';
-import { Op } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+import { IpAddress, Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { roceV1Frame, station } from './forge.ts';
 import { play, type Scene } from './scene.ts';
 import { type ConnectOptions, demandStatus, type Stage } from './stage.ts';

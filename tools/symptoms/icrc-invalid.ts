@@ -1,9 +1,8 @@
 /** Scenes of `icrc-invalid`: senders with a wrong recipe, addresses translated on the way, damage, and captures that only look like it. */
 
-import { maskVariantFields } from '../../packets/icrc.ts';
-import { Op } from '../../packets/opcode.ts';
-import { CRC32C, crcUpdate } from '../../pcap/analysis/detectors/icrc/sample.ts';
-import { WcStatus } from '../../src/index.ts';
+import { Op, maskVariantFields } from 'rocev2/packets';
+import { CRC32C, crcUpdate } from 'rocev2/pcap';
+import { WcStatus } from 'rocev2/transport';
 import { roceFrame, station } from './forge.ts';
 import { mendChecksum, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';

@@ -1,7 +1,6 @@
 /** Scenes of `implied-nak`: READ responses that are lost, and requesters that notice at once or not before a timeout. Owns nothing else. */
-import type { Frame } from '../../packets/frame.ts';
-import { Op } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+import { type Frame, Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
 

@@ -1,6 +1,6 @@
 /** Scenes of `mtu-mismatch`: ends and paths that do not agree on the MTU, and long messages that pass. Owns nothing else. */
-import { Op } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+import { Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { icmpFragmentationNeeded, ipv4Fragments, roceFrame, station } from './forge.ts';
 import { reth } from './headers.ts';
 import { play, type Scene } from './scene.ts';

@@ -1,8 +1,6 @@
 /** Scenes of `no-reply`: requests that nobody ever answers, and captures that merely do not show the answers. Owns nothing else. */
-import type { Frame } from '../../packets/frame.ts';
-import { Op } from '../../packets/opcode.ts';
-import { ROCE_UDP_PORT } from '../../packets/udp.ts';
-import { QpState, QpType, WcStatus, WrOpcode } from '../../src/index.ts';
+import { type Frame, Op, ROCE_UDP_PORT } from 'rocev2/packets';
+import { QpState, QpType, WcStatus, WrOpcode } from 'rocev2/transport';
 import { roceFrame, station, tcpFrame } from './forge.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type SeenFrame, type Stage } from './stage.ts';

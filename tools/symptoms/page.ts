@@ -4,10 +4,7 @@
  * Owns the layout of the page. `npm run docs:symptoms` writes it; a test holds it to this.
  */
 
-import type { Symptom } from '../../pcap/analysis/detector.ts';
-import { SYMPTOMS } from '../../pcap/analysis/detectors/index.ts';
-import { RULES } from '../../pcap/analysis/rules/index.ts';
-import type { Finding } from '../../pcap/analysis/types.ts';
+import { type Finding, RULES, SYMPTOMS, type Symptom } from 'rocev2/pcap';
 import { allScenes } from './index.ts';
 import { draw, pictureOf } from './picture.ts';
 

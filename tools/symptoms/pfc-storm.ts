@@ -1,5 +1,5 @@
 /** Scenes of `pfc-storm`: ports that ask for silence all the time, and pauses as they should be. Owns nothing else. */
-import { WcStatus } from '../../src/index.ts';
+import { WcStatus } from 'rocev2/transport';
 import { pfcFrame, station } from './forge.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';

@@ -4,18 +4,8 @@
  * Owns the choice of packets. Frames that are not RoCE are named as `roce dump` names them. Pure: bytes in, SVG out.
  */
 
-import { formatMac } from '../../packets/address.ts';
-import { aethSyndrome } from '../../packets/aeth.ts';
-import { describeCmMad } from '../../packets/cm-fields.ts';
-import { ETHERNET_BYTES, readEthernet } from '../../packets/ethernet.ts';
-import { formatFrame } from '../../packets/format.ts';
-import { FrameStatus, frameDestination, frameSource } from '../../packets/frame.ts';
-import { AETH_AT } from '../../packets/opcode.ts';
-import { Analyzer } from '../../pcap/analysis/analyzer.ts';
-import { type PacketFacts, Role } from '../../pcap/analysis/facts.ts';
-import type { Analysis } from '../../pcap/analysis/types.ts';
-import { Dissection, dissect } from '../../pcap/dissection.ts';
-import { readCapture } from '../../pcap/reader.ts';
+import { AETH_AT, ETHERNET_BYTES, FrameStatus, aethSyndrome, describeCmMad, formatFrame, formatMac, frameDestination, frameSource, readEthernet } from 'rocev2/packets';
+import { type Analysis, Analyzer, Dissection, type PacketFacts, Role, dissect, readCapture } from 'rocev2/pcap';
 import { type LadderPacket, ladderSvg } from '../explorer/ladder/index.ts';
 
 /** What the analyzer says of a capture, and every packet as a ladder has it. */

@@ -1,9 +1,7 @@
 /** Scenes of `read-stall`: READs that wait for places at the responder, overrun it, or simply run. Owns nothing else. */
 
-import { CmAttribute } from '../../packets/cm/index.ts';
-import { MAD_HEADER_BYTES } from '../../packets/mad.ts';
-import { Op } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+import { CmAttribute, MAD_HEADER_BYTES, Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { mendIcrc, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';

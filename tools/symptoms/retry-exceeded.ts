@@ -1,6 +1,6 @@
 /** Scenes of `retry-exceeded`: traffic that flowed and then gets no answer any more, and silences that end well. Owns nothing else. */
-import { Op, OpFlag } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+import { Op, OpFlag } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 

@@ -3,11 +3,8 @@
  *
  * Owns the way through a capture file and the mending of checksums. Never touches what it was given.
  */
-import { finishChecksum, onesComplementSum } from '../../packets/checksum.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
-import { computeIcrc } from '../../packets/icrc.ts';
-import { IPV4_BYTES, IPV4_CHECKSUM_AT } from '../../packets/ipv4.ts';
-import { LinkType, PcapngWriter, readCapture } from '../../pcap/index.ts';
+import { Frame, FrameStatus, IPV4_BYTES, IPV4_CHECKSUM_AT, Medium, computeIcrc, finishChecksum, onesComplementSum, parseFrame } from 'rocev2/packets';
+import { LinkType, PcapngWriter, readCapture } from 'rocev2/pcap';
 
 /** A packet on its way through `rewriteCapture`. */
 export interface Rewritten {

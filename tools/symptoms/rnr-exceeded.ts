@@ -1,5 +1,5 @@
 /** Scenes of `rnr-exceeded`: a receiver that is never ready, and receivers that are in the end. Owns nothing else. */
-import { WcStatus } from '../../src/index.ts';
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 

@@ -1,6 +1,6 @@
 /** Scenes of `sequence-error`: packets lost on the way and packets overtaken, and what looks like either. Owns nothing else. */
-import { OpFlag } from '../../packets/opcode.ts';
-import { WcStatus } from '../../src/index.ts';
+import { OpFlag } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
 

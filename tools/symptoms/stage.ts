@@ -14,19 +14,12 @@
  * });
  * ```
  */
-import type { IpAddress } from '../../packets/address.ts';
-import { invariant } from '../../packets/errors.ts';
-import { ETHERNET_BYTES } from '../../packets/ethernet.ts';
-import { Direction, LinkType, PcapngWriter } from '../../pcap/index.ts';
-import {
-  attachDevice,
-  type Connection,
-  QpState,
-  type SimulatedDeviceOptions,
-  type WcStatus,
-  World,
-} from '../../src/index.ts';
-import { Fate, type FaultRule, type FaultSpec, type SimulatedPort } from '../../src/sim/index.ts';
+import { ETHERNET_BYTES, type IpAddress, invariant } from 'rocev2/packets';
+import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
+import { type Connection, type SimulatedDeviceOptions, World, attachDevice } from 'rocev2';
+import { QpState, type WcStatus } from 'rocev2/transport';
+import { Fate, type FaultRule, type SimulatedPort } from 'rocev2/sim';
+import type { FaultSpec } from 'rocev2/faults';
 import { ALL_ACCESS, End, type Host } from './end.ts';
 import { station, tcpFrame } from './forge.ts';
 

@@ -4,7 +4,7 @@
  * Owns which names are held against each other and when two values are the same. Never judges who is right: `expectation.ts` does.
  */
 
-import type { FieldValue } from '../../packets/field-list.ts';
+import type { FieldValue } from 'rocev2/packets';
 import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
 
 /** A field of which the two say different things. */

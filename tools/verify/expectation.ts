@@ -4,7 +4,7 @@
  * Owns matching and versions; the rows are `expectations.ts`. Never compares fields.
  */
 
-import type { FieldValue } from '../../packets/field-list.ts';
+import type { FieldValue } from 'rocev2/packets';
 import { type Comparison, type Difference, isSameValue } from './compare.ts';
 import type { OurFrame } from './our-frame.ts';
 import type { TsharkFrame } from './tshark-frames.ts';

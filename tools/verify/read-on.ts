@@ -4,9 +4,7 @@
  * Each row holds only where tshark's own fields show the fault too: a parser of ours that stops too early is not excused by it.
  */
 
-import { ETHERTYPE_IPV4 } from '../../packets/ethernet.ts';
-import { FrameStatus } from '../../packets/frame.ts';
-import { opcodeInfo } from '../../packets/opcode.ts';
+import { ETHERTYPE_IPV4, FrameStatus, opcodeInfo } from 'rocev2/packets';
 import { Absent, type Expectation, type FramePair, Present, Whatever } from './expectation.ts';
 import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
 

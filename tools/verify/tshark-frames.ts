@@ -8,7 +8,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { RoceError } from '../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 /** One frame: tshark's field name to its value or values, as it prints them. */
 export type TsharkFrame = Readonly<Record<string, string | readonly string[]>>;

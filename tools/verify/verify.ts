@@ -5,9 +5,8 @@
  */
 
 import { createReadStream } from 'node:fs';
-import { FrameStatus } from '../../packets/frame.ts';
-import { CaptureReader } from '../../pcap/reader.ts';
-import type { CapturedPacket } from '../../pcap/types.ts';
+import { FrameStatus } from 'rocev2/packets';
+import { CaptureReader, type CapturedPacket } from 'rocev2/pcap';
 import { compareFields, type Difference } from './compare.ts';
 import { type Expectation, expectationsFor, explain, type FramePair, needless, unmet } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';

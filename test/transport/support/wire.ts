@@ -14,8 +14,8 @@ import { OPCODE_HEADER_BYTES, Op } from '../../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES } from '../../../packets/udp.ts';
-import { writeHeaders } from '../../../tools/conformance/packet/build.ts';
-import { packetOf } from '../../../tools/conformance/packet/sighting.ts';
+import { writeHeaders } from '../../../packets/kit/build.ts';
+import { packetOf } from '../../../packets/kit/sighting.ts';
 import type { QpConfig } from '../../../transport/qp-config.ts';
 import type { Packet } from './packets.ts';
 

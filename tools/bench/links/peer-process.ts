@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { RoceError } from '../../../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import type { Amount, Command, Counters, Figures, Memory, PeerConfig, Reply, Task } from './protocol.ts';
 
 /** What a command may take beyond the time it was asked to take: processes start, and other programs run. */

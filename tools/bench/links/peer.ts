@@ -3,7 +3,7 @@
  * input does. Owns the conversation; what a peer does is in the file of its kind.
  */
 import { createInterface } from 'node:readline';
-import { RoceError } from '../../../src/index.ts';
+import { RoceError } from 'rocev2/packets';
 import { DgramPeer } from './dgram-peer.ts';
 import type { Command, Memory, Peer, PeerConfig, Reply, Request } from './protocol.ts';
 import { RocePeer } from './roce-peer.ts';

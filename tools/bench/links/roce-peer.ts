@@ -1,5 +1,6 @@
 /** A peer on a link of ours, either role. Owns the device. */
-import { type Device, Medium, type OpenDevice, openDevice } from '../../../src/index.ts';
+import { type Device, type OpenDevice, openDevice } from 'rocev2';
+import { Medium } from 'rocev2/packets';
 import { kernelDrops } from './kernel-drops.ts';
 import type { Amount, Counters, Figures, Peer, RoceConfig, Task } from './protocol.ts';
 import { RoceSession } from './roce-session.ts';

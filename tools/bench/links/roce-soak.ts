@@ -3,7 +3,7 @@
  * again, while SENDs go to and fro beside it. Owns the load and what it has counted; whoever asks meanwhile gets the counts.
  */
 import { randomFillSync } from 'node:crypto';
-import { Access, type MemoryRegion, WcOpcode, type WorkCompletion, WrOpcode } from '../../../src/index.ts';
+import { Access, type MemoryRegion, WcOpcode, type WorkCompletion, WrOpcode } from 'rocev2/transport';
 import { type Counters, MESSAGE_BYTES } from './protocol.ts';
 import { MAX_SEND_BYTES, type RoceSession } from './roce-session.ts';
 

@@ -1,5 +1,5 @@
 /** What a connected client measures: goodput and message rate of RC WRITEs, round trips of SENDs. Owns the loops, not the connection. */
-import { WcOpcode, WrOpcode } from '../../../src/index.ts';
+import { WcOpcode, WrOpcode } from 'rocev2/transport';
 import { type Amount, type Figures, MESSAGE_BYTES, MESSAGE_SLOTS, SMALL_BYTES, type Task } from './protocol.ts';
 import type { RoceSession } from './roce-session.ts';
 import { Interval, Samples } from './samples.ts';

@@ -8,7 +8,7 @@
 import { copyFile, readdir, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { resolvePackages } from '../../lab/packages.ts';
 import { type BuildOptions, type Built, buildPart, defaultCacheDirectory, hash } from '../../lab/parts.ts';
 import { AptRoot, type Suite } from '../../lab/sources.ts';

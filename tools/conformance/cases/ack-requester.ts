@@ -1,6 +1,6 @@
 /** Cases of area ACK whose device is the requester: credits, acknowledges that are repeated, and syndromes that mean nothing. */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { ack, nak } from '../packet/packet.ts';
+import { Syndrome } from 'rocev2/packets';
+import { ack, nak } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -3,8 +3,7 @@
  * Sources: ref:conformance#3 (area ANX); the passive rules are those of watch/.
  */
 
-import { pattern, readRequest, sendOnly } from '../packet/packet.ts';
-import type { Sighting } from '../packet/sighting.ts';
+import { type Sighting, pattern, readRequest, sendOnly } from 'rocev2/packets/kit';
 import { findRule } from '../rules/index.ts';
 import type { Case } from '../tester/case.ts';
 import type { ConnectOptions } from '../tester/connect.ts';

@@ -3,9 +3,8 @@
  * Sources: ref:conformance#3 (area ANX), ref:wire#1. What the annex does not foresee has no recipe for its ICRC: stimuli then carry it in
  * each way that an implementation could compute it.
  */
-import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';
-import { OPCODES, Op } from '../../../packets/opcode.ts';
-import { type Draft, type Edit, type Packet, pattern, readRequest, request, sendOnly } from '../packet/packet.ts';
+import { ETHERTYPE_AT, OPCODES, Op } from 'rocev2/packets';
+import { type Draft, type Edit, type Packet, pattern, readRequest, request, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';

@@ -3,10 +3,9 @@
  * Sources: ref:conformance#3 (area ANX).
  */
 
-import { IpAddress } from '../../../packets/address.ts';
-import { Op } from '../../../packets/opcode.ts';
+import { IpAddress, Op } from 'rocev2/packets';
+import { cnp, marked, pattern, writeOnly } from 'rocev2/packets/kit';
 import { HandsError } from '../hands/hands.ts';
-import { cnp, marked, pattern, writeOnly } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, NotApplicable } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -1,6 +1,6 @@
 /** Connections that the device begins, and what its messages say (ref:conformance, area CM). */
-import { type CmRep, IP_CM_HEADER_BYTES, readIpCmHeader } from '../../../packets/cm/index.ts';
-import { pattern } from '../packet/packet.ts';
+import { type CmRep, IP_CM_HEADER_BYTES, readIpCmHeader } from 'rocev2/packets';
+import { pattern } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { sendDreq } from '../tester/cm-connect.ts';
 import { describeArrival } from '../tester/cm-port.ts';

@@ -1,5 +1,5 @@
 /** How connections end: DREQ, DREP, TIMEWAIT, and those who have no right to end one (ref:conformance, area CM). */
-import { CmRejReason } from '../../../packets/cm/index.ts';
+import { CmRejReason } from 'rocev2/packets';
 import type { Case } from '../tester/case.ts';
 import { type Conversation, idsOf, sendDreq } from '../tester/cm-connect.ts';
 import { type CmArrival, type CmPort, describeArrival } from '../tester/cm-port.ts';

@@ -2,7 +2,7 @@
  * What cases about connection management share: somebody on the device who listens, connections that a script makes message by message,
  * connections that the device begins, and what the hands are told of both.
  */
-import type { CmRep, CmReq } from '../../../packets/cm/index.ts';
+import type { CmRep, CmReq } from 'rocev2/packets';
 import type { HandsCalls } from '../hands/hands.ts';
 import { type Conversation, endLater, openConversation, peerOf, sendRtu } from '../tester/cm-connect.ts';
 import type { CmArrival, CmPort, CmSendOptions } from '../tester/cm-port.ts';

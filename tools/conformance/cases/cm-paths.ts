@@ -2,7 +2,7 @@
  * What RoCEv2 changes in connection management: LIDs mean nothing, in whatever message (ref:conformance, area ANX, statements 34 to 38).
  * The suggested path message has no layout that anybody has published: its number follows that of APR, and its bytes are taken for LAP's.
  */
-import { CmMessageRef, type CmPath, type CmReq, CmTransport } from '../../../packets/cm/index.ts';
+import { CmMessageRef, type CmPath, type CmReq, CmTransport } from 'rocev2/packets';
 import type { Case } from '../tester/case.ts';
 import { type Conversation, idsOf, sendRtu } from '../tester/cm-connect.ts';
 import { type CmArrival, type CmPort, describeArrival, isKind, rejOf } from '../tester/cm-port.ts';

@@ -1,8 +1,6 @@
 /** Connections that begin with us: what a REQ draws, and what of it a device takes over (ref:conformance, area CM). */
-import { IpAddress } from '../../../packets/address.ts';
-import { CmMessageRef, CmRejReason } from '../../../packets/cm/index.ts';
-import { MAD_BYTES } from '../../../packets/mad.ts';
-import { ack, sendOnly } from '../packet/packet.ts';
+import { CmMessageRef, CmRejReason, IpAddress, MAD_BYTES } from 'rocev2/packets';
+import { ack, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { sendRtu } from '../tester/cm-connect.ts';
 import { type CmPort, describeArrival, isKind, rejOf } from '../tester/cm-port.ts';

@@ -3,7 +3,7 @@
  * be as if they had never been. Owns the count of receives.
  */
 import type { Completion, PathAttributes } from '../hands/hands.ts';
-import { datagram, type Packet, pattern } from '../packet/packet.ts';
+import { type Packet, datagram, pattern } from 'rocev2/packets/kit';
 import { type ConnectOptions, DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer, Received } from '../tester/peer.ts';

@@ -2,12 +2,8 @@
  * What stimuli change in a frame: single bits, lengths, IP options and extension headers, trailers, checksums, and where an ICRC goes.
  * Owns the arithmetic of frames that are wrong on purpose; says nothing of what a device must make of them.
  */
-import { finishChecksum, onesComplementSum, pseudoHeaderSum } from '../../../packets/checksum.ts';
-import { crc32Update } from '../../../packets/crc32.ts';
-import { ICRC_BYTES, ICRC_SEED } from '../../../packets/icrc.ts';
-import { IP_PROTOCOL_UDP, IPV4_BYTES } from '../../../packets/ipv4.ts';
-import { seal } from '../packet/build.ts';
-import type { Draft, Edit } from '../packet/packet.ts';
+import { ICRC_BYTES, ICRC_SEED, IPV4_BYTES, IP_PROTOCOL_UDP, crc32Update, finishChecksum, onesComplementSum, pseudoHeaderSum } from 'rocev2/packets';
+import { type Draft, type Edit, seal } from 'rocev2/packets/kit';
 
 /** An edit in place. */
 export const edit =

@@ -2,10 +2,8 @@
  * Our end of queue pair 1: one message of connection management and what answers it, enough to see whether a device takes MADs at all.
  * Owns the datagram around the MAD. Connections are others' affair.
  */
-import { writeCmMad } from '../../../packets/cm/index.ts';
-import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader } from '../../../packets/mad.ts';
-import { buildFrame, type Route } from '../packet/build.ts';
-import { datagram, describePacket, type Packet } from '../packet/packet.ts';
+import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader, writeCmMad } from 'rocev2/packets';
+import { type Packet, type Route, buildFrame, datagram, describePacket } from 'rocev2/packets/kit';
 import type { Inbox } from '../tester/inbox.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -1,16 +1,7 @@
 /** Cases of area KEY on regions, decided with hands: rights, domains, keys that die, receives in bad memory, events. */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
+import { type Packet, describePacket, fetchAdd, pattern, readRequest, sendOnly, writeOnly, writeOnlyImm } from 'rocev2/packets/kit';
 import type { AccessFlag } from '../hands/hands.ts';
-import {
-  describePacket,
-  fetchAdd,
-  type Packet,
-  pattern,
-  readRequest,
-  sendOnly,
-  writeOnly,
-  writeOnlyImm,
-} from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';

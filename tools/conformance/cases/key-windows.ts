@@ -1,8 +1,8 @@
 /** Cases of area KEY on memory windows of type 2 and on keys that a peer invalidates. All take hands. */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
+import { type Packet, pattern, readRequest, sendFirst, sendLastInv, sendOnlyInv, writeOnly } from 'rocev2/packets/kit';
 import type { Completion, Handle } from '../hands/hands.ts';
 import { HandsError } from '../hands/hands.ts';
-import { type Packet, pattern, readRequest, sendFirst, sendLastInv, sendOnlyInv, writeOnly } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

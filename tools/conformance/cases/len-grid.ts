@@ -1,5 +1,5 @@
 /** LEN-19: messages of every size, by SEND, WRITE and READ, with the device on either side, byte for byte. */
-import { type Packet, pattern, readRequest, sendPackets, writePackets } from '../packet/packet.ts';
+import { type Packet, pattern, readRequest, sendPackets, writePackets } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';

@@ -3,10 +3,9 @@
  * thing that decides is which queue pairs are attached.
  * Sources: ref:conformance#3 (area MC).
  */
-import { IpAddress } from '../../../packets/address.ts';
-import { Medium } from '../../../packets/frame.ts';
-import { groupMac } from '../../../src/device/host/group-frames.ts';
-import { describePacket, type Packet } from '../packet/packet.ts';
+import { IpAddress, Medium } from 'rocev2/packets';
+import { groupMac } from 'rocev2/host';
+import { type Packet, describePacket } from 'rocev2/packets/kit';
 import type { Case, Need } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

@@ -2,9 +2,9 @@
  * OPS-18: the responder's whole opcode matrix, one queue pair for each field. What a device does otherwise is its profile: a note for
  * each field, and one allowed variation. Virtual devices are asked all of it; of the classes that are not RC a live one is asked samples.
  */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
+import { type Packet, describePacket, pattern, sendLast, writeLast, writeOnly } from 'rocev2/packets/kit';
 import type { AccessFlag } from '../hands/hands.ts';
-import { describePacket, type Packet, pattern, sendLast, writeLast, writeOnly } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS, type ConnectOptions } from '../tester/connect.ts';
 import type { Peer } from '../tester/peer.ts';

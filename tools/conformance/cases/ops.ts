@@ -2,27 +2,9 @@
  * Cases of area OPS: which opcode a responder takes behind which, and whose requests it takes at all. The whole matrix is in
  * ops-matrix.ts, what a requester sends in ops-requester.ts.
  */
-import { Op, opcodeInfo } from '../../../packets/opcode.ts';
+import { Op, opcodeInfo } from 'rocev2/packets';
+import { type Packet, atomicAck, compareSwap, fetchAdd, pattern, readFirst, readLast, readMiddle, readOnly, readRequest, sendLast, sendOnly, writeFirst, writeLast, writeMiddle, writeOnly, writeOnlyImm } from 'rocev2/packets/kit';
 import type { AccessFlag } from '../hands/hands.ts';
-import {
-  atomicAck,
-  compareSwap,
-  fetchAdd,
-  type Packet,
-  pattern,
-  readFirst,
-  readLast,
-  readMiddle,
-  readOnly,
-  readRequest,
-  sendLast,
-  sendOnly,
-  writeFirst,
-  writeLast,
-  writeMiddle,
-  writeOnly,
-  writeOnlyImm,
-} from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

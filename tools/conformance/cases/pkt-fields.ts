@@ -2,9 +2,9 @@
  * Area PKT, second part: fields of the BTH and addresses that decide whose a packet is, and fields that must not matter.
  * Sources: ref:conformance#3 (PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22), ref:hostile#4.1.
  */
-import { OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
+import { OPCODES, Op, SERVICE_MASK, Service, opcodeInfo } from 'rocev2/packets';
+import { cnp, datagram, pattern, request, sendOnly, uc } from 'rocev2/packets/kit';
 import type { QpAttributes } from '../hands/hands.ts';
-import { cnp, datagram, pattern, request, sendOnly, uc } from '../packet/packet.ts';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

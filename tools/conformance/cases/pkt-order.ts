@@ -3,17 +3,7 @@
  * what is answered by silence comes before what is answered by a NAK.
  * Sources: ref:conformance#3 (PKT-20, PKT-21).
  */
-import {
-  type Packet,
-  pattern,
-  request,
-  sendFirst,
-  sendLast,
-  sendMiddle,
-  sendOnly,
-  writeOnly,
-  writeOnlyImm,
-} from '../packet/packet.ts';
+import { type Packet, pattern, request, sendFirst, sendLast, sendMiddle, sendOnly, writeOnly, writeOnlyImm } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import type { ConnectOptions } from '../tester/connect.ts';
 import type { Peer } from '../tester/peer.ts';

@@ -1,6 +1,6 @@
 /** Cases of area QPS that the host's verbs answer alone: what is refused, in which state (QPS-01 to QPS-03, -09, -10, -14, -16, -20). */
-import { Op } from '../../../packets/opcode.ts';
-import { WcStatus } from '../../../src/index.ts';
+import { Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
 import { HandsError, type QpAttributes, type QpStateName, type QpTypeName } from '../hands/hands.ts';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';

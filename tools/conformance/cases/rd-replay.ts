@@ -1,14 +1,6 @@
 /** Cases of area RD on READs that come again: whole, in part, or as something else. */
-import { Op } from '../../../packets/opcode.ts';
-import {
-  describePacket,
-  type Packet,
-  pattern,
-  type RethFields,
-  readRequest,
-  readResponses,
-  sendOnly,
-} from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { type Packet, type RethFields, describePacket, pattern, readRequest, readResponses, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

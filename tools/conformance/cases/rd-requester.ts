@@ -1,6 +1,6 @@
 /** Cases of area RD where the device is the requester: what READ responses acknowledge, and where a READ goes on after a loss. */
-import { Op } from '../../../packets/opcode.ts';
-import { describePacket, pattern, readResponses } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { describePacket, pattern, readResponses } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import { sameBytes } from './memory.ts';

@@ -1,5 +1,5 @@
 /** READs of a script: lengths that matter, and a READ whose answer has to come whole. Owns no rule. */
-import { readRequest, readResponses } from '../packet/packet.ts';
+import { readRequest, readResponses } from 'rocev2/packets/kit';
 import type { Peer, Received } from '../tester/peer.ts';
 import { target } from './answers.ts';
 

@@ -1,7 +1,7 @@
 /** REQ-31: answers that make no sense for the request that they answer. */
-import { WcStatus } from '../../../src/index.ts';
+import { WcStatus } from 'rocev2/transport';
+import { readFirst, readLast, readOnly } from 'rocev2/packets/kit';
 import type { Completion } from '../hands/hands.ts';
-import { readFirst, readLast, readOnly } from '../packet/packet.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { add, type Responder, read, responder, send, type Work, write } from './responder.ts';

@@ -2,9 +2,8 @@
  * Cases of area REQ: PSNs of requests, and what completes when (REQ-01 to REQ-10, REQ-35, REQ-36).
  * The device is given work; the tester answers it, one packet at a time.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import type { Packet } from '../packet/packet.ts';
-import { ack, describePacket, nak } from '../packet/packet.ts';
+import { Syndrome } from 'rocev2/packets';
+import { type Packet, ack, describePacket, nak } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

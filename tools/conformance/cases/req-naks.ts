@@ -2,9 +2,9 @@
  * Cases of area REQ: what the device does about NAKs, spoken or implied (REQ-11 to REQ-19, REQ-24, REQ-32 to REQ-34, REQ-38), and about
  * answers that make no sense (REQ-31, REQ-37). Timers are kept out of it unless a rule allows a retry by timeout.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { WcStatus } from '../../../src/index.ts';
-import { ack, nak, type Packet } from '../packet/packet.ts';
+import { Syndrome } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
+import { type Packet, ack, nak } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Received } from '../tester/peer.ts';

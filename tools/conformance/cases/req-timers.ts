@@ -2,10 +2,9 @@
  * Cases of area REQ: the ACK timer, how often requests are repeated, and what they look like then (REQ-20 to REQ-23, REQ-25, REQ-26).
  * A wait is measured from a moment before it can have begun, so that neither tester nor link can make it look shorter.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { WcStatus } from '../../../src/index.ts';
-import type { Packet } from '../packet/packet.ts';
-import type { Sighting } from '../packet/sighting.ts';
+import { Syndrome } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
+import type { Packet, Sighting } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Received } from '../tester/peer.ts';

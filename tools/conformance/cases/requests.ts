@@ -2,9 +2,9 @@
  * What scripts about the requester share: memory that the device sends from and reads into, messages of the device as they come, and
  * answers at the pace of a device that is slow. Acknowledges what asks for it, and nothing else.
  */
-import { OPCODE_FLAGS, OpFlag } from '../../../packets/opcode.ts';
+import { OPCODE_FLAGS, OpFlag } from 'rocev2/packets';
+import { type Packet, describePacket, pattern, readResponses } from 'rocev2/packets/kit';
 import type { Piece, SendRequest } from '../hands/hands.ts';
-import { describePacket, type Packet, pattern, readResponses } from '../packet/packet.ts';
 import { type ConnectOptions, register } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer, Region } from '../tester/peer.ts';

@@ -3,21 +3,10 @@
  * Owns what the device finds when it asks for our memory, and the sentinel that shows that nothing completed and nothing was sent.
  * Never answers by itself, but for `LossyResponder` (lossy-responder.ts).
  */
-import { Op } from '../../../packets/opcode.ts';
-import { WcStatus } from '../../../src/index.ts';
+import { Op } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
+import { type Packet, atomicAck, compareSwap, cut, describePacket, fetchAdd, readRequest, readResponses, sendPackets, writePackets } from 'rocev2/packets/kit';
 import type { Completion, SendOpcode, SendRequest } from '../hands/hands.ts';
-import {
-  atomicAck,
-  compareSwap,
-  cut,
-  describePacket,
-  fetchAdd,
-  type Packet,
-  readRequest,
-  readResponses,
-  sendPackets,
-  writePackets,
-} from '../packet/packet.ts';
 import { type ConnectOptions, register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Peer, Received, Region } from '../tester/peer.ts';

@@ -2,9 +2,9 @@
  * Cases of area RNR whose device is the requester: how long it waits after an RNR NAK, and how often it tries again (RNR-08 to RNR-15).
  * A wait is measured from the moment the tester sends the NAK: neither link nor tester can make it look shorter.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { WcStatus } from '../../../src/index.ts';
-import { rnrNak } from '../packet/packet.ts';
+import { Syndrome } from 'rocev2/packets';
+import { WcStatus } from 'rocev2/transport';
+import { rnrNak } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -2,19 +2,8 @@
  * Cases of area RSP-PSN: what a responder makes of a PSN that is expected or ahead. Duplicates are in rsp-psn-duplicates.ts.
  * All run with starting PSNs at every border of the number space.
  */
-import { Op } from '../../../packets/opcode.ts';
-import {
-  describePacket,
-  fetchAdd,
-  type Packet,
-  pattern,
-  readRequest,
-  request,
-  sendOnly,
-  sendPackets,
-  writeOnly,
-  writePackets,
-} from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { type Packet, describePacket, fetchAdd, pattern, readRequest, request, sendOnly, sendPackets, writeOnly, writePackets } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

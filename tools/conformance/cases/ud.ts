@@ -2,10 +2,8 @@
  * Area UD: Unreliable datagram. Whatever is wrong with a datagram is silent and costs no more than itself.
  * Sources: ref:conformance#3 (area UD), ref:wire#6.
  */
-import { readGrh } from '../../../packets/grh.ts';
-import { GSI_QKEY } from '../../../packets/mad.ts';
-import { OPCODES, Op, Service } from '../../../packets/opcode.ts';
-import { datagram, pattern, request, sendOnly, writeOnly } from '../packet/packet.ts';
+import { GSI_QKEY, OPCODES, Op, Service, readGrh } from 'rocev2/packets';
+import { datagram, pattern, request, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

@@ -1,7 +1,6 @@
 /** Our own stack as the device under test: a device and the tester's station on a simulated wire, in virtual time. A fresh world for each. */
-import { IpAddress, IpPrefix } from '../../../packets/address.ts';
-import { attachDevice, type Device } from '../../../src/index.ts';
-import { World } from '../../../src/sim/index.ts';
+import { IpAddress, IpPrefix } from 'rocev2/packets';
+import { type Device, World, attachDevice } from 'rocev2';
 import type { Feature, Hands } from '../hands/hands.ts';
 import { inProcessHands } from '../hands/in-process.ts';
 import type { Dut } from '../tester/dut.ts';

@@ -1,6 +1,6 @@
 /** How virtual time passes for a script: only when it waits. */
-import { InvariantError } from '../../../packets/errors.ts';
-import type { World } from '../../../src/sim/index.ts';
+import { InvariantError } from 'rocev2/packets';
+import type { World } from 'rocev2';
 
 /**
  * Lets virtual time pass until `promise` settles. A script thinks in no time: all that hangs on promises is over before time passes, however

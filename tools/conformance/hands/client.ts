@@ -5,7 +5,7 @@
  */
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { type Description, type Hands, type HandsCall, type HandsCalls, HandsError } from './hands.ts';
 import { LineReader } from './lines.ts';
 import { ANSWER, faultOf, GIVES, HELLO, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, requestLine } from './protocol.ts';

@@ -3,19 +3,9 @@
  * ibv_modify_qp and those of our own API, and what of the former the latter does not have: port and P_Key index, of which there is one
  * each, demanded and allowed where verbs do (linux:core/verbs.c#qp_state_table).
  */
-import { PSN_MASK } from '../../../packets/psn.ts';
-import {
-  type Device,
-  IpAddress,
-  type ModifyAttributes,
-  QP_STATE_NAMES,
-  type Qp,
-  QpState,
-  QpType,
-} from '../../../src/index.ts';
-import type { QpInspection } from '../../../transport/inspection.ts';
-import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
-import { UnreliableQueuePair } from '../../../transport/unreliable-queue-pair.ts';
+import { IpAddress, PSN_MASK } from 'rocev2/packets';
+import type { Device, ModifyAttributes, Qp } from 'rocev2';
+import { QP_STATE_NAMES, type QpInspection, QpState, QpType, RcQueuePair, UnreliableQueuePair } from 'rocev2/transport';
 import type { HandsCalls, PathAttributes, QpAttributes, QpStateName, QpTypeName } from './hands.ts';
 import {
   accessBits,

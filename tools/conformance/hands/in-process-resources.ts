@@ -2,7 +2,8 @@
  * Calls on what queue pairs are made from and use: domains, completion queues, memory, windows, shared receive queues, address handles;
  * and what is asked of the port. Owns how bytes and completions look to the caller. Never: queue pairs and connections.
  */
-import { type Device, type MemoryRegion, WcStatus, WorkCompletion } from '../../../src/index.ts';
+import type { Device } from 'rocev2';
+import { type MemoryRegion, WcStatus, WorkCompletion } from 'rocev2/transport';
 import type { AsyncEvent, Completion, HandsCalls } from './hands.ts';
 import { accessBits, CountingCq, DONE, type Handlers, type Objects, present, refused } from './in-process-objects.ts';
 import { addressVector, receiveOf } from './in-process-work.ts';

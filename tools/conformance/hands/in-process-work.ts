@@ -3,16 +3,9 @@
  * and nothing that lives. Where the caller is wrong on purpose (a key that opens nothing, an address outside) the request is made in
  * such a way that the queue pair finds the same fault that a device would.
  */
-import {
-  type AddressVector,
-  type Device,
-  IpAddress,
-  type MemoryRegion,
-  type RecvWr,
-  type SendWr,
-  type Sge,
-  WrOpcode,
-} from '../../../src/index.ts';
+import type { AddressVector, Device } from 'rocev2';
+import { IpAddress } from 'rocev2/packets';
+import { type MemoryRegion, type RecvWr, type SendWr, type Sge, WrOpcode } from 'rocev2/transport';
 import type { PathAttributes, Piece, SendOpcode, SendRequest } from './hands.ts';
 import { accessBits, type Objects, present, refused } from './in-process-objects.ts';
 

@@ -6,8 +6,8 @@
  * Never waits for real time: what takes time (finding a neighbour) takes virtual time, and whoever runs the world lets it pass.
  * Errno names as verbs have them: ibv_post_send(3), ibv_modify_qp(3), rdma_connect(3), by way of packets/errors.ts.
  */
-import type { Device } from '../../../src/index.ts';
-import { RoceError } from '../../../src/index.ts';
+import type { Device } from 'rocev2';
+import { RoceError } from 'rocev2/packets';
 import { packageVersion } from '../../package-version.ts';
 import {
   type Description,

@@ -4,7 +4,7 @@
  *
  * Owns the classification and the bound. Looks at one end as the notification point; which other end it speaks to, the packets say.
  */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 import { type CheckResult, Findings } from './findings.ts';
 import { us } from './gbn-sender.ts';
 import type { EndName, Trace, TracePacket } from './trace.ts';

@@ -2,8 +2,7 @@
  * One connection of a trace as one of its ends saw it: steps, with PSNs counted from the first of the requester. Owns which packets belong to
  * it and what each of them is. Never judges.
  */
-import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
-import { psnDiff } from '../../../packets/psn.ts';
+import { OPCODE_FLAGS, Op, OpFlag, psnDiff } from 'rocev2/packets';
 import { type EndName, otherEnd, type Trace, type TracePacket } from './trace.ts';
 
 /** Who speaks to whom; one side of it asks, the other answers. */

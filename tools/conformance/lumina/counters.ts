@@ -5,7 +5,7 @@
  * Owns the expectations. Names are those of rdma_rxe's hw_counters (ref:rxe#12), which our device shares; a counter that a device does not
  * have is passed over, one that it has and that stood still is not.
  */
-import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
+import { OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
 import type { Deviation } from '../rules/types.ts';
 import { type Connection, type Role, type Step, stepsOf } from './connection.ts';
 import type { CheckResult } from './findings.ts';

@@ -3,10 +3,9 @@
  * scenarios.
  */
 import { join } from 'node:path';
-import { IpAddress } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { openDevice } from '../../../src/index.ts';
-import { QemuLink } from '../../../src/node/links/index.ts';
+import { IpAddress, RoceError } from 'rocev2/packets';
+import { openDevice } from 'rocev2';
+import { QemuLink } from 'rocev2/node';
 import { Port } from '../../experiment/port.ts';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';

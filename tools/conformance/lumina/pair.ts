@@ -4,7 +4,7 @@
  */
 
 import type { AccessFlag, Handle, Hands, SendRequest } from '../hands/hands.ts';
-import { cut, pattern } from '../packet/packet.ts';
+import { cut, pattern } from 'rocev2/packets/kit';
 import type { Connection } from './connection.ts';
 import type { Scenario } from './scenario.ts';
 import type { StageEnd } from './stage.ts';

@@ -2,9 +2,8 @@
  * Two devices on hosts of their own, NICs for one, each with an agent, and this machine between their cables: two Ethernet links that lead to one
  * of them each. Owns the way to the agents and which GIDs are meant.
  */
-import { IpAddress } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { openLink } from '../../../src/node/links/index.ts';
+import { IpAddress, RoceError } from 'rocev2/packets';
+import { openLink } from 'rocev2/node';
 import { Port } from '../../experiment/port.ts';
 import { connectAgent, type HandsClient } from '../hands/client.ts';
 import { HandsError } from '../hands/hands.ts';

@@ -2,7 +2,7 @@
  * Lumina's checks against a device: all scenarios, the device asking and answering, and one verdict for each rule. Owns the order, and how
  * results of many runs become a verdict; what a rule's breach means, its level says (rules/).
  */
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { KERNELS } from '../../lab/recipe.ts';
 import { findRule } from '../rules/index.ts';
 import type { Deviation } from '../rules/types.ts';

@@ -3,7 +3,7 @@
  * The list is Lumina's (drop, damage, mark; first, middle, last; WRITE, SEND and READ), and what go-back-N has beyond it: a lost ACK, a copy,
  * a second loss, a repetition that is lost as well.
  */
-import type { WireRule } from '../../../src/faults/rule.ts';
+import type { WireRule } from 'rocev2/faults';
 
 export interface Scenario {
   readonly name: string;

@@ -1,6 +1,6 @@
 /** Where a scenario is played: two devices with hands, and a bump between them. Types only; who implements them is in-process.ts, lab.ts
  * and remote.ts. */
-import type { WireRule } from '../../../src/faults/rule.ts';
+import type { WireRule } from 'rocev2/faults';
 import type { Hands } from '../hands/hands.ts';
 import type { EndName } from './trace.ts';
 

@@ -1,5 +1,5 @@
 /** Whole exchanges judged at once: what was sent and received, in order; the first difference, or none. */
-import type { Packet } from '../packet/packet.ts';
+import type { Packet } from 'rocev2/packets/kit';
 import type { Difference } from './difference.ts';
 import { ResponderJudge } from './responder-judge.ts';
 import type { Delivered, ResponderSetup } from './responder-state.ts';

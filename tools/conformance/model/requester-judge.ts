@@ -3,9 +3,8 @@
  * say what it must and what it may hold for acknowledged; between them it is free. Time is a number: timeouts are allowed once the oldest
  * unacknowledged packet has been out for the interval, and never demanded.
  */
-import { Op } from '../../../packets/opcode.ts';
-import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
-import { describePacket, isResponse, type Packet } from '../packet/packet.ts';
+import { Op, RNR_TIMER_NS } from 'rocev2/packets';
+import { type Packet, describePacket, isResponse } from 'rocev2/packets/kit';
 import type { Difference } from './difference.ts';
 import type { Profile } from './profiles.ts';
 import { evidenceOf, type Open } from './requester-evidence.ts';

@@ -2,8 +2,8 @@
  * Work that was posted, where it stands in the number space, and the request packets that it must become (ref:conformance REQ-01, REQ-25,
  * OPS-12..OPS-17, LEN-13). PSNs count from the device's first and never wrap.
  */
-import { Op } from '../../../packets/opcode.ts';
-import type { Packet } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 
 export type WorkKind = 'send' | 'write' | 'read' | 'fetch-add' | 'compare-swap';
 

@@ -2,8 +2,8 @@
  * Plain acknowledges: a device may send one for each request, one for many, and the newest again at any time (ACK-02, ACK-03, ACK-13,
  * RSP-PSN-12). Owns which of them make sense (ACK-05..ACK-07, RSP-PSN-08, RSP-PSN-11, RD-13) and what they settle.
  */
-import { Op } from '../../../packets/opcode.ts';
-import { describePacket, type Packet } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { type Packet, describePacket } from 'rocev2/packets/kit';
 import type { Difference } from './difference.ts';
 import type { Profile } from './profiles.ts';
 import { describeExpected } from './responder-match.ts';

@@ -2,8 +2,8 @@
  * Requests before the expected PSN (ref:conformance RSP-PSN-10..RSP-PSN-17, RD-07..RD-10, RD-16, ATM-05..ATM-08, MPE-07, MPE-12, C.3): nothing is
  * executed again but a READ. What must be answered is what was there and is still remembered; the rest may be, rightly, or not at all.
  */
-import { Op } from '../../../packets/opcode.ts';
-import type { Packet } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import { kindOf, sizeOf } from './responder-faults.ts';
 import { type Asked, answersTo } from './responder-replies.ts';
 import type { Expected, Outcome, Past, ResponderSetup, ResponderState } from './responder-state.ts';

@@ -2,8 +2,8 @@
  * What is wrong with a request at the expected PSN, rule by rule, and what each fault may draw. Written from ref:conformance
  * (OPS, LEN, KEY, RD, ATM, RNR, MPE, C.1 and appendix D). With several faults any of their answers will do (PKT-21).
  */
-import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
-import type { Packet } from '../packet/packet.ts';
+import { OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import type { SwitchName } from './profiles.ts';
 import type { ResponderSetup, ResponderState } from './responder-state.ts';
 

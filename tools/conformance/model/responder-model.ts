@@ -5,8 +5,8 @@
  * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain acknowledges are no replies here: which are
  * in order is decided from the state (`acknowledges`), for a device may coalesce and repeat them as it likes.
  */
-import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
-import { isResponse, type Packet } from '../packet/packet.ts';
+import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from 'rocev2/packets';
+import { type Packet, isResponse } from 'rocev2/packets/kit';
 import { duplicate } from './responder-duplicates.ts';
 import { type Answer, type Fault, faultsOf, hasFlag, isKnown, kindOf, sizeOf } from './responder-faults.ts';
 import { answersTo } from './responder-replies.ts';

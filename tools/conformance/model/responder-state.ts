@@ -2,8 +2,8 @@
  * What the abstract responder remembers and what it expects of the real one. Values only: a step makes new ones.
  * PSNs count from the connection's first and never wrap; `distance` alone knows of 24 bits.
  */
-import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
-import type { Packet } from '../packet/packet.ts';
+import { PSN_MASK, psnDiff } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import type { Profile } from './profiles.ts';
 
 /** What the connection was made with. */

@@ -5,7 +5,7 @@
 import type { Difference } from '../model/difference.ts';
 import { RequesterJudge } from '../model/requester-judge.ts';
 import { isAnswered, type Placed, type Work } from '../model/requester-work.ts';
-import { type Packet, pattern } from '../packet/packet.ts';
+import { type Packet, pattern } from 'rocev2/packets/kit';
 import { MAX_WORKS, type WorkSpec } from './requester-plans.ts';
 import { MTU } from './responder-trial.ts';
 import type { Stage } from './stage.ts';

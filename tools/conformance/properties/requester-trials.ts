@@ -1,8 +1,8 @@
 /** Plays plans to a requester: answers right and wrong (`tryAnswers`), and an honest peer behind a bad wire (`tryLoss`). */
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
+import { type Packet, ack, atomicAck, nak, pattern, rnrNak } from 'rocev2/packets/kit';
 import type { Difference } from '../model/difference.ts';
 import { isAnswered, type Placed } from '../model/requester-work.ts';
-import { ack, atomicAck, nak, type Packet, pattern, rnrNak } from '../packet/packet.ts';
 import { ModelResponder } from './model-responder.ts';
 import type { AnswerStep, AnswersPlan, LossPlan } from './requester-plans.ts';
 import { REMOTE, RequesterStage } from './requester-stage.ts';

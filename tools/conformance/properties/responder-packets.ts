@@ -1,8 +1,8 @@
 /** The packets that steps stand for, given what the responder expects: legal ones unless the step says what is wrong. */
-import { OPCODE_FLAGS, Op, OpFlag } from '../../../packets/opcode.ts';
+import { OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
+import { type Packet, pattern } from 'rocev2/packets/kit';
 import { hasFlag } from '../model/responder-faults.ts';
 import type { OpenMessage, ResponderSetup, ResponderState } from '../model/responder-state.ts';
-import { type Packet, pattern } from '../packet/packet.ts';
 import type { OpcodeStep, ReplayStep, RequestStep } from './responder-steps.ts';
 
 /** The packet of a step; undefined where there is none (nothing to replay). */

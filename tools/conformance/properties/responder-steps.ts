@@ -3,7 +3,7 @@
  * depends on what the responder expects by then (`responder-packets.ts`). The simplest value comes first everywhere, so that shrinking ends there.
  */
 import fc from 'fast-check';
-import { Op } from '../../../packets/opcode.ts';
+import { Op } from 'rocev2/packets';
 
 export type Kind = 'write' | 'send' | 'read' | 'fetch-add' | 'compare-swap' | 'flush' | 'atomic-write';
 

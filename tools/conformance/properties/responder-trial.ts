@@ -6,7 +6,7 @@ import type { Difference } from '../model/difference.ts';
 import { TooManyWays } from '../model/difference.ts';
 import { ResponderJudge } from '../model/responder-judge.ts';
 import type { ResponderSetup } from '../model/responder-state.ts';
-import { type Packet, pattern } from '../packet/packet.ts';
+import { type Packet, pattern } from 'rocev2/packets/kit';
 import { packetOf, readBack, sentinel } from './responder-packets.ts';
 import type { ResponderPlan } from './responder-steps.ts';
 import type { Stage } from './stage.ts';

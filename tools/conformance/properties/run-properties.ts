@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { HandsError } from '../hands/hands.ts';
 import type { Profile } from '../model/profiles.ts';
-import type { Packet } from '../packet/packet.ts';
+import type { Packet } from 'rocev2/packets/kit';
 import { Inconclusive } from '../tester/outcome.ts';
 import { PROPERTIES, type Property } from './properties.ts';
 import type { Subject } from './subject.ts';

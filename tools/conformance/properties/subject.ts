@@ -4,7 +4,7 @@
  */
 import type { Completion, SendRequest } from '../hands/hands.ts';
 import type { Delivered } from '../model/responder-state.ts';
-import type { Packet } from '../packet/packet.ts';
+import type { Packet } from 'rocev2/packets/kit';
 
 /** How a connection is to be. */
 export interface ConnectionOptions {

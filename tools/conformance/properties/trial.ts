@@ -1,6 +1,6 @@
 /** One try of a property: what was sent and seen, in order, and what came of it. Data only, so that it can be printed and played again. */
 import type { Difference } from '../model/difference.ts';
-import { describePacket, type Packet } from '../packet/packet.ts';
+import { type Packet, describePacket } from 'rocev2/packets/kit';
 
 /** A thing that happened, in the order in which the tester saw it. */
 export type Happening =

@@ -1,8 +1,8 @@
 /**
  * The registry: every rule once, in the order of the catalogue. Finds rules by id and by glob; what a rule says is in the file of its area.
  */
-import { RoceError } from '../../../packets/errors.ts';
-import { suggest } from '../../../pcap/filter/suggest.ts';
+import { RoceError } from 'rocev2/packets';
+import { suggest } from 'rocev2/pcap/filter';
 import { ACK_RULES } from './ack.ts';
 import { ANX_RULES } from './anx.ts';
 import { ANX_INTERFACES_RULES } from './anx-interfaces.ts';

@@ -1,5 +1,5 @@
 /** Whether a device has what a case takes. */
-import { Medium } from '../../../packets/frame.ts';
+import { Medium } from 'rocev2/packets';
 import type { Case, Need } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';
 

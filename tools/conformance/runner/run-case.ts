@@ -2,9 +2,8 @@
  * Runs one case against one device and says how it ended. Owns the limits of a case, what becomes of exceptions, and the capture of each run.
  * Whatever a case throws that is none of its own words is a bug of the tester and passes through.
  */
-import { InvariantError, RoceError } from '../../../packets/errors.ts';
-import { Medium } from '../../../packets/frame.ts';
-import { Direction, LinkType, PcapngWriter } from '../../../pcap/index.ts';
+import { InvariantError, Medium, RoceError } from 'rocev2/packets';
+import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
 import { HandsError } from '../hands/hands.ts';
 import type { Case } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';

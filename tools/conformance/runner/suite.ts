@@ -2,7 +2,7 @@
  * Runs many cases against one device and makes one verdict for each rule of them. Owns the order, the second look at a failure of a real
  * device, and what happens when a device dies: the run says after which packets, takes a fresh one, and goes on.
  */
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { CASES } from '../cases/index.ts';
 import { matchRules } from '../rules/index.ts';
 import type { Deviation, Rule } from '../rules/types.ts';

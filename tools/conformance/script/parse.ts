@@ -2,9 +2,7 @@
  * Reads a ladder: one step a line, `#` begins a comment. Owns the grammar (docs/conformance.md shows it) and its errors, which name line and
  * word. Never plays anything.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { Op } from '../../../packets/opcode.ts';
+import { Op, RoceError, Syndrome } from 'rocev2/packets';
 import type { SendOpcode } from '../hands/hands.ts';
 import type { Line, RegionRef, ScriptPacket, Step } from './steps.ts';
 import { durationOf, FLAGS, NUMBERS, opcodeOf, payloadOf } from './words.ts';

@@ -1,6 +1,6 @@
 /** Writes a script as text that `parse.ts` reads again, so that what a property has shrunk can be played by anybody. */
-import { Op } from '../../../packets/opcode.ts';
-import type { Packet } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import type { Packet } from 'rocev2/packets/kit';
 import type { Region } from '../tester/peer.ts';
 import type { ScriptPacket, Step } from './steps.ts';
 import { FLAGS, hex, NUMBERS, nameOf, printDuration, printPayload, syndromeWords } from './words.ts';

@@ -2,9 +2,8 @@
  * The words of a ladder: names of opcodes, of fields, of durations. One table says how each field of a packet is read and written, so that what
  * is printed can be read again.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { Op, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
-import { pattern } from '../packet/packet.ts';
+import { Op, SERVICE_MASK, Service, Syndrome } from 'rocev2/packets';
+import { pattern } from 'rocev2/packets/kit';
 import type { ScriptPacket } from './steps.ts';
 
 const SERVICES: readonly (readonly [string, number])[] = [

@@ -3,7 +3,7 @@
  * docs/conformance.md: it accepts everybody, and the private data of its REP begins with the address (8 bytes), key (4) and length (4) of
  * a region that the peer may do everything with. At the port behind it there may be one that posts no receives.
  */
-import type { CmReq } from '../../../packets/cm/index.ts';
+import type { CmReq } from 'rocev2/packets';
 import { type CmArrival, CmPort, type CmSendOptions, describeArrival, isKind } from './cm-port.ts';
 import { requestOf } from './cm-request.ts';
 import { ALL_ACCESS, type ConnectOptions } from './connect.ts';

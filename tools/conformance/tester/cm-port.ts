@@ -4,18 +4,8 @@
  *
  * It is no connection manager: nothing is repeated or answered by itself. Facts about MADs and queue pair 1: ref:wire#10, packets/cm.
  */
-import {
-  type CmMad,
-  type CmMessage,
-  CmRejReason,
-  cmRejReasonName,
-  parseCmMad,
-  writeCmMad,
-} from '../../../packets/cm/index.ts';
-import { GSI_QKEY, GSI_QPN, MAD_BYTES } from '../../../packets/mad.ts';
-import { buildFrame, type Route } from '../packet/build.ts';
-import { datagram, describePacket, type Packet } from '../packet/packet.ts';
-import type { Sighting } from '../packet/sighting.ts';
+import { type CmMad, type CmMessage, CmRejReason, GSI_QKEY, GSI_QPN, MAD_BYTES, cmRejReasonName, parseCmMad, writeCmMad } from 'rocev2/packets';
+import { type Packet, type Route, type Sighting, buildFrame, datagram, describePacket } from 'rocev2/packets/kit';
 import { unknownServiceRequest } from './cm-request.ts';
 import type { Inbox } from './inbox.ts';
 import { demand } from './outcome.ts';

@@ -2,18 +2,8 @@
  * REQs of the tester: what one says when a case does not say otherwise. Field values as Linux hosts send them (test/vectors/cm-mads.ts):
  * permissive LIDs, no alternate path, the IP CM header in front of the private data (ref:wire#10).
  */
-import {
-  type CmPath,
-  type CmReq,
-  CmTransport,
-  IP_CM_HEADER_BYTES,
-  LID_PERMISSIVE,
-  NO_PATH,
-  RdmaPortSpace,
-  rdmaServiceId,
-  writeIpCmHeader,
-} from '../../../packets/cm/index.ts';
-import type { Route } from '../packet/build.ts';
+import { type CmPath, type CmReq, CmTransport, IP_CM_HEADER_BYTES, LID_PERMISSIVE, NO_PATH, RdmaPortSpace, rdmaServiceId, writeIpCmHeader } from 'rocev2/packets';
+import type { Route } from 'rocev2/packets/kit';
 import type { Tester } from './tester.ts';
 
 /** GUID of our adapter: the same for ever, as an adapter's is. */

@@ -1,5 +1,5 @@
 /** The device under test, as cases see it: our station on its wire, hands on its host where there are some, and what may be expected of its speed. */
-import type { IpAddress } from '../../../packets/address.ts';
+import type { IpAddress } from 'rocev2/packets';
 import type { Feature, Hands } from '../hands/hands.ts';
 import type { Station } from './station.ts';
 

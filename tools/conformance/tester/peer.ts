@@ -3,21 +3,9 @@
  * PSNs are relative: requests of ours and answers to them count from `firstPsn`, the device's requests and our answers from `dutFirstPsn`.
  * Owns nothing of the protocol: it neither acknowledges nor repeats.
  */
-import type { MacAddress } from '../../../packets/address.ts';
-import { Op } from '../../../packets/opcode.ts';
+import { type MacAddress, Op } from 'rocev2/packets';
+import { type Packet, type Route, type Sighting, ack, buildFrame, describePacket, isResponse, nak, readOnly, readRequest, relativeTo, writeOnly } from 'rocev2/packets/kit';
 import type { Completion, Handle, QpAttributes, QpStateName, QpTypeName, SendRequest } from '../hands/hands.ts';
-import { buildFrame, type Route } from '../packet/build.ts';
-import {
-  ack,
-  describePacket,
-  isResponse,
-  nak,
-  type Packet,
-  readOnly,
-  readRequest,
-  writeOnly,
-} from '../packet/packet.ts';
-import { relativeTo, type Sighting } from '../packet/sighting.ts';
 import type { Inbox } from './inbox.ts';
 import { demand, Inconclusive, Violation } from './outcome.ts';
 import type { Tester } from './tester.ts';

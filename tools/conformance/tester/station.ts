@@ -5,16 +5,11 @@
  * A `Machine`, so it lives on any link under `Driver` and in the simulated world: waiting is a deadline, never a timer of its own.
  * It has no transport: nothing is acknowledged, repeated or dropped unless a script says so.
  */
-import type { IpAddress, IpPrefix, MacAddress } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import { ETHERNET_BYTES } from '../../../packets/ethernet.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
-import type { FrameBatch, FrameWriter } from '../../../packets/frame-writer.ts';
-import { isForMac } from '../../../src/device/host/host-protocols.ts';
-import { Neighbours } from '../../../src/device/host/neighbours.ts';
-import type { Host, Machine } from '../../../src/ground/machine.ts';
-import type { CaptureSink } from '../../../src/node/links/capture.ts';
-import { type Sighting, sightingOf } from '../packet/sighting.ts';
+import { ETHERNET_BYTES, Frame, type FrameBatch, FrameStatus, type FrameWriter, type IpAddress, type IpPrefix, type MacAddress, Medium, RoceError, parseFrame } from 'rocev2/packets';
+import { Neighbours, isForMac } from 'rocev2/host';
+import type { Host, Machine } from 'rocev2';
+import type { CaptureSink } from 'rocev2/node';
+import { type Sighting, sightingOf } from 'rocev2/packets/kit';
 import { Inbox } from './inbox.ts';
 
 export interface StationOptions {

@@ -2,7 +2,7 @@
  * What a case is given: connections with the device under test, the hands on its host, time, chance, and words for the report.
  * Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
  */
-import { Prng } from '../../../src/ground/prng.ts';
+import { Prng } from 'rocev2/sim';
 import type { AsyncEvent, Completion, Feature, Handle, Hands } from '../hands/hands.ts';
 import { HandsError } from '../hands/hands.ts';
 import { connectByCm } from './cm-connect.ts';

@@ -2,8 +2,8 @@
  * Memory of a device without hands, seen and changed through a connection of its own: READ and WRITE with the key of the region.
  * Owns the PSNs of that connection. It works where the target's connections share a protection domain.
  */
-import { Op } from '../../../packets/opcode.ts';
-import { describePacket, readRequest, writePackets } from '../packet/packet.ts';
+import { Op } from 'rocev2/packets';
+import { describePacket, readRequest, writePackets } from 'rocev2/packets/kit';
 import { Inconclusive, NotApplicable } from './outcome.ts';
 import type { Peer, Received, Region } from './peer.ts';
 

@@ -2,8 +2,8 @@
  * Passive rules: what holds for every packet that a device sends, whatever it was sent for. Each is a question to one packet.
  * Owns the rules; who asks them, and what becomes of the answers, is index.ts.
  */
-import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
-import type { Sighting } from '../packet/sighting.ts';
+import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from 'rocev2/packets';
+import type { Sighting } from 'rocev2/packets/kit';
 import type { Headers } from './headers.ts';
 
 /** What is known of the device beside its packets. */

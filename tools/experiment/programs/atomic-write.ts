@@ -1,5 +1,5 @@
 /** A server of rping that writes a word of its client's buffer by ATOMIC WRITE, reads it back, and may ask for a FLUSH. */
-import { FlushLevel, FlushType, WcStatus, WrOpcode } from '../../../src/index.ts';
+import { FlushLevel, FlushType, WcStatus, WrOpcode } from 'rocev2/transport';
 import { type Program, program } from './program.ts';
 import { Side } from './side.ts';
 

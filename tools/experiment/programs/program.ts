@@ -3,7 +3,7 @@
  * already. Owns the reading of command lines; what is wrong with one is exit code 2, as for `roce`.
  */
 import { Command, CommanderError } from 'commander';
-import type { Device } from '../../../src/index.ts';
+import type { Device } from 'rocev2';
 import type { ToolOutput } from '../../output.ts';
 
 /** Where lines go. */

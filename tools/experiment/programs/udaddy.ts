@@ -3,7 +3,8 @@
  * manager, messages from the client, then as many answers to where those came from.
  * Source: rdma-core:librdmacm/examples/udaddy.c.
  */
-import { type Device, IpAddress } from '../../../src/index.ts';
+import type { Device } from 'rocev2';
+import { IpAddress } from 'rocev2/packets';
 import { integer } from '../../options.ts';
 import { DatagramNode, type DatagramOptions } from './datagram-node.ts';
 import { type Program, type ProgramOutput, program } from './program.ts';

@@ -3,10 +3,7 @@
  *
  * Owns which conversation a number given early stands for in the end: two that were opened as halves may turn out to be one.
  */
-import { Analyzer } from '../../../pcap/analysis/analyzer.ts';
-import type { PacketFacts } from '../../../pcap/analysis/facts.ts';
-import type { Analysis } from '../../../pcap/analysis/types.ts';
-import type { CapturedPacket } from '../../../pcap/types.ts';
+import { type Analysis, Analyzer, type CapturedPacket, type PacketFacts } from 'rocev2/pcap';
 
 /** What a conversation's number has become. */
 export interface Settled {

@@ -3,8 +3,8 @@
  *
  * Owns the numbers. What a row shows is the business of `ladder/`.
  */
-import { describeCmMad } from '../../../packets/cm-fields.ts';
-import { Role } from '../../../pcap/analysis/facts.ts';
+import { describeCmMad } from 'rocev2/packets';
+import { Role } from 'rocev2/pcap';
 import { type LadderNote, type LadderPacket, type LadderRow, rowsBefore, silenceOfDistances } from '../ladder/rows.ts';
 import { notesOf } from './notes.ts';
 import { NONE, NumberList } from './packet-table.ts';

@@ -3,9 +3,9 @@
  *
  * Owns whose notes are whose, and their words. A capture has none.
  */
-import { psnDiff } from '../../../packets/psn.ts';
-import { Direction } from '../../../pcap/types.ts';
-import type { TraceEvent } from '../../../src/trace/reader.ts';
+import { psnDiff } from 'rocev2/packets';
+import { Direction } from 'rocev2/pcap';
+import type { TraceEvent } from 'rocev2/trace';
 import type { LadderNote } from '../ladder/rows.ts';
 import type { TracedRates } from './protocol.ts';
 import type { Session } from './session.ts';

@@ -4,10 +4,9 @@
  * Owns the types. All of it is plain data that can be posted. Numbers of packets are Wireshark's, from 1.
  */
 
-import type { MappedField, MappedHeader } from '../../../packets/field-map.ts';
-import type { Analysis } from '../../../pcap/analysis/types.ts';
-import type { Completion } from '../../../pcap/filter/help.ts';
-import type { CaptureInterface } from '../../../pcap/types.ts';
+import type { MappedField, MappedHeader } from 'rocev2/packets';
+import type { Analysis, CaptureInterface } from 'rocev2/pcap';
+import type { Completion } from 'rocev2/pcap/filter';
 import type { LadderRow } from '../ladder/rows.ts';
 
 /** What the worker can be asked, by name: what goes in, and what comes back. */

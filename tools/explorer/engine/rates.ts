@@ -3,8 +3,8 @@
  *
  * Owns the sums. Of READs the responder is the sender. Draws nothing.
  */
-import { isMarked } from '../../../packets/traffic-class.ts';
-import { Mark, Role } from '../../../pcap/analysis/facts.ts';
+import { isMarked } from 'rocev2/packets';
+import { Mark, Role } from 'rocev2/pcap';
 import { tracedRates } from './notes.ts';
 import type { RatePicture, Requests } from './protocol.ts';
 import type { Session } from './session.ts';

@@ -3,11 +3,8 @@
  *
  * Owns what is said of one packet. Never keeps anything.
  */
-import { mapFrame } from '../../../packets/field-map.ts';
-import { formatFrame } from '../../../packets/format.ts';
-import { FrameStatus } from '../../../packets/frame.ts';
-import { Mark } from '../../../pcap/analysis/facts.ts';
-import { IcrcState } from '../../../pcap/dissection.ts';
+import { FrameStatus, formatFrame, mapFrame } from 'rocev2/packets';
+import { IcrcState, Mark } from 'rocev2/pcap';
 import type { MappedHeader, PacketDetail, Row, RowWindow } from './protocol.ts';
 import type { Session } from './session.ts';
 

@@ -3,8 +3,8 @@
  *
  * Owns what is drawn where and the thinning: of packets that fall on the same spot of the picture, one is kept. Draws nothing.
  */
-import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
-import { Mark } from '../../../pcap/analysis/facts.ts';
+import { OpFlag, opcodeInfo } from 'rocev2/packets';
+import { Mark } from 'rocev2/pcap';
 import { NONE } from './packet-table.ts';
 import type { Requests, SequencePicture } from './protocol.ts';
 import { isAck, type Session } from './session.ts';

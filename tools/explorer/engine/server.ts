@@ -3,7 +3,7 @@
  *
  * Owns the order of work: questions first, then a slice of reading. Knows the worker only as two functions, so that a test can be one.
  */
-import type { Analysis, ConversationReport } from '../../../pcap/analysis/types.ts';
+import type { Analysis, ConversationReport } from 'rocev2/pcap';
 import { completions } from './filter.ts';
 import { LadderIndex } from './ladder-index.ts';
 import type { News, Reply, Request, RequestName, Requests } from './protocol.ts';

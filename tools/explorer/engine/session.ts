@@ -4,14 +4,9 @@
  * Owns reading in slices, so that questions are answered in between, and filtering in slices. Never throws for a file, whatever its bytes:
  * what is whole is kept and `problem` says where it ends. Runs in the worker of the page; knows neither page nor worker.
  */
-import { SYNDROME_KIND_MASK } from '../../../packets/aeth.ts';
-import { FrameStatus } from '../../../packets/frame.ts';
-import { AETH_AT } from '../../../packets/opcode.ts';
-import type { PacketFacts } from '../../../pcap/analysis/facts.ts';
-import type { Analysis } from '../../../pcap/analysis/types.ts';
-import { Dissection, dissect } from '../../../pcap/dissection.ts';
-import type { CapturedPacket, CaptureInterface } from '../../../pcap/types.ts';
-import type { TraceEvent } from '../../../src/trace/reader.ts';
+import { AETH_AT, FrameStatus, SYNDROME_KIND_MASK } from 'rocev2/packets';
+import { type Analysis, type CaptureInterface, type CapturedPacket, Dissection, type PacketFacts, dissect } from 'rocev2/pcap';
+import type { TraceEvent } from 'rocev2/trace';
 import { withDrops } from '../../analyze/drops.ts';
 import { makeFilter, type PacketTest } from './filter.ts';
 import { Follower, type Settled } from './follow.ts';

@@ -3,9 +3,8 @@
  *
  * Owns what the two have in common, and the notes of a trace: what the device did beside sending and receiving.
  */
-import { CaptureReader } from '../../../pcap/reader.ts';
-import { type CapturedPacket, type CaptureInterface, LinkType } from '../../../pcap/types.ts';
-import { looksLikeTrace, packetOfTrace, type TraceEvent, TraceReader } from '../../../src/trace/reader.ts';
+import { type CaptureInterface, CaptureReader, type CapturedPacket, LinkType } from 'rocev2/pcap';
+import { type TraceEvent, TraceReader, looksLikeTrace, packetOfTrace } from 'rocev2/trace';
 
 /** Packets, one after the other. */
 export interface PacketSource {

@@ -4,7 +4,7 @@
  * Owns all coordinates. Rows are equally high, so a part of a ladder is laid out as the same part of the whole would be; time is written, not
  * measured. Pure: no DOM. Runs in a browser.
  */
-import { Mark } from '../../../pcap/analysis/facts.ts';
+import { Mark } from 'rocev2/pcap';
 import { type LadderRow, lettersOf, type Tone, toneOf, wordsOf } from './rows.ts';
 
 /** What is drawn, in pixels. `class` names tone and part: a style sheet colours it. */

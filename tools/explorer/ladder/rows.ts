@@ -3,9 +3,8 @@
  *
  * Owns where an extra line belongs and what a packet is called. Pure: packets in, rows out; no DOM, no capture. Runs in a browser.
  */
-import { formatAeth } from '../../../packets/format.ts';
-import { Op, OpFlag, opcodeInfo, SERVICE_MASK } from '../../../packets/opcode.ts';
-import { Mark } from '../../../pcap/analysis/facts.ts';
+import { Op, OpFlag, SERVICE_MASK, formatAeth, opcodeInfo } from 'rocev2/packets';
+import { Mark } from 'rocev2/pcap';
 
 /** A packet, as far as a ladder shows it. */
 export interface LadderPacket {

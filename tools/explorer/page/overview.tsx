@@ -3,7 +3,7 @@
  *
  * Owns how the analysis is laid out.
  */
-import type { ConversationReport, EndReport, Finding } from '../../../pcap/analysis/types.ts';
+import type { ConversationReport, EndReport, Finding } from 'rocev2/pcap';
 import type { ViewProps } from './view.ts';
 import { bytes, count, plural, qpn, rate, span } from './words.ts';
 

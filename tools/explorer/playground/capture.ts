@@ -3,9 +3,7 @@
  * the network did; the formats are pcap's.
  */
 
-import { PcapngWriter } from '../../../pcap/pcapng-writer.ts';
-import type { CapturedPacket } from '../../../pcap/types.ts';
-import { Direction, LinkType } from '../../../pcap/types.ts';
+import { type CapturedPacket, Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
 import type { Flight } from './flight.ts';
 import { hostName } from './scenario.ts';
 

@@ -4,9 +4,8 @@
  * What is done to a packet takes effect where its last hop ends, whenever it was asked for. So it makes no difference whether
  * an intervention was known when the packet left or came while it was under way, and a link replays what a hand did.
  */
-import { Frame, Medium, parseFrame } from '../../../packets/frame.ts';
-import { markCongestion } from '../../../src/ground/ecn.ts';
-import type { Prng } from '../../../src/ground/prng.ts';
+import { Frame, Medium, parseFrame } from 'rocev2/packets';
+import { type Prng, markCongestion } from 'rocev2/sim';
 import type { Action, Intervention, LinkSpec } from './scenario.ts';
 
 /** Where a packet is. */

@@ -3,20 +3,9 @@
  * application; the protocol is the stack's. Everything stands in RTS from the beginning, with neighbours known, so that the first packet on
  * the wire is the first request.
  */
-import { IpAddress, parseMac } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
-import type { Device } from '../../../src/device/device.ts';
-import { Ah } from '../../../src/device/verbs/ah.ts';
-import type { Cq } from '../../../src/device/verbs/cq.ts';
-import type { Pd } from '../../../src/device/verbs/pd.ts';
-import type { Qp } from '../../../src/device/verbs/qp.ts';
-import { attachDevice } from '../../../src/sim/attach-device.ts';
-import type { World } from '../../../src/sim/world.ts';
-import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
-import { Access } from '../../../transport/memory.ts';
-import { QpState } from '../../../transport/qp-state.ts';
-import { QpType } from '../../../transport/qp-type.ts';
-import { FlushLevel, FlushType, type SendWr, WorkCompletion, WrOpcode, wcStatusName } from '../../../transport/work.ts';
+import { IpAddress, RoceError, parseMac } from 'rocev2/packets';
+import { Ah, type Cq, type Device, type Pd, type Qp, type World, attachDevice } from 'rocev2/browser';
+import { Access, type CongestionOptions, FlushLevel, FlushType, QpState, QpType, type SendWr, WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
 import { HostMemory } from './memory.ts';
 import { type Completion, HostNotes, type Note } from './notes.ts';
 import {

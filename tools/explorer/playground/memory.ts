@@ -4,8 +4,8 @@
  * READ, `counters` what they may do atomics on. Owns the bytes' meaning; what opens a region is the device's business.
  */
 
-import type { Pd } from '../../../src/device/verbs/pd.ts';
-import { Access, type MemoryRegion } from '../../../transport/memory.ts';
+import type { Pd } from 'rocev2/browser';
+import { Access, type MemoryRegion } from 'rocev2/transport';
 import { COUNTER_BYTES, hostName, type Scenario } from './scenario.ts';
 
 /** Names of the regions. */

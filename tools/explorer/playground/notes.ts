@@ -3,11 +3,8 @@
  * nothing. Cold: every note allocates.
  */
 
-import type { DeviceCounters } from '../../../src/device/counters.ts';
-import type { PortCounters } from '../../../transport/counters.ts';
-import { QP_STATE_NAMES, QpState } from '../../../transport/qp-state.ts';
-import type { QpTrace, RequestJudgement, RetryTrigger } from '../../../transport/trace.ts';
-import { WcStatus, type WorkCompletion, wcStatusName } from '../../../transport/work.ts';
+import type { DeviceCounters } from 'rocev2/browser';
+import { type PortCounters, QP_STATE_NAMES, QpState, type QpTrace, type RequestJudgement, type RetryTrigger, WcStatus, type WorkCompletion, wcStatusName } from 'rocev2/transport';
 
 /** Kinds of notes, for colours and for lessons that wait for one. */
 export type NoteKind =

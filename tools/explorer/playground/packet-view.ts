@@ -1,14 +1,7 @@
 /**
  * A packet in words: what a ladder, a list and a detail view show of it. Owns the wording; parses what it is given.
  */
-import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
-import type { FieldValue } from '../../../packets/field-list.ts';
-import { formatAeth, formatFrame } from '../../../packets/format.ts';
-import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
-import { frameFields } from '../../../packets/frame-fields.ts';
-import { icrcMatches } from '../../../packets/icrc.ts';
-import { AETH_AT, Op, OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
-import { isMarked } from '../../../packets/traffic-class.ts';
+import { AETH_AT, type FieldValue, Frame, FrameStatus, Medium, Op, OpFlag, SYNDROME_KIND_MASK, SyndromeKind, aethMsn, aethSyndrome, formatAeth, formatFrame, frameFields, icrcMatches, isMarked, opcodeInfo, parseFrame } from 'rocev2/packets';
 import type { Flight } from './flight.ts';
 
 /** What a ladder shows of one packet. */

@@ -10,7 +10,7 @@
  * session.run(); // ...and B asks for it again
  * ```
  */
-import type { CapturedPacket } from '../../../pcap/types.ts';
+import type { CapturedPacket } from 'rocev2/pcap';
 import { capturedPackets, pcapngOf, type Vantage } from './capture.ts';
 import { decodeLink, encodeLink } from './link.ts';
 import { type PacketDetails, type PacketSummary, packetDetails } from './packet-view.ts';

@@ -2,11 +2,7 @@
  * Everything there is to see at one moment, as plain data: queue pairs with both of their machines, queues, timers, rates, memory, completions
  * and packets under way. Owns the shapes and the copying; changes nothing.
  */
-import type { RateState } from '../../../transport/congestion/rate-controller.ts';
-import type { QpInspection } from '../../../transport/inspection.ts';
-import { QP_STATE_NAMES, type QpState } from '../../../transport/qp-state.ts';
-import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
-import { UnreliableQueuePair } from '../../../transport/unreliable-queue-pair.ts';
+import { QP_STATE_NAMES, type QpInspection, type QpState, type RateState, RcQueuePair, UnreliableQueuePair } from 'rocev2/transport';
 import type { Endpoint, Host } from './hosts.ts';
 import { type ByteRange, REGION_NAMES, type RegionName } from './memory.ts';
 import type { Completion } from './notes.ts';

@@ -6,12 +6,8 @@
  * never draws anything but by seed. `World` drives it; who asks for more than one packet in an instant is given its turn in the next step.
  * A host that is slower than its peers is what a queue grows in front of (ref:dcqcn#1: marks by what waits behind a frame as it leaves).
  */
-import { invariant } from '../../../packets/errors.ts';
-import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import { markingProbability } from '../../../src/ground/ecn.ts';
-import { EventQueue } from '../../../src/ground/event-queue.ts';
-import { Prng } from '../../../src/ground/prng.ts';
-import type { WorldNetwork } from '../../../src/sim/world.ts';
+import { type FrameBatch, invariant } from 'rocev2/packets';
+import { EventQueue, Prng, type WorldNetwork, markingProbability } from 'rocev2/sim';
 import { drawFate, Flight } from './flight.ts';
 import { hostName, type Intervention, type Scenario } from './scenario.ts';
 import { StepPort } from './step-port.ts';

@@ -3,9 +3,8 @@
  * of frames and the bound; the same run gives the same bytes.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { Direction, LinkType, PcapngWriter } from '../../../pcap/index.ts';
-import type { FabricTap } from '../../../src/sim/switching/index.ts';
-import { portName, type Topology } from '../../../src/sim/topology/index.ts';
+import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
+import { type FabricTap, type Topology, portName } from 'rocev2/sim';
 
 export class HostCapture implements FabricTap {
   readonly #writer = new PcapngWriter({ application: 'rocev2 sim' });

@@ -3,14 +3,7 @@
  * simulation does is not its matter.
  */
 
-import {
-  type Series as RawSeries,
-  type SimulationOptions,
-  type SimulationResult,
-  simulate,
-} from '../../../src/sim/simulation/index.ts';
-import type { SwitchOptions } from '../../../src/sim/switching/index.ts';
-import { buildTopology, PathFinder, portName, shortestPaths, type Topology } from '../../../src/sim/topology/index.ts';
+import { PathFinder, type Series as RawSeries, type SimulationOptions, type SimulationResult, type SwitchOptions, type Topology, buildTopology, portName, shortestPaths, simulate } from 'rocev2/sim';
 import type { Variant } from '../scenario/schema.ts';
 import { allFlows, type GroupedFlow } from '../scenario/traffic.ts';
 import { HostCapture } from './capture.ts';

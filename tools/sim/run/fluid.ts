@@ -3,15 +3,9 @@
  * translation; the model is src/sim/fluid.
  */
 
-import {
-  convergenceBound,
-  type FluidParameters,
-  fixedPoint,
-  integrate,
-  phaseMargin,
-} from '../../../src/sim/fluid/index.ts';
-import { buildTopology, clockwiseRoutes, pathBetween, shortestPaths } from '../../../src/sim/topology/index.ts';
-import { MLX_DEFAULTS, PAPER_DEFAULTS } from '../../../transport/congestion/dcqcn-parameters.ts';
+import { type FluidParameters, convergenceBound, fixedPoint, integrate, phaseMargin } from 'rocev2/fluid';
+import { buildTopology, clockwiseRoutes, pathBetween, shortestPaths } from 'rocev2/sim';
+import { MLX_DEFAULTS, PAPER_DEFAULTS } from 'rocev2/transport';
 import type { FluidCurve } from '../report/run-plots.ts';
 import type { FluidFigure } from '../scenario/expect.ts';
 import type { Variant } from '../scenario/schema.ts';

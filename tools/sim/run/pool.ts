@@ -2,8 +2,8 @@
  * Threads that carry out runs side by side, so that this one can listen to ctrl-C and draw. Owns the threads and who does what; results
  * come in the order of the jobs, whoever is ready first, so that a file of them is always the same.
  */
-import { invariant } from '../../../packets/errors.ts';
-import { loadWorker } from '../../../src/node/worker/load-worker.ts';
+import { invariant } from 'rocev2/packets';
+import { loadWorker } from 'rocev2/node';
 import type { Job, JobResult } from './execute.ts';
 import type { Told } from './worker.ts';
 

@@ -2,10 +2,9 @@
  * What the shape of a scenario cannot say: that its network is possible, that flows have hosts, queues a port, parameters of DCQCN their
  * ranges, expectations a variant. Owns these rules; builds nothing that is kept.
  */
-import { RoceError } from '../../../packets/errors.ts';
-import { Prng } from '../../../src/ground/prng.ts';
-import { buildTopology, portName, type Topology } from '../../../src/sim/topology/index.ts';
-import { makeController } from '../../../transport/congestion/make-controller.ts';
+import { RoceError } from 'rocev2/packets';
+import { Prng, type Topology, buildTopology, portName } from 'rocev2/sim';
+import { makeController } from 'rocev2/transport';
 import type { Selection } from './expect.ts';
 import type { Issue } from './issues.ts';
 import type { Scenario, Variant } from './schema.ts';

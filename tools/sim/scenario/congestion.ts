@@ -3,13 +3,7 @@
  * DCQCN are those of transport/congestion, which `check.ts` asks.
  */
 import { z } from 'zod';
-import { DEFAULT_NOTIFICATION, type NotificationParameters } from '../../../transport/congestion/congestion-options.ts';
-import {
-  MLX_DEFAULTS,
-  type MlxParameters,
-  PAPER_DEFAULTS,
-  type PaperParameters,
-} from '../../../transport/congestion/dcqcn-parameters.ts';
+import { DEFAULT_NOTIFICATION, MLX_DEFAULTS, type MlxParameters, type NotificationParameters, PAPER_DEFAULTS, type PaperParameters } from 'rocev2/transport';
 import { choice, count, rateBps, sizeBytes, timeNs } from './fields.ts';
 
 /** A field for every parameter, all optional: an absent one has its profile's default, which the reference tells. */

@@ -1,6 +1,6 @@
 /** `expect` of a scenario: what must hold of its figures. Owns names and words of the fields; `run/judge.ts` decides. */
 import { z } from 'zod';
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { choice, sizeBytes, timeNs, words } from './fields.ts';
 import { parseFigure } from './figures.ts';
 

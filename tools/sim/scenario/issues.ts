@@ -3,7 +3,7 @@
  * complaints of a union is the one the writer meant.
  */
 import type { z } from 'zod';
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import { type Json, pathText, valueAt } from './json.ts';
 
 /** A fault and its place. */

@@ -2,7 +2,7 @@
  * JSON values and three things done to them: a partial override (JSON Merge Patch, RFC 7396), a value set at a path, a path read and written.
  * Owns how paths are typed: `traffic[0].bytes`, `traffic.0.bytes`. Changes nothing it is given.
  */
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {

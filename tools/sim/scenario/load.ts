@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { RoceError } from '../../../packets/errors.ts';
+import { RoceError } from 'rocev2/packets';
 import type { Setting } from '../run/plan.ts';
 import { checkNames, checkVariant, type NamedVariant } from './check.ts';
 import { faultOf, type Issue, issuesOf } from './issues.ts';

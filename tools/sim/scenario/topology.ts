@@ -3,7 +3,7 @@
  * this shape is possible, `buildTopology` says.
  */
 import { z } from 'zod';
-import type { TopologySpec } from '../../../src/sim/topology/index.ts';
+import type { TopologySpec } from 'rocev2/sim';
 import { count, rateBps, timeNs, words } from './fields.ts';
 
 const link = (about: string) =>

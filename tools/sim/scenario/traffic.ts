@@ -3,8 +3,7 @@
  * are those of src/sim/traffic.
  */
 import { z } from 'zod';
-import { Prng } from '../../../src/ground/prng.ts';
-import { type Flow, makeTraffic, SIZE_DISTRIBUTIONS, type TrafficSpec } from '../../../src/sim/traffic/index.ts';
+import { type Flow, Prng, SIZE_DISTRIBUTIONS, type TrafficSpec, makeTraffic } from 'rocev2/sim';
 import { choice, count, name, priority, rateBps, timeNs } from './fields.ts';
 
 const host = (about: string) => count(about, 0, 1e6);

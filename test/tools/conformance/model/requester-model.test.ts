@@ -16,7 +16,7 @@ import {
   readLast,
   readOnly,
   rnrNak,
-} from '../../../../tools/conformance/packet/packet.ts';
+} from '../../../../packets/kit/packet.ts';
 
 const SETUP: RequesterSetup = {
   ...{ profile: PROFILES.strict, mtu: 256, maxRdAtomic: 2, timeoutNs: 67e6, retryCnt: 2, exactTime: true },

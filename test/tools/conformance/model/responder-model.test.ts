@@ -26,7 +26,7 @@ import {
   writeFirst,
   writeLast,
   writeOnly,
-} from '../../../../tools/conformance/packet/packet.ts';
+} from '../../../../packets/kit/packet.ts';
 
 const VA = 0x10_0000n;
 const RKEY = 0x1234;

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { OPCODE_FLAGS, Op, OpFlag } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import type { Packet } from '../../../../tools/conformance/packet/packet.ts';
+import type { Packet } from '../../../../packets/kit/packet.ts';
 import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
 import type { ConnectionOptions } from '../../../../tools/conformance/properties/subject.ts';
 import { testerSubject } from '../../../../tools/conformance/properties/tester-subject.ts';

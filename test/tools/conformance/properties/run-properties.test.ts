@@ -7,7 +7,7 @@ import { Op } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { HandsError } from '../../../../tools/conformance/hands/hands.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import type { Packet } from '../../../../tools/conformance/packet/packet.ts';
+import type { Packet } from '../../../../packets/kit/packet.ts';
 import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
 import type { Subject } from '../../../../tools/conformance/properties/subject.ts';
 import { testerSubject } from '../../../../tools/conformance/properties/tester-subject.ts';

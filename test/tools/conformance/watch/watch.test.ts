@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../../packets/address.ts';
 import { Frame, Medium, parseFrame } from '../../../../packets/frame.ts';
 import { Op } from '../../../../packets/opcode.ts';
-import { buildFrame, type Route } from '../../../../tools/conformance/packet/build.ts';
+import { buildFrame, type Route } from '../../../../packets/kit/build.ts';
 import {
   ack,
   nak,
@@ -15,8 +15,8 @@ import {
   readMiddle,
   readOnly,
   sendOnly,
-} from '../../../../tools/conformance/packet/packet.ts';
-import { sightingOf } from '../../../../tools/conformance/packet/sighting.ts';
+} from '../../../../packets/kit/packet.ts';
+import { sightingOf } from '../../../../packets/kit/sighting.ts';
 import { RULES } from '../../../../tools/conformance/rules/index.ts';
 import { DERIVED_RULES } from '../../../../tools/conformance/watch/derived.ts';
 import {

@@ -1,6 +1,6 @@
 /** What happens, and under which conditions: operations to post now or to begin with, and all parameters. Changing a parameter begins anew. */
 import { useState } from 'preact/hooks';
-import { MLX_DEFAULTS, PAPER_DEFAULTS } from '../../../../transport/congestion/dcqcn-parameters.ts';
+import { MLX_DEFAULTS, PAPER_DEFAULTS } from 'rocev2/transport';
 import {
   DEFAULT_CONGESTION,
   DEFAULT_SCENARIO,

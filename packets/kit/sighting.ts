@@ -2,15 +2,15 @@
  * What was seen of the device under test: a packet as a value, and everything below it. Owns the way from a parsed frame to both.
  * Never judges: what a packet must look like is the business of cases and watchers.
  */
-import { readAeth } from '../../../packets/aeth.ts';
-import { readAtomicAckEth } from '../../../packets/atomic-ack-eth.ts';
-import { readAtomicEth } from '../../../packets/atomic-eth.ts';
-import { dethQkey, dethSourceQpn } from '../../../packets/deth.ts';
-import { readFeth } from '../../../packets/feth.ts';
-import { type Frame, FrameStatus, frameDestination, frameSource } from '../../../packets/frame.ts';
-import { icrcMatches } from '../../../packets/icrc.ts';
-import { iethRkey } from '../../../packets/ieth.ts';
-import { immDt } from '../../../packets/imm-dt.ts';
+import { readAeth } from '../aeth.ts';
+import { readAtomicAckEth } from '../atomic-ack-eth.ts';
+import { readAtomicEth } from '../atomic-eth.ts';
+import { dethQkey, dethSourceQpn } from '../deth.ts';
+import { readFeth } from '../feth.ts';
+import { type Frame, FrameStatus, frameDestination, frameSource } from '../frame.ts';
+import { icrcMatches } from '../icrc.ts';
+import { iethRkey } from '../ieth.ts';
+import { immDt } from '../imm-dt.ts';
 import {
   AETH_AT,
   ATOMIC_ACK_ETH_AT,
@@ -22,11 +22,11 @@ import {
   Op,
   RETH_AT,
   XRCETH_AT,
-} from '../../../packets/opcode.ts';
-import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
-import { readReth } from '../../../packets/reth.ts';
-import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
-import { xrcethXrcSrq } from '../../../packets/xrceth.ts';
+} from '../opcode.ts';
+import { PSN_MASK, psnDiff } from '../psn.ts';
+import { readReth } from '../reth.ts';
+import { isRxeFlush } from '../rxe-flush-icrc.ts';
+import { xrcethXrcSrq } from '../xrceth.ts';
 import { describePacket, isResponse, type Packet } from './packet.ts';
 
 /** One RoCE packet of the device under test. */

@@ -2,20 +2,20 @@
  * Bytes of packets that are values: a real frame by FrameWriter and the codecs, and then whatever a stimulus wants to be wrong with it.
  * Owns the order: headers, payload, pad, `edit`, IP checksum and ICRC, `spoil`.
  */
-import { IpAddress } from '../../../packets/address.ts';
-import { writeAeth } from '../../../packets/aeth.ts';
-import { writeAtomicAckEth } from '../../../packets/atomic-ack-eth.ts';
-import { writeAtomicEth } from '../../../packets/atomic-eth.ts';
-import { BTH_BYTES, writeBth, writeBthCongestion } from '../../../packets/bth.ts';
-import { finishChecksum, onesComplementSum } from '../../../packets/checksum.ts';
-import { writeDeth } from '../../../packets/deth.ts';
-import { writeFeth } from '../../../packets/feth.ts';
-import { FrameWriter } from '../../../packets/frame-writer.ts';
-import { HeaderTemplate, type PathSpec } from '../../../packets/header-template.ts';
-import { computeIcrc, ICRC_BYTES } from '../../../packets/icrc.ts';
-import { writeIeth } from '../../../packets/ieth.ts';
-import { writeImmDt } from '../../../packets/imm-dt.ts';
-import { IPV4_BYTES, IPV4_CHECKSUM_AT } from '../../../packets/ipv4.ts';
+import { IpAddress } from '../address.ts';
+import { writeAeth } from '../aeth.ts';
+import { writeAtomicAckEth } from '../atomic-ack-eth.ts';
+import { writeAtomicEth } from '../atomic-eth.ts';
+import { BTH_BYTES, writeBth, writeBthCongestion } from '../bth.ts';
+import { finishChecksum, onesComplementSum } from '../checksum.ts';
+import { writeDeth } from '../deth.ts';
+import { writeFeth } from '../feth.ts';
+import { FrameWriter } from '../frame-writer.ts';
+import { HeaderTemplate, type PathSpec } from '../header-template.ts';
+import { computeIcrc, ICRC_BYTES } from '../icrc.ts';
+import { writeIeth } from '../ieth.ts';
+import { writeImmDt } from '../imm-dt.ts';
+import { IPV4_BYTES, IPV4_CHECKSUM_AT } from '../ipv4.ts';
 import {
   AETH_AT,
   ATOMIC_ACK_ETH_AT,
@@ -27,10 +27,10 @@ import {
   OPCODE_HEADER_BYTES,
   RETH_AT,
   XRCETH_AT,
-} from '../../../packets/opcode.ts';
-import { PSN_MASK } from '../../../packets/psn.ts';
-import { writeReth } from '../../../packets/reth.ts';
-import { writeXrceth } from '../../../packets/xrceth.ts';
+} from '../opcode.ts';
+import { PSN_MASK } from '../psn.ts';
+import { writeReth } from '../reth.ts';
+import { writeXrceth } from '../xrceth.ts';
 import type { Draft, Packet } from './packet.ts';
 
 /** A way: what the headers below BTH are made from. */

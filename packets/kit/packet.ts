@@ -2,10 +2,10 @@
  * Packets as values, for scripts: constructors for every RC packet, and the words a packet prints as. A script's PSNs are
  * relative to the connection's first PSN of their direction, so that the same script runs anywhere in the number space.
  */
-import { Syndrome } from '../../../packets/aeth.ts';
-import { crc32 } from '../../../packets/crc32.ts';
-import type { Feth } from '../../../packets/feth.ts';
-import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from '../../../packets/opcode.ts';
+import { Syndrome } from '../aeth.ts';
+import { crc32 } from '../crc32.ts';
+import type { Feth } from '../feth.ts';
+import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from '../opcode.ts';
 
 export interface RethFields {
   readonly va: bigint;

@@ -1,0 +1,21 @@
+/**
+ * `rocev2/faults`: what can go wrong on a wire, and the rules that say when. For programs that stand in the way of frames, as `Bump` and
+ * `withFaults` do. Runs in a browser.
+ *
+ * @module rocev2/faults
+ */
+export { type CompiledRule, compileRules } from './compile.ts';
+export type { Conversation, ConversationEnd } from './conversations.ts';
+export { FaultEngine } from './engine.ts';
+export { checkFaultSpec, type EcnProfile, type FaultSpec } from './fault-spec.ts';
+export type { NotifierCounters, NotifyOptions } from './notifier.ts';
+export { FaultPath, type PathCounters, type PathObserver } from './path.ts';
+export {
+  FAULT_ACTIONS,
+  FAULT_DIRECTIONS,
+  type FaultAction,
+  type FaultDirection,
+  type WireCondition,
+  type WireFaults,
+  type WireRule,
+} from './rule.ts';
