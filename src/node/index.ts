@@ -10,4 +10,4 @@ export { Driver } from './driver.ts';
 export * from './links/index.ts';
 export { loadNativeCrc32 } from './links/libc.ts';
 export { interfaceMtu } from './links/netdev.ts';
-export { loadWorker } from './worker/load-worker.ts';
+export { type WorkerSource, workerSource } from './worker/worker-source.ts';

@@ -2,4 +2,4 @@
 import { fileURLToPath } from 'node:url';
 import { buildExplorer } from './build.ts';
 
-await buildExplorer(fileURLToPath(new URL('../../dist/tools/explorer/explorer.html', import.meta.url)));
+await buildExplorer(fileURLToPath(new URL('../dist/explorer/explorer.html', import.meta.url)));

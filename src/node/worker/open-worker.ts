@@ -2,7 +2,7 @@
  * Opens a device in a worker thread that owns its link: starts the worker, waits until the link is there, and sees the worker
  * to its end. Whatever ends it (close, the wire, a bug of ours) everything that waits is settled and `closed` says why.
  */
-import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { RoceError } from '../../../packets/errors.ts';
 import type { LinkFacts, OpenRdmaDevice } from '../../device/api.ts';
 import type { FaultOptions } from '../links/fault-link.ts';
@@ -11,11 +11,11 @@ import type { OpenDeviceOptions } from '../open.ts';
 import { unpackFrames } from './capture-feed.ts';
 import { Channel, type Told } from './channel.ts';
 import { makeControl, type SharedControl, Word } from './control.ts';
-import { loadWorker } from './load-worker.ts';
 import type { WorkerSeed } from './main.ts';
 import type { DeviceFacts } from './wire.ts';
 import { fromWire, roceFromWire } from './wire-error.ts';
 import { WorkerDevice } from './worker-device.ts';
+import { workerSource } from './worker-source.ts';
 
 /** Options are data: they are cloned. What is called back has to be called from another thread, or is not to be had. */
 export interface OpenWorkerDeviceOptions extends Omit<OpenDeviceOptions, 'captureSink' | 'faults' | 'thread'> {
@@ -164,7 +164,9 @@ class Session {
 
 function startWorker(seed: WorkerSeed, ours: MessagePort): Worker {
   try {
-    return loadWorker(import.meta.url, 'main', {
+    const { source, options } = workerSource(import.meta.url, 'main');
+    return new Worker(source, {
+      ...options,
       workerData: seed,
       transferList: [seed.port],
       name: `rocev2 ${seed.options.link}`,

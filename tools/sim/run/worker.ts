@@ -1,7 +1,7 @@
 /** A thread that carries out runs, one after the other, as it is told. Owns nothing: the pool gives and takes. */
 import { parentPort } from 'node:worker_threads';
-import { invariant } from 'rocev2/packets';
 import { installBulkCrc32 } from 'rocev2/node';
+import { invariant } from 'rocev2/packets';
 import { execute, type Job, type JobResult } from './execute.ts';
 
 /** What a thread says. */

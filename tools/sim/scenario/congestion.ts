@@ -2,8 +2,16 @@
  * `congestion` of a scenario: how senders react and what receivers notify. Owns names and words of the fields; ranges of the parameters of
  * DCQCN are those of transport/congestion, which `check.ts` asks.
  */
+
+import {
+  DEFAULT_NOTIFICATION,
+  MLX_DEFAULTS,
+  type MlxParameters,
+  type NotificationParameters,
+  PAPER_DEFAULTS,
+  type PaperParameters,
+} from 'rocev2/transport';
 import { z } from 'zod';
-import { DEFAULT_NOTIFICATION, MLX_DEFAULTS, type MlxParameters, type NotificationParameters, PAPER_DEFAULTS, type PaperParameters } from 'rocev2/transport';
 import { choice, count, rateBps, sizeBytes, timeNs } from './fields.ts';
 
 /** A field for every parameter, all optional: an absent one has its profile's default, which the reference tells. */

@@ -1,6 +1,7 @@
 /** `expect` of a scenario: what must hold of its figures. Owns names and words of the fields; `run/judge.ts` decides. */
-import { z } from 'zod';
+
 import { RoceError } from 'rocev2/packets';
+import { z } from 'zod';
 import { choice, sizeBytes, timeNs, words } from './fields.ts';
 import { parseFigure } from './figures.ts';
 

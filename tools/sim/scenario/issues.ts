@@ -2,8 +2,9 @@
  * What is wrong with a scenario, in one line: where in the file, why, and what stands there. Owns these words, and which of several
  * complaints of a union is the one the writer meant.
  */
-import type { z } from 'zod';
+
 import { RoceError } from 'rocev2/packets';
+import type { z } from 'zod';
 import { type Json, pathText, valueAt } from './json.ts';
 
 /** A fault and its place. */

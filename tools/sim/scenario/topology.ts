@@ -2,8 +2,9 @@
  * `topology` of a scenario: the shapes of src/sim/topology as files carry them. Owns names and words of the fields; whether a network of
  * this shape is possible, `buildTopology` says.
  */
-import { z } from 'zod';
+
 import type { TopologySpec } from 'rocev2/sim';
+import { z } from 'zod';
 import { count, rateBps, timeNs, words } from './fields.ts';
 
 const link = (about: string) =>

@@ -2,8 +2,9 @@
  * `traffic` of a scenario: who sends to whom and when. Owns names and words of the fields, and flows that are listed one by one; the patterns
  * are those of src/sim/traffic.
  */
+
+import { type Flow, makeTraffic, Prng, SIZE_DISTRIBUTIONS, type TrafficSpec } from 'rocev2/sim';
 import { z } from 'zod';
-import { type Flow, Prng, SIZE_DISTRIBUTIONS, type TrafficSpec, makeTraffic } from 'rocev2/sim';
 import { choice, count, name, priority, rateBps, timeNs } from './fields.ts';
 
 const host = (about: string) => count(about, 0, 1e6);
