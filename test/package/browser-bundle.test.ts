@@ -35,7 +35,7 @@ async function write() {
   await client.device.cm.connect({ address: '10.0.0.1', port: 7471, qp });
   mr.bytes.set([1, 2, 3, 4]);
   const { iova: remoteAddr, rkey } = server.mr;
-  qp.postSend({ wrId: 1, opcode: WrOpcode.RdmaWrite, sges: [{ addr: mr.iova, length: 4, lkey: mr.lkey }], remoteAddr, rkey });
+  qp.postSend({ wrId: 1, opcode: WrOpcode.RdmaWrite, sges: [{ mr }], remoteAddr, rkey });
   return (await cq.next()).value.status;
 }
 
