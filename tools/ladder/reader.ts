@@ -3,7 +3,7 @@
  * seen, to count them from the first and to tell a repetition from something new.
  *
  * Owns that memory, one entry for each queue pair that makes requests. Never keeps a frame and never draws. Any bytes will do.
- * Rules: ref:wire#7 (an answer carries the PSN of the request it answers).
+ * Rules: ref:wire#8 (an answer carries the PSN of the request it answers).
  */
 
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../packets/aeth.ts';
