@@ -1,6 +1,6 @@
 /**
  * Between packet values and frames: builds real frames with FrameWriter and the codecs, takes frames apart again, and
- * checks on every frame of the subject what must hold of all (ref:conformance LEN-14, ACK-20).
+ * checks on every frame of the subject what must hold of all (ref:conformance#LEN-14, ACK-20).
  */
 import { expect } from 'vitest';
 import { IpAddress } from '../../../packets/address.ts';

@@ -1,6 +1,6 @@
 /**
  * Area ANX, what the device sends: header fields that come from the address vector, and every passive rule held against a mixed exchange.
- * Sources: ref:conformance#3 (area ANX); the passive rules are those of watch/.
+ * Sources: ref:conformance#ANX; the passive rules are those of watch/.
  */
 
 import { pattern, readRequest, sendOnly } from '../packet/packet.ts';

@@ -1,4 +1,4 @@
-/** How much a connection manager takes, keeps and carries, and datagram services (ref:conformance, area CM). */
+/** How much a connection manager takes, keeps and carries, and datagram services (ref:conformance#CM). */
 import {
   CM_DREP_PRIVATE_DATA_BYTES,
   CM_DREQ_PRIVATE_DATA_BYTES,

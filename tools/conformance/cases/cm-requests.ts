@@ -1,4 +1,4 @@
-/** Connections that begin with us: what a REQ draws, and what of it a device takes over (ref:conformance, area CM). */
+/** Connections that begin with us: what a REQ draws, and what of it a device takes over (ref:conformance#CM). */
 import { IpAddress } from '../../../packets/address.ts';
 import { CmMessageRef, CmRejReason } from '../../../packets/cm/index.ts';
 import { MAD_BYTES } from '../../../packets/mad.ts';

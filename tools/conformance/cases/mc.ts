@@ -1,7 +1,7 @@
 /**
  * Area MC: Multicast. Who gets a datagram that is sent to a group. The groups are those that every host is in already, so that the only
  * thing that decides is which queue pairs are attached.
- * Sources: ref:conformance#3 (area MC).
+ * Sources: ref:conformance#MC.
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { Medium } from '../../../packets/frame.ts';

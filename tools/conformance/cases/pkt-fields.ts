@@ -1,6 +1,6 @@
 /**
  * Area PKT, second part: fields of the BTH and addresses that decide whose a packet is, and fields that must not matter.
- * Sources: ref:conformance#3 (PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22), ref:hostile#4.1.
+ * Sources: ref:conformance#PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22, ref:hostile#4.1.
  */
 import { OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from '../../../packets/opcode.ts';
 import type { QpAttributes } from '../hands/hands.ts';

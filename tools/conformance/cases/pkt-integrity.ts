@@ -1,6 +1,6 @@
 /**
  * Area PKT, first part: what ICRC, lengths and checksums have to be for a packet to exist at all. Every fault is answered by silence.
- * Sources: ref:conformance#3 (PKT-01 to PKT-04, PKT-12 to PKT-14, PKT-19), ref:wire#3.
+ * Sources: ref:conformance#PKT-01 to PKT-04, PKT-12 to PKT-14, PKT-19, ref:wire#3.
  */
 import { BTH_BYTES } from '../../../packets/bth.ts';
 import { Medium } from '../../../packets/frame.ts';

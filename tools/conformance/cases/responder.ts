@@ -233,7 +233,7 @@ export function waitedAtLeast(waitNs: number, fromNs: number, seenNs: number, wh
   );
 }
 
-/** How long a wait of `waitNs` may take: four intervals, and what a device and a tester need (catalogue, section 2). */
+/** How long a wait of `waitNs` may take: four intervals, and what a device and a tester need (ref:conformance#2). */
 export const atMost = (t: Tester, waitNs: number): number => 4 * waitNs + t.dut.patienceNs;
 
 /** ibv_modify_qp: the interval of the timer of a code. */

@@ -1,6 +1,6 @@
 /**
  * Area UD: Unreliable datagram. Whatever is wrong with a datagram is silent and costs no more than itself.
- * Sources: ref:conformance#3 (area UD), ref:wire#6.
+ * Sources: ref:conformance#UD, ref:wire#6.
  */
 import { readGrh } from '../../../packets/grh.ts';
 import { GSI_QKEY } from '../../../packets/mad.ts';

@@ -1,5 +1,5 @@
 /**
- * An abstract responder, written from ref:conformance alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE, appendices C and D): what one
+ * An abstract responder, written from ref:conformance#3 alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE, appendices C and D): what one
  * packet after another changes and which replies it draws. It knows nothing of frames, queues or timers, and shares no code with transport/.
  *
  * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain acknowledges are no replies here: which are

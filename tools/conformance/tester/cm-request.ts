@@ -13,8 +13,15 @@ import {
   rdmaServiceId,
   writeIpCmHeader,
 } from '../../../packets/cm/index.ts';
+import type { Prng } from '../../../src/fabric/prng.ts';
 import type { Route } from '../packet/build.ts';
-import type { Tester } from './tester.ts';
+
+/** Where the numbers of a REQ come from. */
+export interface NumberSource {
+  readonly random: Prng;
+  /** A queue pair number of ours that nobody has. */
+  qpn(): number;
+}
 
 /** GUID of our adapter: the same for ever, as an adapter's is. */
 export const OUR_GUID = 0x0200_00ff_fe00_0099n;
@@ -25,7 +32,7 @@ export const udpService = (port: number): bigint => rdmaServiceId(RdmaPortSpace.
 
 /** A REQ of ours for an RC connection with a queue pair number that nobody else has; `more` replaces what it says. */
 export function requestOf(
-  t: Tester,
+  t: NumberSource,
   route: Route,
   localCommId: number,
   port: number,
@@ -64,7 +71,7 @@ export function requestOf(
 }
 
 /** A REQ for a service that nobody has. */
-export function unknownServiceRequest(t: Tester, route: Route, localCommId: number): CmReq {
+export function unknownServiceRequest(t: NumberSource, route: Route, localCommId: number): CmReq {
   return requestOf(t, route, localCommId, 0, { serviceId: UNKNOWN_SERVICES + BigInt(t.random.u32() >>> 0) });
 }
 

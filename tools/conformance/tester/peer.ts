@@ -5,7 +5,7 @@
  */
 import type { MacAddress } from '../../../packets/address.ts';
 import { Op } from '../../../packets/opcode.ts';
-import type { Completion, Handle, QpAttributes, QpStateName, QpTypeName, SendRequest } from '../hands/hands.ts';
+import type { Completion, Handle, Hands, QpAttributes, QpStateName, QpTypeName, SendRequest } from '../hands/hands.ts';
 import { buildFrame, type Route } from '../packet/build.ts';
 import {
   ack,
@@ -18,9 +18,9 @@ import {
   writeOnly,
 } from '../packet/packet.ts';
 import { relativeTo, type Sighting } from '../packet/sighting.ts';
+import type { Dut } from './dut.ts';
 import type { Inbox } from './inbox.ts';
 import { demand, Inconclusive, Violation } from './outcome.ts';
-import type { Tester } from './tester.ts';
 import { describeWant, matches, type Want } from './want.ts';
 
 /** Memory of the device that we may reach. */
@@ -56,6 +56,18 @@ export interface PeerParts {
   readonly route: Route;
 }
 
+/** What a peer needs of the case that it belongs to. */
+export interface PeerHost {
+  readonly dut: Dut;
+  /** @throws NotApplicable where there are none */
+  readonly hands: Hands;
+  /** @throws NotApplicable when the value, which only hands could have made, is not there */
+  need<T>(value: T | undefined): T;
+  completions(cq: Handle, count: number, withinNs?: number): Promise<Completion[]>;
+  memory(region: Region, offset: number, length: number): Promise<Uint8Array>;
+  setMemory(region: Region, offset: number, bytes: Uint8Array): Promise<void>;
+}
+
 export class Peer {
   readonly type: QpTypeName;
   /** Our queue pair number. */
@@ -72,10 +84,10 @@ export class Peer {
   readonly route: Route;
   readonly dutMac: MacAddress;
   readonly inbox: Inbox;
-  readonly #t: Tester;
+  readonly #t: PeerHost;
   readonly #parts: PeerParts;
 
-  constructor(t: Tester, parts: PeerParts) {
+  constructor(t: PeerHost, parts: PeerParts) {
     this.#t = t;
     this.#parts = parts;
     this.type = parts.type;
