@@ -282,7 +282,7 @@ function parseUdp(frame: Frame): FrameStatus {
   frame.destPort = view.getUint16(l4Offset + UDP_DEST_PORT_AT);
   if (frame.destPort !== ROCE_UDP_PORT) return FrameStatus.NotRoce;
   const length = view.getUint16(l4Offset + UDP_LENGTH_AT);
-  // Both lengths run through the ICRC, so they end together (ref:conformance#3, PKT-13): what is behind a shorter one nobody answers for.
+  // Both lengths run through the ICRC, so they end together (ref:conformance#PKT-13): what is behind a shorter one nobody answers for.
   if (length !== available || length < UDP_BYTES + BTH_BYTES + ICRC_BYTES) return FrameStatus.BadUdpLength;
   return parseBth(frame, l4Offset + UDP_BYTES, l4Offset + length - ICRC_BYTES);
 }

@@ -9,7 +9,7 @@
  *   24..255   the attribute, laid out by class
  *
  * Owns: the 24 bytes above. Never: what a class puts behind them (packets/cm for connection management).
- * The caller has made sure that MAD_BYTES bytes are there; a MAD is never shorter (ref:conformance#CM, CM-25).
+ * The caller has made sure that MAD_BYTES bytes are there; a MAD is never shorter (ref:conformance#CM-25).
  * Sources: ref:wire#10; the layout is what Wireshark prints for the captured MADs (test/vectors/cm-mads.ts).
  */
 

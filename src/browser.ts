@@ -108,7 +108,6 @@ export type { UdListener } from './device/cm/datagrams.ts';
 export type { CmService } from './device/cm/service.ts';
 export { DeviceCounters } from './device/counters.ts';
 export { Device } from './device/device.ts';
-export { AsyncQueue } from './ground/async-queue.ts';
 export {
   DEFAULT_LIMITS,
   type DeviceLimits,
@@ -136,6 +135,7 @@ export type { Conversation, ConversationEnd } from './faults/conversations.ts';
 export type { NotifierCounters, NotifyOptions } from './faults/notifier.ts';
 export type { PathCounters, PathObserver } from './faults/path.ts';
 export type { FaultAction, FaultDirection, WireCondition, WireFaults, WireRule } from './faults/rule.ts';
+export { AsyncQueue } from './ground/async-queue.ts';
 export type { Link, LinkEcn, LinkSink } from './ground/link.ts';
 export type { Host, Machine } from './ground/machine.ts';
 export { attachDevice, type SimulatedDeviceOptions } from './sim/attach-device.ts';

@@ -4,8 +4,8 @@
  * a bug of ours and keeps its stack.
  */
 import { Command, CommanderError } from 'commander';
-import { RoceError } from 'rocev2/packets';
 import { installBulkCrc32 } from 'rocev2/node';
+import { RoceError } from 'rocev2/packets';
 import { packageVersion } from './package-version.ts';
 
 interface Subcommand {

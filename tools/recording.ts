@@ -3,8 +3,8 @@
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { LinkFacts } from 'rocev2';
-import { Medium } from 'rocev2/packets';
 import { type CaptureSink, monotonicNs } from 'rocev2/node';
+import { Medium } from 'rocev2/packets';
 import { TraceRecorder } from 'rocev2/trace';
 import { CaptureFile } from './capture-file.ts';
 

@@ -3,8 +3,8 @@
  * where the host is ours, and the kernel's on links that share the kernel's addresses.
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
-import type { RdmaTcp, TcpListenOptions, TcpListener, TcpSocket } from 'rocev2/host';
 import { Device, type RdmaDevice } from 'rocev2';
+import type { RdmaTcp, TcpListener, TcpListenOptions, TcpSocket } from 'rocev2/host';
 import { type IpAddress, Medium, RoceError } from 'rocev2/packets';
 import { kernelAddress } from './kernel-address.ts';
 

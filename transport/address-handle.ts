@@ -1,6 +1,6 @@
 /**
  * Address handle: where datagrams go, resolved once and named by each work request. It belongs to a protection domain, and
- * only queue pairs of that domain may use it (ref:conformance QPS-16).
+ * only queue pairs of that domain may use it (ref:conformance#QPS-16).
  */
 import type { ProtectionDomain } from './memory.ts';
 import type { QpPath } from './qp-config.ts';

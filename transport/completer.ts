@@ -1,7 +1,7 @@
 /**
  * Completer: judges what the peer answers. It knows what has been acknowledged, how many retries are left and when the
  * next one is due; it places READ and atomic answers. It returns an outcome; the queue pair applies it.
- * Rules: ref:rxe#8 (completer), ref:conformance REQ-08..REQ-38, RNR-08..RNR-15, ACK-16, ACK-17.
+ * Rules: ref:rxe#8 (completer), ref:conformance#REQ-08 to REQ-38, RNR-08..RNR-15, ACK-16, ACK-17.
  */
 import { aethSyndrome } from '../packets/aeth.ts';
 import { atomicAckHi, atomicAckLo } from '../packets/atomic-ack-eth.ts';
@@ -182,14 +182,14 @@ export class Completer {
 
   /**
    * A sequence NAK, spoken or implied. Ignored while an earlier one is still being acted upon, and during an RNR wait:
-   * rdma_rxe sends one for the packet behind the refused one (ref:conformance RNR-06, RNR-13).
+   * rdma_rxe sends one for the packet behind the refused one (ref:conformance#RNR-06, RNR-13).
    */
   #impliedNak(from: number): Outcome {
     const acting = this.#retrying || this.rnrWaiting;
     return acting && this.ackedTo === this.una ? Outcome.Ignore : this.#retry(from);
   }
 
-  /** Progress refills the retry counter before this retry is taken from it (ref:conformance REQ-23). */
+  /** Progress refills the retry counter before this retry is taken from it (ref:conformance#REQ-23). */
   #retry(from: number): Outcome {
     const left = this.ackedTo > this.una ? this.#retryCnt : this.retriesLeft;
     if (left === 0) {
@@ -204,7 +204,7 @@ export class Completer {
   #answer(psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): Outcome {
     const expected = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
     if (waiting === undefined || psn < expected) return this.#misplaced(psn);
-    // Whoever answers this request has executed all requests before it (ref:conformance RD-17).
+    // Whoever answers this request has executed all requests before it (ref:conformance#RD-17).
     this.#advanceTo(expected);
     if (psn > expected) {
       const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
@@ -216,7 +216,7 @@ export class Completer {
     return this.#advanceTo(expected + 1);
   }
 
-  /** Data for a SEND or WRITE: a bad response when its turn has come, else nothing (ref:conformance REQ-31). */
+  /** Data for a SEND or WRITE: a bad response when its turn has come, else nothing (ref:conformance#REQ-31). */
   #misplaced(psn: number): Outcome {
     if (psn !== this.una) return Outcome.Ignore;
     this.status = WcStatus.BadRespErr;
@@ -275,7 +275,7 @@ function take(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   return entry.brings ? placeRead(frame, entry, config) : takeEmpty(frame);
 }
 
-/** FLUSH and ATOMIC WRITE are answered by a READ response that is empty (ref:conformance MPE-02). */
+/** FLUSH and ATOMIC WRITE are answered by a READ response that is empty (ref:conformance#MPE-02). */
 function takeEmpty(frame: Frame): WcStatus {
   if (operationOf(frame) !== Op.ReadResponseOnly || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   return frame.payloadLength === 0 ? WcStatus.Success : WcStatus.LocLenErr;
@@ -287,7 +287,7 @@ function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   const left = entry.length - done;
   const ends = left <= config.mtu;
   const opcode = operationOf(frame);
-  // A resumed READ may be answered from FIRST or ONLY, or, by rxe, from MIDDLE or LAST (ref:conformance RD-09).
+  // A resumed READ may be answered from FIRST or ONLY, or, by rxe, from MIDDLE or LAST (ref:conformance#RD-09).
   const fits = ends
     ? opcode === Op.ReadResponseLast || opcode === Op.ReadResponseOnly
     : opcode === Op.ReadResponseFirst || opcode === Op.ReadResponseMiddle;
@@ -301,7 +301,7 @@ function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
 const ATOMIC_RESULT = new Uint8Array(8);
 const ATOMIC_RESULT_VIEW = new DataView(ATOMIC_RESULT.buffer);
 
-/** Stores the original value in host order, which is little-endian here (ref:conformance ATM-14). */
+/** Stores the original value in host order, which is little-endian here (ref:conformance#ATM-14). */
 function placeAtomic(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   if (operationOf(frame) !== Op.AtomicAcknowledge || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;

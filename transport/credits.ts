@@ -4,7 +4,7 @@
  *
  * Messages are counted: the first of a connection is number 1. An acknowledge with MSN m and credits c says that message m + c
  * finds a receive if all messages consume one. One that consumes none moves the limit on by itself.
- * Rules: ref:conformance ACK-10..ACK-12, C.4; rxe never gives credits; rdmavt:rc.c#rvt_get_credit, qib:qib_rc.c#qib_make_rc_req.
+ * Rules: ref:conformance#ACK-10 to ACK-12, C.4; rxe never gives credits; rdmavt:rc.c#rvt_get_credit, qib:qib_rc.c#qib_make_rc_req.
  */
 import { psnDiff } from '../packets/psn.ts';
 

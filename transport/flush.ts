@@ -3,7 +3,7 @@
  * of a queue pair are executed in order, so a FLUSH finds every earlier WRITE in memory, and our memory is visible to everybody at
  * once: global visibility asks nothing more. Persistence is what a region's owner makes of it (`RegionOptions.persistent`).
  *
- * Rules: ref:wire#6, ref:conformance MPE-01..MPE-06, MPE-16; rxe:rxe_resp.c#check_rkey, #process_flush.
+ * Rules: ref:wire#6, ref:conformance#MPE-01 to MPE-06, MPE-16; rxe:rxe_resp.c#check_rkey, #process_flush.
  */
 import { fethPlacement, fethSelectivity } from '../packets/feth.ts';
 import type { Frame } from '../packets/frame.ts';

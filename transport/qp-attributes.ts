@@ -102,7 +102,7 @@ const PATH_MTUS: readonly number[] = [256, 512, 1024, 2048, 4096];
 
 /**
  * Throws ERR_ROCE_STATE for a move that is not allowed, ERR_ROCE_ARGUMENT for missing, misplaced or bad attributes and
- * ERR_ROCE_ACCESS for a Q_Key that an application may not have (ref:conformance UD-12).
+ * ERR_ROCE_ACCESS for a Q_Key that an application may not have (ref:conformance#UD-12).
  */
 export function checkAttributes(type: QpType, from: QpState, attributes: QpAttributes): void {
   const to = attributes.state ?? from;

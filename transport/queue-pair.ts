@@ -337,7 +337,7 @@ export abstract class QueuePair {
     }
   }
 
-  /** An error always completes, also of unsignalled work (ref:conformance REQ-33). */
+  /** An error always completes, also of unsignalled work (ref:conformance#REQ-33). */
   protected completeSend(entry: SendEntry, status: WcStatus): void {
     const { sendCq } = this.config;
     const byteLen = status === WcStatus.Success ? completedBytes(entry) : 0;

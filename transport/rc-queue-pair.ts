@@ -199,7 +199,7 @@ export class RcQueuePair extends QueuePair {
     }
   }
 
-  /** The NAK is owed; the queue pair goes to ERROR (ref:conformance KEY-01, KEY-02). */
+  /** The NAK is owed; the queue pair goes to ERROR (ref:conformance#KEY-01, KEY-02). */
   #refused(): void {
     this.counters.refusedRequest += 1;
     const { verdict } = this.#responder;
@@ -323,7 +323,7 @@ export class RcQueuePair extends QueuePair {
     this.#toldNone = receives === 0;
   }
 
-  /** Ghosts of old acknowledges may give credits, too (ref:conformance REQ-10): they are none that had not been there. */
+  /** Ghosts of old acknowledges may give credits, too (ref:conformance#REQ-10): they are none that had not been there. */
   #takeCredits(frame: Frame, credits: CreditLimit): void {
     const at = AETH_AT[frame.opcode] as number;
     if (at < 0) return;

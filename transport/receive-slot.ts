@@ -55,7 +55,7 @@ export class ReceiveSlot {
 
   /**
    * Places what a datagram's buffer begins with: 40 bytes that hold the IPv6 header, or zeros and the IPv4 header
-   * (ref:conformance UD-03, rxe:rxe_resp.c#execute).
+   * (ref:conformance#UD-03, rxe:rxe_resp.c#execute).
    */
   placeNetworkHeader(frame: Frame): void {
     const { segments } = this.#entry;
@@ -108,7 +108,7 @@ export class ReceiveSlot {
     if (wc !== undefined) cq.pushed(wc);
   }
 
-  /** The message in progress is broken and leaves no trace: the next one gets its buffer (ref:conformance UC-05). */
+  /** The message in progress is broken and leaves no trace: the next one gets its buffer (ref:conformance#UC-05). */
   rewind(): void {
     this.#placed = 0;
   }

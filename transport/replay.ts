@@ -1,6 +1,6 @@
 /**
  * Replay memory: the last requests with answers that a responder executed, so that a repeated request is answered and not executed
- * again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic; ref:conformance RSP-PSN-13,
+ * again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic; ref:conformance#RSP-PSN-13,
  * RSP-PSN-15..17, RD-07, RD-08, RD-10, ATM-05..ATM-08).
  */
 import type { Frame } from '../packets/frame.ts';

@@ -29,7 +29,7 @@ export class Reply {
   /** Atomic: the original value. */
   originalHi = 0;
   originalLo = 0;
-  /** Answers a repeated request: what goes wrong with it is silent (ref:conformance RSP-PSN-15). */
+  /** Answers a repeated request: what goes wrong with it is silent (ref:conformance#RSP-PSN-15). */
   repeated = false;
 
   /** A READ whose memory may not be read any more. */
@@ -109,7 +109,7 @@ export class ReplyQueue {
   /**
    * Owes an answer from `psn` to `lastPsn`. A repeated request may be older than replies still waiting: it
    * goes before them, and answers behind it start over, since the requester has gone back. If it asks for the rest of an
-   * answer still being sent, it takes that one's place (ref:conformance RSP-PSN-13, ACK-05).
+   * answer still being sent, it takes that one's place (ref:conformance#RSP-PSN-13, ACK-05).
    */
   answer(kind: ReplyKind, psn: number, lastPsn: number, msn: number, repeated: boolean): Reply {
     let at = this.#replies.length;

@@ -11,14 +11,14 @@ import type { QpConfig } from './qp-config.ts';
 export const OpenMessage = { None: 0, Send: 1, Write: 2 } as const;
 export type OpenMessage = (typeof OpenMessage)[keyof typeof OpenMessage];
 
-/** ref:conformance OPS-01..OPS-07: FIRST and ONLY when nothing is open, MIDDLE and LAST of the same kind otherwise. */
+/** ref:conformance#OPS: FIRST and ONLY when nothing is open, MIDDLE and LAST of the same kind otherwise. */
 export function continues(open: OpenMessage, flags: number): boolean {
   if ((flags & (OpFlag.Middle | OpFlag.Last)) === 0) return open === OpenMessage.None;
   return open === ((flags & OpFlag.Write) !== 0 ? OpenMessage.Write : OpenMessage.Send);
 }
 
 /**
- * ref:conformance LEN-01..LEN-03, LEN-08, LEN-14: FIRST and MIDDLE are full and unpadded, LAST is not empty, none exceeds
+ * ref:conformance#LEN-01 to LEN-03, LEN-08, LEN-14: FIRST and MIDDLE are full and unpadded, LAST is not empty, none exceeds
  * the MTU, and payload and pad make whole words.
  */
 export function lengthFits(frame: Frame, mtu: number): boolean {
@@ -28,7 +28,7 @@ export function lengthFits(frame: Frame, mtu: number): boolean {
   return payloadLength <= mtu && ((flags & OpFlag.Last) === 0 || payloadLength > 0);
 }
 
-/** ref:conformance OPS-08..OPS-10: what the queue pair itself does not allow draws an invalid request. */
+/** ref:conformance#OPS-08 to OPS-10: what the queue pair itself does not allow draws an invalid request. */
 export function isPermitted(flags: number, config: QpConfig): boolean {
   if ((flags & OpFlag.Read) !== 0) return (config.access & Access.RemoteRead) !== 0 && config.maxDestRdAtomic > 0;
   if ((flags & OpFlag.Atomic) !== 0) return (config.access & Access.RemoteAtomic) !== 0 && config.maxDestRdAtomic > 0;

@@ -1,7 +1,7 @@
 /**
  * Puts one packet of a request into a frame: SEND and WRITE data, READ and atomic requests, of any connected service. The service
  * is a field of the queue pair's configuration: its bits go into the opcode, and XRC requests name their shared receive queue.
- * Never decides what is sent or when, and keeps nothing. Packetisation: ref:wire#5, ref:wire#8, ref:conformance LEN-13, OPS-14.
+ * Never decides what is sent or when, and keeps nothing. Packetisation: ref:wire#5, ref:wire#8, ref:conformance#LEN-13, OPS-14.
  */
 import { writeAtomicEth } from '../packets/atomic-eth.ts';
 import { BTH_BYTES, writeBth } from '../packets/bth.ts';

@@ -1,6 +1,6 @@
 /**
  * Requester: turns posted requests into packets, in order, from a cursor that the queue pair can set back (go-back-N).
- * It never looks at what arrives and owns no timer; what a packet looks like is request-writer.ts. ref:wire#8, ref:conformance REQ-25.
+ * It never looks at what arrives and owns no timer; what a packet looks like is request-writer.ts. ref:wire#8, ref:conformance#REQ-25.
  */
 
 import type { FrameWriter } from '../packets/frame-writer.ts';
@@ -180,7 +180,7 @@ export class Requester {
     return credits.limited && entry.received && entry.ssn > credits.lsn;
   }
 
-  /** A READ that is resumed asks only for its missing tail (ref:wire#8, ref:conformance RD-08, REQ-25). */
+  /** A READ that is resumed asks only for its missing tail (ref:wire#8, ref:conformance#RD-08, REQ-25). */
   #sendRead(entry: SendEntry, config: QpConfig, writer: FrameWriter): void {
     writeReadRequest(writer, config, entry, this.#offset, this.psn);
     this.psn = entry.lastPsn + 1;

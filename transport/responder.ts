@@ -61,9 +61,9 @@ export class Responder {
   /** After `Reception.Refused`: why. */
   verdict: Verdict = Verdict.Accept;
   readonly #replay = new ReplayMemory();
-  /** A NAK for the expected PSN is out: be silent until that PSN arrives (ref:conformance RSP-PSN-05, RNR-06). */
+  /** A NAK for the expected PSN is out: be silent until that PSN arrives (ref:conformance#RSP-PSN-05, RNR-06). */
   #nakked = false;
-  /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance RSP-PSN-11). */
+  /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance#RSP-PSN-11). */
   #newestAck = -1;
   /** The open multi-packet message. */
   #open: OpenMessage = OpenMessage.None;
@@ -106,7 +106,7 @@ export class Responder {
 
   /**
    * Writes one packet of what is owed. Fault: a key died while its READ was being answered; a NAK takes the place of the
-   * missing response (ref:conformance KEY-13) and `verdict` says why.
+   * missing response (ref:conformance#KEY-13) and `verdict` says why.
    */
   transmit(config: QpConfig, writer: FrameWriter): Attempt {
     let reply = this.replies.first;
@@ -130,7 +130,7 @@ export class Responder {
     return this.#slot.held;
   }
 
-  /** Acknowledges once more what was acknowledged last, for what the acknowledge says of receives (ref:conformance ACK-13). */
+  /** Acknowledges once more what was acknowledged last, for what the acknowledge says of receives (ref:conformance#ACK-13). */
   repeatAcknowledge(): void {
     if (this.#newestAck >= 0 && this.replies.length === 0) {
       this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
@@ -189,7 +189,7 @@ export class Responder {
     return Reception.Duplicate;
   }
 
-  /** A repeated FLUSH or ATOMIC WRITE is answered, and not executed again (ref:conformance MPE-07, MPE-12). */
+  /** A repeated FLUSH or ATOMIC WRITE is answered, and not executed again (ref:conformance#MPE-07, MPE-12). */
   #repeatEmpty(frame: Frame, psn: number): Reception {
     if (!this.#replay.remembersEmpty(frame.opcode, psn)) return Reception.Dropped;
     this.replies.answer(ReplyKind.Empty, psn, psn, this.msn, true);
@@ -214,7 +214,7 @@ export class Responder {
     return lengthFits(frame, config.mtu) ? this.#checkSend(frame, config) : Verdict.BadLength;
   }
 
-  /** The receive of a WRITE with immediate is taken last, so that a refused WRITE consumes none (ref:conformance KEY-03). */
+  /** The receive of a WRITE with immediate is taken last, so that a refused WRITE consumes none (ref:conformance#KEY-03). */
   #judgeWrite(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
     if (!lengthFits(frame, config.mtu)) return Verdict.BadLength;
     const verdict = this.#writeOf(frame.flags).check(frame, config);
@@ -251,7 +251,7 @@ export class Responder {
     return this.#target.open(atomicRkey(frame.view, at), hi, lo, 8, Access.RemoteAtomic, config);
   }
 
-  /** ref:conformance MPE-09..MPE-11: eight bytes, and at a multiple of eight. */
+  /** ref:conformance#MPE-09 to MPE-11: eight bytes, and at a multiple of eight. */
   #checkAtomicWrite(frame: Frame, config: QpConfig): Verdict {
     const { view, payloadLength, padCount } = frame;
     const reth = frame.bthOffset + (RETH_AT[frame.opcode] as number);
@@ -327,7 +327,7 @@ export class Responder {
   /** The last packet of a SEND or WRITE has been placed. */
   #finish(frame: Frame, config: QpConfig): boolean {
     this.#countMessage();
-    // Whether the completion finds room does not matter (ref:conformance KEY-14).
+    // Whether the completion finds room does not matter (ref:conformance#KEY-14).
     if ((frame.flags & OpFlag.Invalidate) !== 0) config.keys.invalidate(invalidatedKey(frame), config);
     // A plain WRITE involves no receive; with thousands of queue pairs, not looking saves a cache miss.
     const receives = (frame.flags & (OpFlag.Send | OpFlag.Imm)) !== 0;

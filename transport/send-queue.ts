@@ -16,7 +16,7 @@ import { Pool, Ring } from './ring.ts';
 import { checkSges, SegmentList } from './segments.ts';
 import { FlushLevel, FlushType, type SendWr, WcOpcode, WrOpcode } from './work.ts';
 
-/** Largest message: 2^31 bytes (ref:conformance LEN-15). */
+/** Largest message: 2^31 bytes (ref:conformance#LEN-15). */
 export const MAX_MESSAGE_BYTES = 2 ** 31;
 
 /** The extended PSN nearest to `near` whose low 24 bits are `psn`; a distance of exactly 2^23 counts as past. */

@@ -1,7 +1,7 @@
 /**
  * UcQueuePair: an unreliable connection. SENDs and WRITEs go out once, in order, and are done when their last packet has left;
  * nothing is acknowledged or repeated.
- * What arrives is the business of uc-responder.ts. ref:rxe#3; AckReq is not set (ref:rxe#6, ref:conformance PKT-18).
+ * What arrives is the business of uc-responder.ts. ref:rxe#3; AckReq is not set (ref:rxe#6, ref:conformance#PKT-18).
  */
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';

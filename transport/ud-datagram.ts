@@ -1,8 +1,8 @@
 /**
  * Datagrams: the headers of one, and whether one that has come may be taken. Shared by UD queue pairs and queue pair 1, which
  * is one of them to the wire. Owns no state.
- * Rules: ref:wire#6 (DETH), ref:rxe#3, ref:conformance UD-01, UD-06, UD-07; rxe:rxe_recv.c#check_keys. AckReq is not set, as rxe
- * does not since 6.2 (ref:rxe#6); it has no meaning here (ref:conformance PKT-18).
+ * Rules: ref:wire#6 (DETH), ref:rxe#3, ref:conformance#UD-01, UD-06, UD-07; rxe:rxe_recv.c#check_keys. AckReq is not set, as rxe
+ * does not (ref:rxe#6); it has no meaning here (ref:conformance#PKT-18).
  */
 import { BTH_BYTES, writeBth } from '../packets/bth.ts';
 import { DETH_BYTES, dethQkey, writeDeth } from '../packets/deth.ts';

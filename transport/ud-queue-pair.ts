@@ -2,9 +2,9 @@
  * UdQueuePair: unreliable datagrams. A send is one packet to whatever its address handle names, and is done when it has left;
  * a datagram that has come is taken whole or not at all, and nobody is told when it is not: each cause has a counter.
  *
- * A message above the port's MTU is not sent and completes all the same, as rxe does by C10-93.1.1 (ref:conformance LEN-18).
- * A datagram that finds no receive, or one too small, is gone; the receive stays for the next one (ref:conformance UD-05, UD-14),
- * but with a shared receive queue it completes in error (ref:conformance C.1, class E).
+ * A message above the port's MTU is not sent and completes all the same, as rxe does by C10-93.1.1 (ref:conformance#LEN-18).
+ * A datagram that finds no receive, or one too small, is gone; the receive stays for the next one (ref:conformance#UD-05, UD-14),
+ * but with a shared receive queue it completes in error (ref:conformance#C.1 class E).
  */
 
 import { dethSourceQpn } from '../packets/deth.ts';
@@ -115,7 +115,7 @@ export class UdQueuePair extends UnreliableQueuePair {
     return verdict === DatagramVerdict.Accept;
   }
 
-  /** Only the buffer limits what is taken, not the MTU (ref:conformance A, C9-92). */
+  /** Only the buffer limits what is taken, not the MTU (ref:conformance#A C9-92). */
   #receive(frame: Frame): void {
     const slot = this.#slot;
     const { payloadLength, padCount } = frame;

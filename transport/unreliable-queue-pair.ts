@@ -1,6 +1,6 @@
 /**
  * What the two services share that promise nothing: nobody answers, so nothing is timed or repeated, a reserved opcode draws no
- * word, and a local fault of a send stops the send side alone: SQE (ref:conformance QPS-07, QPS-21).
+ * word, and a local fault of a send stops the send side alone: SQE (ref:conformance#QPS-07, QPS-21).
  */
 import type { Frame } from '../packets/frame.ts';
 import { inspectQueues, type QpInspection, wirePsn } from './inspection.ts';

@@ -1,6 +1,6 @@
 /**
  * What a responder decides about a request at the expected PSN, and what follows from each decision: one table.
- * ref:rxe#7 (responder), ref:conformance KEY, OPS, LEN, RNR rows; class names as the comments of rxe:rxe_resp.c give them.
+ * ref:rxe#7 (responder), ref:conformance#KEY, OPS, LEN, RNR rows; class names as the comments of rxe:rxe_resp.c give them.
  */
 import { Syndrome } from '../packets/aeth.ts';
 import { WcStatus } from './work.ts';

@@ -14,7 +14,7 @@ import { Verdict } from './verdict.ts';
 
 /** What a remote key has opened. */
 export class RemoteTarget {
-  /** Undefined after a zero-length access, which needs no key (ref:conformance KEY-04), or a refused one. */
+  /** Undefined after a zero-length access, which needs no key (ref:conformance#KEY-04), or a refused one. */
   grant: Grant | undefined = undefined;
   offset = 0;
 
@@ -48,7 +48,7 @@ export class WriteSlot extends RemoteTarget {
   length = 0;
   #left = 0;
 
-  /** The whole DMA length is checked with the first packet (ref:conformance KEY-12), the key again with every packet. */
+  /** The whole DMA length is checked with the first packet (ref:conformance#KEY-12), the key again with every packet. */
   check(frame: Frame, config: QpConfig): Verdict {
     const { flags, payloadLength } = frame;
     if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) {
@@ -79,7 +79,7 @@ export class WriteSlot extends RemoteTarget {
     this.#left = 0;
   }
 
-  /** FIRST and MIDDLE leave something for later, LAST and ONLY leave nothing (ref:conformance LEN-04, LEN-05, OPS-06). */
+  /** FIRST and MIDDLE leave something for later, LAST and ONLY leave nothing (ref:conformance#LEN-04, LEN-05, OPS-06). */
   #fits(flags: number, payloadLength: number): boolean {
     const ends = (flags & (OpFlag.Last | OpFlag.Only)) !== 0;
     return ends ? payloadLength === this.#left : payloadLength < this.#left;

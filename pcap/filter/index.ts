@@ -6,8 +6,8 @@
  * @module rocev2/pcap/filter
  */
 export { compileFilter, compileTree, type PacketFilter } from './compile.ts';
+export { fastField, type NumberReader } from './fast-fields.ts';
 export { type FieldKind, fieldKind, fieldNames, fieldsOf, isAnalysisField } from './field-names.ts';
-export { type NumberReader, fastField } from './fast-fields.ts';
 export { captureFields, fieldsWithoutIcrc, ICRC_FIELD, markNames, subjectFields } from './fields.ts';
 export { FilterError } from './filter-error.ts';
 export { type Completion, completeFilter, filterHelp } from './help.ts';

@@ -4,7 +4,7 @@
  * on the IP medium the kernel does both, and the link is asked to join.
  *
  * A datagram to queue pair 0xffffff reaches every queue pair attached to its group whose keys it has, the sender's own too, as with
- * rdma_rxe, whose socket loops multicast back (ref:conformance MC-01..MC-06; rxe:rxe_recv.c#rxe_rcv_mcast_pkt, rxe_mcast.c).
+ * rdma_rxe, whose socket loops multicast back (ref:conformance#MC-01 to MC-06; rxe:rxe_recv.c#rxe_rcv_mcast_pkt, rxe_mcast.c).
  * Attaching twice is attaching once; limits and errno as ibv_attach_mcast(3) and rxe:rxe_mcast.c#rxe_attach_mcg.
  */
 import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';

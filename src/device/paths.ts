@@ -4,7 +4,7 @@
  * to resolve: the kernel's table serves.
  *
  * The source port of a connected queue pair never changes, and spreads over queue pairs (ref:wire#2; annex A17.9.4 by way of
- * ref:conformance ANX-47): the one its address vector names, else the one its flow label gives, else that of both queue pair
+ * ref:conformance#ANX-47): the one its address vector names, else the one its flow label gives, else that of both queue pair
  * numbers, so that both ends send from the same port (rdma:ib_verbs.h#rdma_get_udp_sport, which rdma_rxe follows).
  */
 import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';

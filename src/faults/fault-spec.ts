@@ -6,7 +6,7 @@
 import { RoceError } from '../../packets/errors.ts';
 import type { Frame } from '../../packets/frame.ts';
 
-/** Explicit congestion marking by queue length, as a switch configured for DCQCN does it (ref:dcqcn). */
+/** Explicit congestion marking by queue length, as a switch configured for DCQCN does it (ref:dcqcn#1). */
 export interface EcnProfile {
   /** Backlog in bytes up to which nothing is marked. */
   readonly kminBytes: number;

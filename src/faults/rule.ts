@@ -2,7 +2,7 @@
  * Rules for a wire as plain data that JSON can carry: which frames, and what happens to them.
  *
  * Owns the vocabulary, shared by the decorator of a link, `roce bump` and the experiments. Never looks at a frame: `compile.ts` checks
- * rules and makes matchers of them. Lumina's keys are all here: relative QPN (`connection`), relative PSN and iteration (ref:analyzer).
+ * rules and makes matchers of them. Lumina's keys are all here: relative QPN (`connection`), relative PSN and iteration (ref:analyzer#7).
  */
 import type { FaultSpec } from './fault-spec.ts';
 

@@ -1,5 +1,5 @@
 /**
- * Attacks on a requester: forged acknowledgements and READ responses (ref:hostile#2, SEC-11, SEC-12).
+ * Attacks on a requester: forged acknowledgements and READ responses (ref:hostile#SEC-11, ref:hostile#SEC-12).
  * Method: exhaustive over syndromes and PSN positions, then random forgeries; what must hold is checked after each.
  */
 import fc from 'fast-check';

@@ -1,5 +1,5 @@
 /**
- * Bits flipped on the wire: with the ICRC as it was, and with the ICRC made right again (ref:hostile#2, SEC-19, SEC-20).
+ * Bits flipped on the wire: with the ICRC as it was, and with the ICRC made right again (ref:hostile#SEC-19, ref:hostile#SEC-20).
  * Method: every bit of a frame, each on a fresh queue pair; every opcode at every short length.
  */
 import { describe, expect, it } from 'vitest';

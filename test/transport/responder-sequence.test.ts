@@ -1,6 +1,6 @@
 /**
  * Which request may follow which: FIRST, MIDDLE and LAST of SEND and WRITE, and what is refused in between.
- * Method: each cell of the matrix of ref:conformance appendix D on a fresh queue pair, all 256 opcodes.
+ * Method: each cell of the matrix of ref:conformance#D on a fresh queue pair, all 256 opcodes.
  */
 import { describe, expect, it } from 'vitest';
 import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from '../../packets/opcode.ts';

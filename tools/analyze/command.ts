@@ -7,9 +7,9 @@
 import { createWriteStream, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
+import { loadNativeCrc32 } from 'rocev2/node';
 import { RoceError } from 'rocev2/packets';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
-import { loadNativeCrc32 } from 'rocev2/node';
 import { Output, TextGatherer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import { analyzeChunks, isDamage, narrowed } from './analyze.ts';

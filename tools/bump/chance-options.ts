@@ -3,8 +3,15 @@
  * Owns the flags and their units; what they mean is `FaultSpec`'s.
  */
 import { type Command, InvalidArgumentError } from 'commander';
+import {
+  checkFaultSpec,
+  type EcnProfile,
+  FAULT_DIRECTIONS,
+  type FaultDirection,
+  type FaultSpec,
+  type WireFaults,
+} from 'rocev2/faults';
 import { RoceError } from 'rocev2/packets';
-import { type EcnProfile, FAULT_DIRECTIONS, type FaultDirection, type FaultSpec, type WireFaults, checkFaultSpec } from 'rocev2/faults';
 
 /** What the flags of `addChanceOptions` give. */
 export interface ChanceFlags {

@@ -5,12 +5,22 @@
  * knowledge of packets (opcodes, fields) are checked by `compileRules` and `checkFaultSpec`, as for rules made in a program.
  */
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
+import {
+  compileRules,
+  type EcnProfile,
+  FAULT_ACTIONS,
+  FAULT_DIRECTIONS,
+  type FaultSpec,
+  type NotifyOptions,
+  type WireCondition,
+  type WireFaults,
+  type WireRule,
+} from 'rocev2/faults';
 import { RoceError } from 'rocev2/packets';
-import { type EcnProfile, FAULT_ACTIONS, FAULT_DIRECTIONS, type FaultSpec, type NotifyOptions, type WireCondition, type WireFaults, type WireRule, compileRules } from 'rocev2/faults';
+import { z } from 'zod';
 
-export { FAULT_DIRECTIONS } from 'rocev2/faults';
 export type { WireFaults, WireRule } from 'rocev2/faults';
+export { FAULT_DIRECTIONS } from 'rocev2/faults';
 
 const integer = (min: number, max: number) => z.int().min(min).max(max);
 const share = z.number().min(0).max(1);

@@ -2,10 +2,10 @@
  * A bump as a library: two links joined, a capture of both sides, an account of what was done.
  */
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
-import type { RoceError } from 'rocev2/packets';
-import type { Conversation, ConversationEnd, FaultDirection, NotifyOptions, WireFaults, WireRule } from 'rocev2/faults';
 import { Bump, type Link } from 'rocev2';
+import type { Conversation, ConversationEnd, FaultDirection, NotifyOptions, WireFaults, WireRule } from 'rocev2/faults';
 import { monotonicNs } from 'rocev2/node';
+import type { RoceError } from 'rocev2/packets';
 import { WallClock } from '../wall-clock.ts';
 import type { BumpAccount, ConnectionAccount, EndAccount } from './account.ts';
 import { BumpCapture } from './capture.ts';

@@ -4,8 +4,9 @@
  * Owns the order of events and what is counted. Never prints and never touches a file or a clock: the same settings give the same result,
  * capture included.
  */
-import { Medium } from 'rocev2/packets';
+
 import { World } from 'rocev2';
+import { Medium } from 'rocev2/packets';
 import type { LadderStep } from '../ladder/index.ts';
 import { connectPair, type Pair, type Tamper, type Transfer, transferAll } from './exchange.ts';
 import { type ExpectedFrame, Recorder } from './recorder.ts';

@@ -3,8 +3,8 @@
  * transports' limits, offloads) is left out rather than printed as zero; what the standard fixes is printed as it fixes it.
  */
 
-import { ECN_MASK, type IpPrefix, Medium, RoceError, dscpOf } from 'rocev2/packets';
 import type { RdmaDevice, VlanOptions } from 'rocev2';
+import { dscpOf, ECN_MASK, type IpPrefix, Medium, RoceError } from 'rocev2/packets';
 import { MAX_MESSAGE_BYTES } from 'rocev2/transport';
 
 type Entry = readonly [string, string | number];

@@ -2,10 +2,11 @@
  * The frames of a device's wire as they pass, both directions, for whoever iterates. A reader that falls far behind loses the
  * newest frames; how many is counted, as a kernel's capture does.
  */
-import { Medium, RoceError } from 'rocev2/packets';
-import { type CaptureInterface, type CapturedPacket, Direction, LinkType } from 'rocev2/pcap';
+
 import { AsyncQueue, type LinkFacts } from 'rocev2';
 import type { CaptureSink } from 'rocev2/node';
+import { Medium, RoceError } from 'rocev2/packets';
+import { type CapturedPacket, type CaptureInterface, Direction, LinkType } from 'rocev2/pcap';
 import { WallClock } from '../wall-clock.ts';
 import type { CaptureSource } from './source.ts';
 

@@ -2,9 +2,17 @@
  * `congestion` of a host of kind "stack", as a file carries it: `CongestionOptions`. Owns the shape; names and ranges of the parameters of
  * DCQCN are checked by transport/congestion, as for options made in a program.
  */
-import { z } from 'zod';
+
 import { RoceError } from 'rocev2/packets';
-import { type CongestionOptions, type ControllerSpec, type MlxParameters, type PaperParameters, makeController, notificationParameters } from 'rocev2/transport';
+import {
+  type CongestionOptions,
+  type ControllerSpec,
+  type MlxParameters,
+  makeController,
+  notificationParameters,
+  type PaperParameters,
+} from 'rocev2/transport';
+import { z } from 'zod';
 
 const parametersOf = <T>() =>
   z.custom<Partial<T>>(

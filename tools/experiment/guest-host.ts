@@ -1,6 +1,7 @@
 /** A host that is a Linux guest with rdma_rxe: `tools/lab` boots it, its shell runs the commands. */
-import { RoceError } from 'rocev2/packets';
+
 import { QemuLink } from 'rocev2/node';
+import { RoceError } from 'rocev2/packets';
 import { Guest } from '../lab/guest.ts';
 import { buildImage } from '../lab/image.ts';
 import type { Host, HostCommand } from './host.ts';

@@ -5,8 +5,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { z } from 'zod';
 import { RoceError } from 'rocev2/packets';
+import { z } from 'zod';
 import { issuesOf, parametersSchema, parseExperiment, type SchemaIssue } from './schema.ts';
 import type { Experiment, ParameterValue } from './types.ts';
 

@@ -2,8 +2,9 @@
  * Our end of the cable to a host: a link that stays, lent to one wire after another. A guest's cable cannot be plugged
  * twice, but every case has a wire of its own. Frames that come while nobody has borrowed the link are lost, as with no wire.
  */
-import { type RoceError, invariant } from 'rocev2/packets';
+
 import type { Link, LinkSink } from 'rocev2';
+import { invariant, type RoceError } from 'rocev2/packets';
 
 export class Port {
   readonly #link: Link;

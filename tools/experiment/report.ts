@@ -3,7 +3,7 @@
  * makes texts and writes nothing.
  */
 import type { Judgement } from './judge.ts';
-import type { CaseResult, ExperimentResult } from './run.ts';
+import type { CaseResult, ExperimentResult } from './result.ts';
 
 /** The report as Markdown, for a folder whose files it names. */
 export function reportMarkdown(result: ExperimentResult): string {

@@ -11,32 +11,14 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packageVersion } from '../package-version.ts';
-import { type Judgement, judgeCase, tshark } from './judge.ts';
+import { judgeCase, tshark } from './judge.ts';
 import { reportData, reportMarkdown } from './report.ts';
-import { type CaseRecord, runCase } from './run-case.ts';
+import type { CaseResult, ExperimentResult } from './result.ts';
+import { runCase } from './run-case.ts';
 import type { Stages } from './stage.ts';
 import type { CaseSpec, Experiment } from './types.ts';
 
-export interface CaseResult {
-  readonly spec: CaseSpec;
-  /** Name of its folder, below that of the experiment. */
-  readonly folder: string;
-  readonly passed: boolean;
-  readonly record: CaseRecord;
-  readonly judgements: readonly Judgement[];
-}
-
-export interface ExperimentResult {
-  readonly experiment: Experiment;
-  readonly passed: boolean;
-  /** Time of day. */
-  readonly started: string;
-  readonly seconds: number;
-  /** Versions of what took part. */
-  readonly environment: Readonly<Record<string, string>>;
-  readonly hosts: readonly { readonly name: string; readonly description: string }[];
-  readonly cases: readonly CaseResult[];
-}
+export type { CaseResult, ExperimentResult } from './result.ts';
 
 export interface RunOptions {
   /** The folder for what is left; made when it is not there. */

@@ -2,9 +2,10 @@
  * Whether a file is an experiment: shapes by zod, then what shapes cannot say (names that must exist, ends of wires).
  * Owns the errors: each names the place in the JSON text. Never reads a file and never runs anything.
  */
-import { z } from 'zod';
+
 import { compileRules } from 'rocev2/faults';
-import { IpPrefix, RoceError, parseMac } from 'rocev2/packets';
+import { IpPrefix, parseMac, RoceError } from 'rocev2/packets';
+import { z } from 'zod';
 import { notifySchema, type WireRule, wireFaultsSchema, wireRuleSchema } from '../bump/rules-file.ts';
 import { KERNELS } from '../lab/recipe.ts';
 import { congestionSchema } from './congestion-schema.ts';

@@ -1,7 +1,7 @@
 /** A host that is a device of this project, in this process; `programs/` are its commands. */
 import { type OpenDevice, openDevice } from 'rocev2';
-import { RoceError } from 'rocev2/packets';
 import { QemuLink } from 'rocev2/node';
+import { RoceError } from 'rocev2/packets';
 import { EXIT_NOT_FOUND, type Host, type HostCommand, type QueuePairRate } from './host.ts';
 import { Port } from './port.ts';
 import { findProgram, type ProgramOutput } from './programs/index.ts';

@@ -8,9 +8,12 @@ import ipaddr from 'ipaddr.js';
 import { RoceError } from 'rocev2/packets';
 import { AgentChannel, type JobExit, type OutputStream } from './agent.ts';
 import type { Image } from './image.ts';
+import type { GuestJob, RunResult } from './job.ts';
 import { connectWire, Place } from './place.ts';
 import { type AttachedProgram, HandsPort } from './port.ts';
 import { type GuestNetwork, QemuProcess } from './qemu.ts';
+
+export type { GuestJob, RunResult } from './job.ts';
 
 export interface GuestOptions {
   readonly image: Image;
@@ -34,22 +37,6 @@ export interface GuestOptions {
   readonly bootTimeoutMs?: number | undefined;
   /** Ends the boot, and the guest with it. */
   readonly signal?: AbortSignal | undefined;
-}
-
-export interface RunResult {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** A command that runs in the background of a guest. */
-export interface GuestJob {
-  /** What it has written so far. Programs keep output back (4 KiB, typically) when it does not go to a terminal. */
-  output(): Promise<{ stdout: string; stderr: string }>;
-  /** Waits for its end, at most `timeoutMs` (then `ERR_ROCE_TIMEOUT`, and it still runs). */
-  wait(timeoutMs: number): Promise<RunResult>;
-  /** Ends it and all it started. */
-  kill(signal?: 'TERM' | 'KILL' | 'INT'): Promise<void>;
 }
 
 export class Guest {

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { RoceError } from 'rocev2/packets';
-import type { GuestJob, RunResult } from './guest.ts';
+import type { GuestJob, RunResult } from './job.ts';
 import { HANDS_PORT } from './qemu.ts';
 
 /** A program of the guest and the host's end of its port. */

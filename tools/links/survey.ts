@@ -2,9 +2,10 @@
  * What there is on this machine: kinds of links with their requirements, and interfaces with what can be typed for each. Owns
  * the looking; changes nothing, needs no privilege, and knows no kind of link by name: what a kind says of itself is all there is.
  */
-import { Medium } from 'rocev2/packets';
-import { LINK_KINDS, type LinkKind, type Requirement, openLink } from 'rocev2/node';
+
 import type { LinkEcn } from 'rocev2';
+import { LINK_KINDS, type LinkKind, openLink, type Requirement } from 'rocev2/node';
+import { Medium } from 'rocev2/packets';
 import { type NetworkInterface, readInterfaces } from './interfaces.ts';
 
 export interface SurveyedLink {

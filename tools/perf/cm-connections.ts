@@ -4,9 +4,10 @@
  * Owns those connections. Never the exchange itself. As perftest_communication.c#create_rdma_cm_connection: no private data;
  * READs and atomics are agreed on where the test has any; at the end the server disconnects and both sides wait for it.
  */
-import { QpState } from 'rocev2/transport';
+
 import type { RdmaConnection, RdmaListener } from 'rocev2';
 import { RoceError } from 'rocev2/packets';
+import { QpState } from 'rocev2/transport';
 import { initialize } from './bring-up.ts';
 import type { PerfSession } from './session.ts';
 

@@ -5,8 +5,9 @@
  * server that has to answer (latency, both directions) learns it from a SEND with immediate data: the client's queue pair
  * number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters, #rdma_cm_initialize_ud_connection_parameters.
  */
-import { GRH_BYTES, type IpAddress, RDMA_UDP_QKEY, RoceError } from 'rocev2/packets';
+
 import type { RdmaQp, RdmaUdListener } from 'rocev2';
+import { GRH_BYTES, type IpAddress, RDMA_UDP_QKEY, RoceError } from 'rocev2/packets';
 import { WrOpcode } from 'rocev2/transport';
 import { initialize, readyForDatagrams } from './bring-up.ts';
 import type { PerfSession } from './session.ts';

@@ -4,9 +4,10 @@
  * Owns that queue pair and its receives. Never knows what a word means. As perftest_communication.c#rdma_write_data and
  * #rdma_read_data have it: port space TCP, no private data, one receive of 56 bytes at least, always posted before the answer.
  */
-import { Access, type MemoryRegion, QpState, WcStatus, WrOpcode, wcStatusName } from 'rocev2/transport';
-import { type IpAddress, RoceError } from 'rocev2/packets';
+
 import type { RdmaConnection, RdmaCq, RdmaPd, RdmaQp } from 'rocev2';
+import { type IpAddress, RoceError } from 'rocev2/packets';
+import { Access, type MemoryRegion, QpState, WcStatus, WrOpcode, wcStatusName } from 'rocev2/transport';
 import { ownAddressFor } from '../own-address.ts';
 import { DEST_RECORD_BYTES, type PerfDest, readDestRecord, writeDestRecord } from './dest.ts';
 import type { Exchange, PerfRole } from './exchange.ts';

@@ -5,8 +5,9 @@
  * Follows perftest_resources.c#run_iter_lat_write, #run_iter_lat_send, #run_iter_lat. A WRITE tells nobody that it came: the
  * last byte of the message counts up, and the other side watches it. With WRITE the server begins, with SEND the client.
  */
-import { QpState } from 'rocev2/transport';
+
 import { RoceError } from 'rocev2/packets';
+import { QpState } from 'rocev2/transport';
 import type { PerfContext, PerfSession } from './session.ts';
 
 /** Runs the test that the options ask for. */

@@ -7,8 +7,8 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleepMs, setImmediate as turn } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { IpAddress } from 'rocev2/packets';
 import type { RdmaDevice } from 'rocev2';
+import type { IpAddress } from 'rocev2/packets';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
 import { tcpOf } from '../tcp.ts';

@@ -6,9 +6,9 @@
  * which the number of swaps before and after the traffic was counted.
  */
 
+import type { RdmaDevice } from 'rocev2';
 import type { RdmaTcp } from 'rocev2/host';
 import { type IpAddress, RoceError } from 'rocev2/packets';
-import type { RdmaDevice } from 'rocev2';
 import { type BwTimes, postReceives, receiveAll, reportOf, sendAll } from './bandwidth.ts';
 import { bringToRts } from './bring-up.ts';
 import { acceptByCm, type CmConnections, connectByCm } from './cm-connections.ts';

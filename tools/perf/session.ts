@@ -5,9 +5,19 @@
  * The region has two halves as perftest's buffer has: what we send from, and where the peer's messages go, each with one
  * piece per queue pair (perftest_communication.c#set_up_connection).
  */
-import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
-import { Access, type MemoryRegion, QpType, type SendWr, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+
 import type { AddressVector, RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
+import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
+import {
+  Access,
+  type MemoryRegion,
+  QpType,
+  type SendWr,
+  WcStatus,
+  type WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import type { ToolOutput } from '../output.ts';
 import type { PerfDest } from './dest.ts';
 import type { Terms } from './introductions.ts';

@@ -4,8 +4,8 @@
  */
 import { randomInt } from 'node:crypto';
 import { Command, Option } from 'commander';
-import { type IpAddress, RoceError } from 'rocev2/packets';
 import type { RdmaDevice } from 'rocev2';
+import { type IpAddress, RoceError } from 'rocev2/packets';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
 import { tcpOf } from '../tcp.ts';

@@ -2,9 +2,10 @@
  * A run of rc_, uc_, ud_ or srq_pingpong from its first word to its last: what is printed, what is told to the peer over TCP and
  * in which order. The server moves its queue pairs before it answers, so that the client's first message finds them ready.
  */
-import { type IpAddress, PSN_MASK, RoceError } from 'rocev2/packets';
-import type { RdmaTcp, TcpListener, TcpSocket } from 'rocev2/host';
+
 import type { RdmaDevice } from 'rocev2';
+import type { RdmaTcp, TcpListener, TcpSocket } from 'rocev2/host';
+import { type IpAddress, PSN_MASK, RoceError } from 'rocev2/packets';
 import { hex } from '../hex.ts';
 import type { ToolOutput } from '../output.ts';
 import { ownAddressFor } from '../own-address.ts';

@@ -4,9 +4,19 @@
  * when are the same (rdma-core:libibverbs/examples/{rc,uc,ud,srq}_pingpong.c). Owns queue pairs, buffer and the count of
  * messages; the words with the peer are run.ts's.
  */
-import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
-import { Access, type MemoryRegion, QpState, QpType, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+
 import type { RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
+import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
+import {
+  Access,
+  type MemoryRegion,
+  QpState,
+  QpType,
+  WcStatus,
+  type WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import type { PingpongDest } from './protocol.ts';
 
 export type PingpongService = 'rc' | 'uc' | 'ud' | 'srq';

@@ -3,10 +3,11 @@
  * and every message lands in the one shared receive queue of its side (rdma-core:libibverbs/examples/xsrq_pingpong.c).
  * Each side says END over TCP before it goes, so that nobody waits for an answer of who has left.
  */
-import { type IpAddress, PSN_MASK, RoceError } from 'rocev2/packets';
-import type { TcpSocket } from 'rocev2/host';
-import { Access, type MemoryRegion, QpState, QpType, WcStatus, WrOpcode } from 'rocev2/transport';
+
 import type { RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq, RdmaXrcd } from 'rocev2';
+import type { TcpSocket } from 'rocev2/host';
+import { type IpAddress, PSN_MASK, RoceError } from 'rocev2/packets';
+import { Access, type MemoryRegion, QpState, QpType, WcStatus, WrOpcode } from 'rocev2/transport';
 import { hex } from '../hex.ts';
 import type { ToolOutput } from '../output.ts';
 import { ownAddressFor } from '../own-address.ts';

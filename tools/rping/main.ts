@@ -3,8 +3,8 @@
  * device they have.
  */
 import { Command, Option } from 'commander';
-import type { IpAddress } from 'rocev2/packets';
 import type { RdmaDevice } from 'rocev2';
+import type { IpAddress } from 'rocev2/packets';
 import { addLinkOptions, exitWith, integer, type LinkFlags, parseAddress, withDevice } from '../options.ts';
 import { type ToolOutput, terminal } from '../output.ts';
 import { runRpingClient } from './client.ts';

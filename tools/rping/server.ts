@@ -2,8 +2,9 @@
  * The server of rping: reads what a client offers and writes it back, until the client disconnects.
  * With `persistent` it serves any number of clients at the same time, for as long as it is let.
  */
-import { CmRejReason, type IpAddress, RoceError } from 'rocev2/packets';
+
 import type { RdmaConnectionRequest, RdmaDevice } from 'rocev2';
+import { CmRejReason, type IpAddress, RoceError } from 'rocev2/packets';
 import type { ToolOutput } from '../output.ts';
 import { pingText } from './protocol.ts';
 import { PingSession, PingState, RDMA_DEPTH, type RpingOptions } from './session.ts';

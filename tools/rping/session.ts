@@ -4,9 +4,19 @@
  * Owns what both roles share, and the words about it. Never decides what to do next: server.ts and client.ts do.
  * States have the names and numbers of the published rping, because its messages print the numbers.
  */
-import { Access, type MemoryRegion, QpState, WcOpcode, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+
 import type { RdmaConnection, RdmaCq, RdmaDevice, RdmaPd, RdmaQp } from 'rocev2';
 import { RoceError } from 'rocev2/packets';
+import {
+  Access,
+  type MemoryRegion,
+  QpState,
+  WcOpcode,
+  WcStatus,
+  type WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import type { ToolOutput } from '../output.ts';
 import {
   ADVERTISEMENT_BYTES,

@@ -1,7 +1,7 @@
 /** The client of rcopy: opens a file at the server, sends its bytes, closes it. */
 import { open } from 'node:fs/promises';
-import { type IpAddress, RoceError } from 'rocev2/packets';
 import type { RdmaDevice } from 'rocev2';
+import { type IpAddress, RoceError } from 'rocev2/packets';
 import { RSocket } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import {

@@ -2,8 +2,9 @@
  * How rstream and riostream get their connections, in both roles, and run through their tests: one connection for a test of
  * one's own choice, two for the ladder, the first tuned for latency and the second for bandwidth.
  */
-import { invariant } from 'rocev2/packets';
+
 import type { RdmaDevice } from 'rocev2';
+import { invariant } from 'rocev2/packets';
 import { RListener, RSocket, type RSocketOptions } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import { bandwidthTest, ladderSizes, latencyTest, STREAM_HEADING, streamRow, type TransferTest } from './report.ts';

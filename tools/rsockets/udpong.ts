@@ -3,8 +3,9 @@
  * it took and how many arrived. Facts from rdma:librdmacm/examples/udpong.c. The stock tool does not start on rdma_rxe
  * (`rconnect: No such file or directory`), so this one has been heard by its own kind only.
  */
-import type { IpAddress } from 'rocev2/packets';
+
 import type { RdmaDevice } from 'rocev2';
+import type { IpAddress } from 'rocev2/packets';
 import { RDatagramSocket, type UdpPort } from 'rocev2/rsockets';
 import type { ToolOutput } from '../output.ts';
 import { columns, countFor, countText, figures, sizeText, timeCells } from './report.ts';

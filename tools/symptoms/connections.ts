@@ -1,6 +1,7 @@
 /** Scenes of `connection-refused` and `connect-timeout`: requests that are refused or never answered, and such that are late. */
+
+import { ConnectionRejected, type ConnectOptions } from 'rocev2';
 import { Frame, type IpAddress, Medium, Op, parseCmMad, parseFrame } from 'rocev2/packets';
-import { type ConnectOptions, ConnectionRejected } from 'rocev2';
 import { WcStatus } from 'rocev2/transport';
 import type { End, Host } from './end.ts';
 import { play, type Scene } from './scene.ts';

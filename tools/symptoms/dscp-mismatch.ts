@@ -1,6 +1,7 @@
 /** Scenes of `dscp-mismatch`: directions, places and tags that disagree about the class, and classes that are merely unusual. */
-import { IPV4_TOS_AT } from 'rocev2/packets';
+
 import type { SimulatedDeviceOptions } from 'rocev2';
+import { IPV4_TOS_AT } from 'rocev2/packets';
 import { WcStatus } from 'rocev2/transport';
 import { mendChecksum, rewriteCapture } from './rewrite.ts';
 import { play, type Scene } from './scene.ts';

@@ -3,9 +3,10 @@
  *
  * Owns the way from "write 5000 bytes" to work requests and completions. Never looks at the wire.
  */
+
+import type { Cq, Device, Pd, Qp } from 'rocev2';
 import type { IpAddress, MacAddress } from 'rocev2/packets';
 import { Access, type MemoryRegion, type SendWr, type WcStatus, WrOpcode } from 'rocev2/transport';
-import type { Cq, Device, Pd, Qp } from 'rocev2';
 
 /** A host of the stage. */
 export interface Host {

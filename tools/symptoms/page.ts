@@ -73,8 +73,8 @@ function escaped(text: string): string {
 const HEAD = `# Symptoms
 
 What \`roce analyze\` finds in a capture, how it knows, and what to do. Each picture is a capture made with this project's own stack on a simulated
-network (\`tools/symptoms/\`), and what stands below it is what the analyzer says of that capture. Where "ref:" appears, the source is a page of the
-project's reference. An error ends connections or loses data, a warning costs speed, a note is worth knowing and no alarm.`;
+network (\`tools/symptoms/\`), and what stands below it is what the analyzer says of that capture. Where "ref:" appears, the source is a page of
+[docs/reference](reference/README.md). An error ends connections or loses data, a warning costs speed, a note is worth knowing and no alarm.`;
 
 const RULES_ABOUT =
   'Beside the symptoms every packet is held to these rules. A packet whose ICRC is wrong breaks none: its receiver never sees it.';

@@ -14,12 +14,13 @@
  * });
  * ```
  */
+
+import { attachDevice, type Connection, type SimulatedDeviceOptions, World } from 'rocev2';
+import type { FaultSpec } from 'rocev2/faults';
 import { ETHERNET_BYTES, type IpAddress, invariant } from 'rocev2/packets';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
-import { type Connection, type SimulatedDeviceOptions, World, attachDevice } from 'rocev2';
-import { QpState, type WcStatus } from 'rocev2/transport';
 import { Fate, type FaultRule, type SimulatedPort } from 'rocev2/sim';
-import type { FaultSpec } from 'rocev2/faults';
+import { QpState, type WcStatus } from 'rocev2/transport';
 import { ALL_ACCESS, End, type Host } from './end.ts';
 import { station, tcpFrame } from './forge.ts';
 

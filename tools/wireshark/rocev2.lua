@@ -24,7 +24,7 @@ Fields, all of them filters:
 Owns the marks and nothing of a packet: it only reads. Frames are judged once, in the order of the capture, and the result is kept by frame
 number; a new file or a reload starts anew. Of damaged packets nothing is believed. It knows what the capture shows, not what the hosts know. What is there for analysis in full is
 `roce analyze`; this is for the packet list.
-Sources: ref:wire#2 to #7 (layout, masks, opcodes, syndromes), ref:rxe#7 and #8 (who repeats what), packets/icrc.ts, packets/opcode.ts.
+Sources: ref:wire#2 to ref:wire#7 (layout, masks, opcodes, syndromes), ref:rxe#7 and ref:rxe#8 (who repeats what), packets/icrc.ts, packets/opcode.ts.
 ]]
 
 local rocev2 = Proto("rocev2", "RoCEv2 analysis")

@@ -6,7 +6,7 @@
  *
  * Rules: states as rdma:cm.c (cm_lap_handler, cm_apr_handler, ib_send_cm_lap), which serves both messages on InfiniBand only: on
  * RoCE ib_core drops them, so no Linux peer answers a LAP of ours. LIDs are not looked at, and status 7 is never sent
- * (ref:conformance ANX-36, ANX-37). SEC-14: both ids, the address and the queue pair have to be right; a wrong queue pair
+ * (ref:conformance#ANX-36, ANX-37). SEC-14: both ids, the address and the queue pair have to be right; a wrong queue pair
  * from the right peer draws status 6.
  */
 import {

@@ -12,7 +12,7 @@
  *
  * Owns: the order of checks on a MAD and the public face. Never: a queue pair; the application moves it when events say so.
  * The peer's mistakes are statuses with counters; the caller's are RoceErrors: ERR_ROCE_ARGUMENT, _ADDRESS, _STATE, _IN_USE, _LIMIT.
- * Rules: ref:conformance#CM, ref:hostile SEC-14. Wire facts: ref:wire#10, packets/cm.
+ * Rules: ref:conformance#CM, ref:hostile#SEC-14. Wire facts: ref:wire#10, packets/cm.
  */
 import { type CmMad, CmRejReason, type CmTransportService, parseCmMad } from '../../packets/cm/index.ts';
 import { invariant, RoceError } from '../../packets/errors.ts';

@@ -1,5 +1,5 @@
 /**
- * The rules of the protocol that a capture can be held to, as data. Owns words, sources and severities; rows of ref:conformance where it has one.
+ * The rules of the protocol that a capture can be held to, as data. Owns words, sources and severities; rules of ref:conformance#3 where it has one.
  */
 import type { Severity } from '../types.ts';
 
@@ -23,36 +23,36 @@ function rule(id: string, source: string, severity: Severity, says: string): Rul
 export const RULES = {
   transportVersion: rule(
     'transport-version',
-    'ref:conformance PKT-05',
+    'ref:conformance#PKT-05',
     'error',
     'The transport version in the BTH is 0; a packet with another one is dropped.',
   ),
   reservedOpcode: rule(
     'reserved-opcode',
-    'ref:conformance PKT-08',
+    'ref:conformance#PKT-08',
     'error',
     'Reserved opcodes are not sent; one draws a NAK for an invalid request, or silence.',
   ),
   headerLength: rule(
     'header-length',
-    'ref:conformance PKT-12',
+    'ref:conformance#PKT-12',
     'error',
     'A packet is long enough for the headers of its opcode, its pad and the ICRC.',
   ),
   udpLength: rule(
     'udp-length',
-    'ref:conformance PKT-13',
+    'ref:conformance#PKT-13',
     'error',
     'The UDP length fits the IP length, and BTH and ICRC fit into it.',
   ),
-  padMultiple: rule('pad', 'ref:conformance LEN-14', 'error', 'Payload and pad together are a multiple of four bytes.'),
+  padMultiple: rule('pad', 'ref:conformance#LEN-14', 'error', 'Payload and pad together are a multiple of four bytes.'),
   noPayload: rule(
     'no-payload',
-    'ref:conformance LEN-09',
+    'ref:conformance#LEN-09, MPE-01, MPE-09',
     'error',
     'READ requests, atomics, FLUSH and acknowledges carry no payload, and ATOMIC WRITE exactly eight bytes.',
   ),
-  messageSize: rule('message-size', 'ref:conformance LEN-06', 'error', 'A message is at most 2^31 bytes long.'),
+  messageSize: rule('message-size', 'ref:conformance#LEN-06', 'error', 'A message is at most 2^31 bytes long.'),
   atomicAlignment: rule(
     'atomic-alignment',
     'rxe:rxe_resp.c#atomic_reply',
@@ -61,31 +61,31 @@ export const RULES = {
   ),
   opensInside: rule(
     'opcode-sequence',
-    'ref:conformance OPS-01, OPS-02, OPS-04, OPS-05, OPS-12, OPS-13',
+    'ref:conformance#OPS-01, OPS-02, OPS-04, OPS-05, OPS-12, OPS-13',
     'error',
     'Between FIRST and LAST of a message stand only MIDDLE packets of the same operation.',
   ),
   nothingOpen: rule(
     'nothing-open',
-    'ref:conformance OPS-03',
+    'ref:conformance#OPS-03',
     'error',
     'MIDDLE and LAST follow the FIRST of their message.',
   ),
   fullPackets: rule(
     'full-packets',
-    'ref:conformance LEN-01, LEN-08, LEN-13',
+    'ref:conformance#LEN-01, LEN-08, LEN-13',
     'error',
     'FIRST and MIDDLE packets carry exactly the path MTU: 256, 512, 1024, 2048 or 4096 bytes, the same in all of them.',
   ),
   lastLength: rule(
     'last-length',
-    'ref:conformance LEN-02, LEN-03',
+    'ref:conformance#LEN-02, LEN-03',
     'error',
     'LAST carries 1 byte up to the path MTU, ONLY none up to the path MTU.',
   ),
   writeLength: rule(
     'write-length',
-    'ref:conformance LEN-04, LEN-05',
+    'ref:conformance#LEN-04, LEN-05',
     'error',
     'The payloads of a WRITE add up to the DMA length of its RETH.',
   ),
@@ -97,43 +97,43 @@ export const RULES = {
   ),
   readResponseOpcode: rule(
     'read-response-opcode',
-    'ref:conformance RD-01, RD-02',
+    'ref:conformance#RD-01, RD-02',
     'error',
     'READ responses go FIRST, MIDDLE, LAST, or ONLY, and fill the PSNs of their request.',
   ),
   readResponseLength: rule(
     'read-response-length',
-    'ref:conformance LEN-16, LEN-17',
+    'ref:conformance#LEN-16, LEN-17',
     'error',
     'READ responses carry as many bytes as were asked for, the path MTU in all but the last.',
   ),
   readResponseSyndrome: rule(
     'read-response-syndrome',
-    'ref:conformance RD-05',
+    'ref:conformance#RD-05',
     'error',
     'The AETH of a READ response or an atomic answer is that of a positive acknowledge.',
   ),
   reservedSyndrome: rule(
     'reserved-syndrome',
-    'ref:conformance ACK-16, ACK-17',
+    'ref:conformance#ACK-16, ACK-17',
     'warning',
     'Syndromes 0x40 to 0x5F and those beyond NAK code 4 are reserved.',
   ),
   msnOrder: rule(
     'msn',
-    'ref:conformance ACK-06',
+    'ref:conformance#ACK-06',
     'warning',
     'The MSN grows with the messages completed and never falls.',
   ),
   afterFatalNak: rule(
     'after-fatal-nak',
-    'ref:conformance ACK-18',
+    'ref:conformance#ACK-18',
     'warning',
     'After a NAK that ends the connection the responder acknowledges nothing more.',
   ),
   cnpFormat: rule(
     'cnp-format',
-    'ref:conformance CNP-01',
+    'ref:conformance#CNP-01',
     'warning',
     'A CNP has PSN 0, solicited event 0 and 16 bytes of zeros.',
   ),
@@ -145,7 +145,7 @@ export const RULES = {
   ),
   pkey: rule(
     'p-key',
-    'ref:conformance ACK-20',
+    'ref:conformance#PKQ-05',
     'error',
     'Both ends of a connection use the same partition: their P_Keys agree in the lower 15 bits, and one at least is a full member.',
   ),
@@ -163,7 +163,7 @@ export const RULES = {
   ),
   udpChecksum: rule(
     'udp-checksum',
-    'ref:conformance PKT-19',
+    'ref:conformance#PKT-19',
     'note',
     'The UDP checksum is 0: the ICRC covers more than it could.',
   ),

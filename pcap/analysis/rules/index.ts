@@ -88,7 +88,7 @@ interface EndTraits {
   sourcePort: number;
 }
 
-/** ref:conformance ACK-20; two limited members cannot speak to each other. */
+/** ref:conformance#PKQ-05: two limited members cannot speak to each other. */
 function pkeysMatch(one: number, other: number): boolean {
   return (one & 0x7f_ff) === (other & 0x7f_ff) && ((one | other) & 0x80_00) !== 0;
 }

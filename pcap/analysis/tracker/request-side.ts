@@ -3,7 +3,7 @@
  *
  * Owns the order of requests: new, behind a gap, late, copied, repeated; and why they are repeated. Rules:
  * - After a NAK for a sequence error the requester begins again with the PSN of the NAK (ref:wire#8), after an RNR NAK with that of the RNR NAK.
- * - A READ that begins in the middle of an earlier one, or with the PSN at which responses have a gap, is an implied NAK (ref:analyzer#1, 9).
+ * - A READ that begins in the middle of an earlier one, or with the PSN at which responses have a gap, is an implied NAK (ref:analyzer#1 row 9).
  * - Otherwise nobody has answered for a while: a timeout. A wait shorter than `SHORTEST_TIMEOUT_NS` is none, and the cause stays unknown.
  * - UC repeats nothing: what is missing is lost, be it on the network or in the capture (detail says so).
  */

@@ -5,7 +5,7 @@
  *   raw-socket:eth0            raw-socket:veth0,mtu=1500
  *
  * Owns four raw sockets bound to the interface (IPv4 and IPv6, in and out) and the UDP port of each address. What the kernel permits
- * (seen on 6.18; ref:platform#2, man 7 raw): IPv4 both ways with its header as it is on the wire, IP identification and ECN included. IPv6
+ * (seen on 6.18; ref:wire#2, man 7 raw): IPv4 both ways with its header as it is on the wire, IP identification and ECN included. IPv6
  * leaves as written; what arrives has lost its header. Where koffi is, a socket of our own is told all of it (`raw-socket-ipv6.ts`);
  * elsewhere it is rebuilt (`raw-socket-receiver.ts`) without the traffic class, so that no mark is seen on IPv6.
  *

@@ -8,8 +8,8 @@
 import { describe, expect, it } from 'vitest';
 import { IpPrefix, parseMac } from '../../../packets/address.ts';
 import { CmRejReason } from '../../../packets/cm/index.ts';
-import type { ConnectOptions } from '../../../src/device/cm/connection.ts';
 import type { ListenOptions } from '../../../src/device/cm/api.ts';
+import type { ConnectOptions } from '../../../src/device/cm/connection.ts';
 import { ConnectionRejected, Device, type Qp, QpState, type World } from '../../../src/index.ts';
 import { QpType } from '../../../transport/qp-type.ts';
 import { makePair, makeSide, PORT } from '../support.ts';

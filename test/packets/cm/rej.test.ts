@@ -42,7 +42,7 @@ describe('REJ', () => {
     expect(() => encode({ kind: 'REJ', body: { ...REJ, info: new Uint8Array(73) } })).toThrow('72 bytes, not 73');
   });
 
-  it('has a name for every reason, and the codes of the conformance catalogue', () => {
+  it('has a name for every reason, and the codes of ref:conformance#F', () => {
     expect(new Set(Object.values(CmRejReason)).size).toBe(Object.keys(CmRejReason).length);
     expect(cmRejReasonName(8)).toBe('InvalidServiceId');
     expect(cmRejReasonName(10)).toBe('StaleConnection');

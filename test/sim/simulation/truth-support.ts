@@ -1,6 +1,6 @@
 /**
  * The runs that published results are about, as options of a simulation, and what theory says of them where the source has no figure.
- * Sources: ref:dcqcn#6.1, #6.2 (parameters of the peer's runs), ref:dcqcn#5.2 (fixed point), ref:dcqcn#5.7 (goodput under loss).
+ * Sources: ref:dcqcn#6.1, ref:dcqcn#6.2 (parameters of the peer's runs), ref:dcqcn#5.2 (fixed point), ref:dcqcn#5.7 (goodput under loss).
  */
 
 import { mean, type SimulationOptions, type SimulationResult } from '../../../src/sim/simulation/index.ts';

@@ -74,7 +74,7 @@ describe('the mean queue by the rules of the fluid model, marks in acknowledges'
       expect(Math.abs(mean / (1_000 * kb) - 1)).toBeLessThan(0.15);
     });
 
-  // ref:dcqcn#6.1, the two lower rows: limit cycles, with the peer's mean, median and 95 % quantile in KB.
+  // ref:dcqcn#6.1, the two limit cycles, with the peer's mean, median and 95 % quantile in KB.
   for (const { peer, ...row } of [
     { ...ROW, flows: 10, warmUpNs: 60 * MS, peer: [57, 12, 205] },
     { ...ROW, flows: 64, pmax: 0.1, warmUpNs: 60 * MS, peer: [74.6, 8, 265] },

@@ -1,5 +1,5 @@
 /**
- * Goal: profile `paper` does what ref:dcqcn#1 says, to the digit where ref:dcqcn#5.5 and #5.6 have closed forms, and differs from
+ * Goal: profile `paper` does what ref:dcqcn#1 says, to the digit where ref:dcqcn#5.5 and ref:dcqcn#5.6 have closed forms, and differs from
  * the known implementations where ref:dcqcn#3 says so. Method: one flow, told when what happens.
  */
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
  * Between packet values and frames: builds real frames with FrameWriter and the codecs, takes frames apart again, and
- * checks on every frame of the subject what must hold of all (ref:conformance LEN-14, ACK-20).
+ * checks on every frame of the subject what must hold of all (ref:conformance#LEN-14, ACK-20).
  */
 import { expect } from 'vitest';
 import { IpAddress } from '../../../packets/address.ts';
@@ -10,12 +10,12 @@ import { FrameWriter } from '../../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../../packets/header-template.ts';
 import { computeIcrc, ICRC_BYTES, icrcMatches } from '../../../packets/icrc.ts';
 import { IPV4_BYTES } from '../../../packets/ipv4.ts';
+import { writeHeaders } from '../../../packets/kit/build.ts';
+import { packetOf } from '../../../packets/kit/sighting.ts';
 import { OPCODE_HEADER_BYTES, Op } from '../../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import { isRxeFlush } from '../../../packets/rxe-flush-icrc.ts';
 import { UDP_BYTES } from '../../../packets/udp.ts';
-import { writeHeaders } from '../../../packets/kit/build.ts';
-import { packetOf } from '../../../packets/kit/sighting.ts';
 import type { QpConfig } from '../../../transport/qp-config.ts';
 import type { Packet } from './packets.ts';
 

@@ -3,8 +3,8 @@
  * of counters before and after.
  */
 import { join } from 'node:path';
-import { RoceError } from 'rocev2/packets';
 import { LINK_KINDS } from 'rocev2/node';
+import { RoceError } from 'rocev2/packets';
 import type { Contestant } from './contestants.ts';
 import { PeerProcess } from './peer-process.ts';
 import { makePlace, type Place } from './places.ts';

@@ -1,6 +1,18 @@
 /** Cases of area ACK on what a responder's answers say: opcode, MSN, credits, and the headers around them. */
 import { Op } from 'rocev2/packets';
-import { type Packet, describePacket, fetchAdd, pattern, readRequest, sendFirst, sendLast, sendMiddle, sendOnly, sendPackets, writeOnly } from 'rocev2/packets/kit';
+import {
+  describePacket,
+  fetchAdd,
+  type Packet,
+  pattern,
+  readRequest,
+  sendFirst,
+  sendLast,
+  sendMiddle,
+  sendOnly,
+  sendPackets,
+  writeOnly,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer, Received } from '../tester/peer.ts';

@@ -17,7 +17,7 @@ export const ACK_REQUESTER_CASES: readonly Case[] = [
   { rules: ['ACK-17'], run: (t) => ignoresReserved(t, RESERVED_NAKS) },
 ];
 
-/** Credit code 2: two SENDs beyond those that the MSN counts (catalogue, C.4). */
+/** Credit code 2: two SENDs beyond those that the MSN counts (ref:conformance#C.4). */
 const TWO_CREDITS = 2;
 
 async function heedsCredits(t: Tester): Promise<void> {

@@ -1,6 +1,26 @@
 /** Cases of area ACK where the device is the responder: when acknowledges leave, and in which order. What they say is in ack-fields.ts. */
 import { Op } from 'rocev2/packets';
-import { type Packet, ack, cnp, describePacket, fetchAdd, nak, pattern, readMiddle, readOnly, readRequest, sendFirst, sendLast, sendMiddle, sendOnly, writeFirst, writeLast, writeMiddle, writeOnly, writeOnlyImm } from 'rocev2/packets/kit';
+import {
+  ack,
+  cnp,
+  describePacket,
+  fetchAdd,
+  nak,
+  type Packet,
+  pattern,
+  readMiddle,
+  readOnly,
+  readRequest,
+  sendFirst,
+  sendLast,
+  sendMiddle,
+  sendOnly,
+  writeFirst,
+  writeLast,
+  writeMiddle,
+  writeOnly,
+  writeOnlyImm,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Violation } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';

@@ -3,7 +3,16 @@
  * left out, and sentinels where some answers are allowed. Owns no verdict of its own beyond what is said at each function.
  */
 import { Op } from 'rocev2/packets';
-import { type Packet, type RethFields, describePacket, fetchAdd, readOnly, readRequest, readResponses, writeOnly } from 'rocev2/packets/kit';
+import {
+  describePacket,
+  fetchAdd,
+  type Packet,
+  type RethFields,
+  readOnly,
+  readRequest,
+  readResponses,
+  writeOnly,
+} from 'rocev2/packets/kit';
 import { demand, Violation } from '../tester/outcome.ts';
 import type { Peer, Received } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -1,9 +1,9 @@
 /**
  * Area ANX, what the device sends: header fields that come from the address vector, and every passive rule held against a mixed exchange.
- * Sources: ref:conformance#3 (area ANX); the passive rules are those of watch/.
+ * Sources: ref:conformance#ANX; the passive rules are those of watch/.
  */
 
-import { type Sighting, pattern, readRequest, sendOnly } from 'rocev2/packets/kit';
+import { pattern, readRequest, type Sighting, sendOnly } from 'rocev2/packets/kit';
 import { findRule } from '../rules/index.ts';
 import type { Case } from '../tester/case.ts';
 import type { ConnectOptions } from '../tester/connect.ts';

@@ -1,6 +1,6 @@
 /**
  * Area ANX, what arrives: headers below the BTH that a RoCEv2 packet does not have, and fields that mean nothing to it.
- * Sources: ref:conformance#3 (area ANX), ref:wire#1. What the annex does not foresee has no recipe for its ICRC: stimuli then carry it in
+ * Sources: ref:conformance#ANX, ref:wire#1. What the annex does not foresee has no recipe for its ICRC: stimuli then carry it in
  * each way that an implementation could compute it.
  */
 import { ETHERTYPE_AT, OPCODES, Op } from 'rocev2/packets';

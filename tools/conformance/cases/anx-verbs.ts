@@ -1,6 +1,6 @@
 /**
  * Area ANX, interfaces and congestion management: what the verbs of a RoCEv2 port say, and that notifications are made and obeyed.
- * Sources: ref:conformance#3 (area ANX).
+ * Sources: ref:conformance#ANX.
  */
 
 import { IpAddress, Op } from 'rocev2/packets';

@@ -1,6 +1,6 @@
 /** Cases of area ATM on atomics that come again: the saved result, and no second execution. */
 import { Op } from 'rocev2/packets';
-import { type Packet, compareSwap, describePacket, fetchAdd } from 'rocev2/packets/kit';
+import { compareSwap, describePacket, fetchAdd, type Packet } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';

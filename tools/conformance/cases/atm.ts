@@ -1,6 +1,15 @@
 /** Cases of area ATM: what an atomic does to memory, and in which order. Repeated atomics are in atm-replay.ts. */
 import { Op } from 'rocev2/packets';
-import { type Packet, compareSwap, describePacket, fetchAdd, pattern, readRequest, sendOnly, writeOnly } from 'rocev2/packets/kit';
+import {
+  compareSwap,
+  describePacket,
+  fetchAdd,
+  type Packet,
+  pattern,
+  readRequest,
+  sendOnly,
+  writeOnly,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';

@@ -1,4 +1,4 @@
-/** Connections that the device begins, and what its messages say (ref:conformance, area CM). */
+/** Connections that the device begins, and what its messages say (ref:conformance#CM). */
 import { type CmRep, IP_CM_HEADER_BYTES, readIpCmHeader } from 'rocev2/packets';
 import { pattern } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';

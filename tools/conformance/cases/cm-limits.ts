@@ -1,5 +1,13 @@
-/** How much a connection manager takes, keeps and carries, and datagram services (ref:conformance, area CM). */
-import { CM_DREP_PRIVATE_DATA_BYTES, CM_DREQ_PRIVATE_DATA_BYTES, CM_REJ_PRIVATE_DATA_BYTES, CM_REP_PRIVATE_DATA_BYTES, CM_RTU_PRIVATE_DATA_BYTES, CmMessageRef, IP_CM_REQ_PRIVATE_DATA_BYTES } from 'rocev2/packets';
+/** How much a connection manager takes, keeps and carries, and datagram services (ref:conformance#CM). */
+import {
+  CM_DREP_PRIVATE_DATA_BYTES,
+  CM_DREQ_PRIVATE_DATA_BYTES,
+  CM_REJ_PRIVATE_DATA_BYTES,
+  CM_REP_PRIVATE_DATA_BYTES,
+  CM_RTU_PRIVATE_DATA_BYTES,
+  CmMessageRef,
+  IP_CM_REQ_PRIVATE_DATA_BYTES,
+} from 'rocev2/packets';
 import { pattern } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { sendDreq, sendRtu } from '../tester/cm-connect.ts';

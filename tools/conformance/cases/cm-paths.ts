@@ -1,5 +1,5 @@
 /**
- * What RoCEv2 changes in connection management: LIDs mean nothing, in whatever message (ref:conformance, area ANX, statements 34 to 38).
+ * What RoCEv2 changes in connection management: LIDs mean nothing, in whatever message (ref:conformance#ANX-34 to ANX-38).
  * The suggested path message has no layout that anybody has published: its number follows that of APR, and its bytes are taken for LAP's.
  */
 import { CmMessageRef, type CmPath, type CmReq, CmTransport } from 'rocev2/packets';

@@ -1,4 +1,4 @@
-/** Connections that begin with us: what a REQ draws, and what of it a device takes over (ref:conformance, area CM). */
+/** Connections that begin with us: what a REQ draws, and what of it a device takes over (ref:conformance#CM). */
 import { CmMessageRef, CmRejReason, IpAddress, MAD_BYTES } from 'rocev2/packets';
 import { ack, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';

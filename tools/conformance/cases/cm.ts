@@ -1,4 +1,4 @@
-/** Area CM: connection management, message by message (ref:conformance). */
+/** Area CM: connection management, message by message (ref:conformance#CM). */
 import type { Case } from '../tester/case.ts';
 import { CM_ACTIVE_CASES } from './cm-active.ts';
 import { CM_END_CASES } from './cm-ends.ts';

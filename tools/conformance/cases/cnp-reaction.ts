@@ -2,7 +2,7 @@
  * Cases of area CNP whose device gets a notification: what it does, and what it must leave alone (CNP-03, -09 to -11). A rate is measured by
  * the gaps between packets of a long WRITE; in virtual time only, where nothing else makes gaps.
  */
-import { type Packet, cnp, marked, pattern, writeFirst, writeLast, writeMiddle } from 'rocev2/packets/kit';
+import { cnp, marked, type Packet, pattern, writeFirst, writeLast, writeMiddle } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';

@@ -1,6 +1,6 @@
 /** Cases of area CNP whose device is told of congestion by marks: when it sends a notification, and what that looks like (CNP-01, -02, -04 to -08). */
 import { Op } from 'rocev2/packets';
-import { type Packet, type Sighting, marked, pattern, sendOnly, writeOnly } from 'rocev2/packets/kit';
+import { marked, type Packet, pattern, type Sighting, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Peer, Received } from '../tester/peer.ts';

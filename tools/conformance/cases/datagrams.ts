@@ -2,8 +2,9 @@
  * A datagram queue pair of the device and our end of it: messages that must be delivered, each into the next receive, and packets that must
  * be as if they had never been. Owns the count of receives.
  */
+
+import { datagram, type Packet, pattern } from 'rocev2/packets/kit';
 import type { Completion, PathAttributes } from '../hands/hands.ts';
-import { type Packet, datagram, pattern } from 'rocev2/packets/kit';
 import { type ConnectOptions, DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer, Received } from '../tester/peer.ts';

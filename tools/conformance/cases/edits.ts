@@ -2,7 +2,16 @@
  * What stimuli change in a frame: single bits, lengths, IP options and extension headers, trailers, checksums, and where an ICRC goes.
  * Owns the arithmetic of frames that are wrong on purpose; says nothing of what a device must make of them.
  */
-import { ICRC_BYTES, ICRC_SEED, IPV4_BYTES, IP_PROTOCOL_UDP, crc32Update, finishChecksum, onesComplementSum, pseudoHeaderSum } from 'rocev2/packets';
+import {
+  crc32Update,
+  finishChecksum,
+  ICRC_BYTES,
+  ICRC_SEED,
+  IP_PROTOCOL_UDP,
+  IPV4_BYTES,
+  onesComplementSum,
+  pseudoHeaderSum,
+} from 'rocev2/packets';
 import { type Draft, type Edit, seal } from 'rocev2/packets/kit';
 
 /** An edit in place. */

@@ -2,8 +2,8 @@
  * FLUSHes of a script. rdma_rxe judges a FLUSH only with an ICRC of its own (packets/rxe-flush-icrc.ts) and drops a right one in silence: so
  * that its other rules can be looked at all the same, a case finds out once which form the device takes, and says so when it is the wrong one.
  */
-import { FETH_AT, OPCODE_HEADER_BYTES, Op, computeIcrc, rxeFlushIcrc } from 'rocev2/packets';
-import { type Draft, type Packet, describePacket, flush, writeOnly } from 'rocev2/packets/kit';
+import { computeIcrc, FETH_AT, OPCODE_HEADER_BYTES, Op, rxeFlushIcrc } from 'rocev2/packets';
+import { type Draft, describePacket, flush, type Packet, writeOnly } from 'rocev2/packets/kit';
 import type { AccessFlag } from '../hands/hands.ts';
 import { ALL_ACCESS, type ConnectOptions } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';

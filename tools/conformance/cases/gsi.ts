@@ -3,7 +3,7 @@
  * Owns the datagram around the MAD. Connections are others' affair.
  */
 import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader, writeCmMad } from 'rocev2/packets';
-import { type Packet, type Route, buildFrame, datagram, describePacket } from 'rocev2/packets/kit';
+import { buildFrame, datagram, describePacket, type Packet, type Route } from 'rocev2/packets/kit';
 import type { Inbox } from '../tester/inbox.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -1,6 +1,15 @@
 /** Cases of area KEY on regions, decided with hands: rights, domains, keys that die, receives in bad memory, events. */
 import { Op } from 'rocev2/packets';
-import { type Packet, describePacket, fetchAdd, pattern, readRequest, sendOnly, writeOnly, writeOnlyImm } from 'rocev2/packets/kit';
+import {
+  describePacket,
+  fetchAdd,
+  type Packet,
+  pattern,
+  readRequest,
+  sendOnly,
+  writeOnly,
+  writeOnlyImm,
+} from 'rocev2/packets/kit';
 import type { AccessFlag } from '../hands/hands.ts';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';

@@ -1,6 +1,21 @@
 /** Cases of area KEY that the wire alone decides: keys that open nothing, bounds, and what a NAK of them says. */
 import { Op } from 'rocev2/packets';
-import { type Packet, fetchAdd, pattern, readOnly, readRequest, readResponses, sendFirst, sendMiddle, sendOnly, writeFirst, writeMiddle, writeOnly, writeOnlyImm, writePackets } from 'rocev2/packets/kit';
+import {
+  fetchAdd,
+  type Packet,
+  pattern,
+  readOnly,
+  readRequest,
+  readResponses,
+  sendFirst,
+  sendMiddle,
+  sendOnly,
+  writeFirst,
+  writeMiddle,
+  writeOnly,
+  writeOnlyImm,
+  writePackets,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -2,8 +2,20 @@
  * Cases of area LEN about what the device sends: sizes of its packets and pads, what it makes of READ responses of the wrong size, and
  * messages of every size, both ways (LEN-13 to LEN-19).
  */
+
+import {
+  describePacket,
+  type Packet,
+  pattern,
+  readFirst,
+  readLast,
+  readMiddle,
+  readOnly,
+  readRequest,
+  type Sighting,
+  sendPackets,
+} from 'rocev2/packets/kit';
 import { WcStatus } from 'rocev2/transport';
-import { type Packet, type Sighting, describePacket, pattern, readFirst, readLast, readMiddle, readOnly, readRequest, sendPackets } from 'rocev2/packets/kit';
 import { HandsError, type SendRequest } from '../hands/hands.ts';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';

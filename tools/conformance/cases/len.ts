@@ -4,8 +4,26 @@
  */
 
 import { Op, opcodeInfo } from 'rocev2/packets';
+import {
+  compareSwap,
+  fetchAdd,
+  type Packet,
+  pattern,
+  readRequest,
+  request,
+  sendFirst,
+  sendMiddle,
+  sendOnly,
+  sendOnlyImm,
+  sendPackets,
+  writeFirst,
+  writeLast,
+  writeLastImm,
+  writeMiddle,
+  writeOnly,
+  writeOnlyImm,
+} from 'rocev2/packets/kit';
 import { WcStatus } from 'rocev2/transport';
-import { type Packet, compareSwap, fetchAdd, pattern, readRequest, request, sendFirst, sendMiddle, sendOnly, sendOnlyImm, sendPackets, writeFirst, writeLast, writeLastImm, writeMiddle, writeOnly, writeOnlyImm } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';

@@ -2,7 +2,7 @@
  * A connection and where it stands: what the device must take is the next packet, what it must ignore leaves the next one as it was.
  * Owns the count of PSNs and messages, so that a case can send long rows of stimuli over one connection.
  */
-import { type Packet, type RethFields, describePacket, writeOnly } from 'rocev2/packets/kit';
+import { describePacket, type Packet, type RethFields, writeOnly } from 'rocev2/packets/kit';
 import type { ConnectOptions } from '../tester/connect.ts';
 import { Violation } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';

@@ -1,11 +1,12 @@
 /**
  * Area MC: Multicast. Who gets a datagram that is sent to a group. The groups are those that every host is in already, so that the only
  * thing that decides is which queue pairs are attached.
- * Sources: ref:conformance#3 (area MC).
+ * Sources: ref:conformance#MC.
  */
-import { IpAddress, Medium } from 'rocev2/packets';
+
 import { groupMac } from 'rocev2/host';
-import { type Packet, describePacket } from 'rocev2/packets/kit';
+import { IpAddress, Medium } from 'rocev2/packets';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
 import type { Case, Need } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

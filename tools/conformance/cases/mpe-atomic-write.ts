@@ -1,6 +1,6 @@
 /** Cases of area MPE about ATOMIC WRITE: eight bytes, at a multiple of eight, stored once. */
 import { Op } from 'rocev2/packets';
-import { type Packet, atomicWrite, describePacket, pattern, sendOnly } from 'rocev2/packets/kit';
+import { atomicWrite, describePacket, type Packet, pattern, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

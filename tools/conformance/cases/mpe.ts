@@ -1,6 +1,6 @@
 /** Cases of area MPE about FLUSH. ATOMIC WRITE is in mpe-atomic-write.ts. */
 import { Op } from 'rocev2/packets';
-import { type Packet, atomicWrite, describePacket, flush, pattern, sendOnly, writeOnly } from 'rocev2/packets/kit';
+import { atomicWrite, describePacket, flush, type Packet, pattern, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand, NotApplicable } from '../tester/outcome.ts';

@@ -1,8 +1,8 @@
 /**
- * The responder's opcode matrix (ref:conformance, appendix D) as data, and a good packet for every opcode. What an opcode does depends
+ * The responder's opcode matrix (ref:conformance#D) as data, and a good packet for every opcode. What an opcode does depends
  * on the message that is open; everything else about the packet is right, so that its order is all that can be wrong with it.
  */
-import { OPCODE_FLAGS, Op, OpFlag, Service, opcodeInfo } from 'rocev2/packets';
+import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from 'rocev2/packets';
 import { type Packet, pattern, request } from 'rocev2/packets/kit';
 import type { Peer } from '../tester/peer.ts';
 import { target, word } from './answers.ts';

@@ -3,7 +3,7 @@
  * each field, and one allowed variation. Virtual devices are asked all of it; of the classes that are not RC a live one is asked samples.
  */
 import { Op } from 'rocev2/packets';
-import { type Packet, describePacket, pattern, sendLast, writeLast, writeOnly } from 'rocev2/packets/kit';
+import { describePacket, type Packet, pattern, sendLast, writeLast, writeOnly } from 'rocev2/packets/kit';
 import type { AccessFlag } from '../hands/hands.ts';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS, type ConnectOptions } from '../tester/connect.ts';

@@ -1,6 +1,6 @@
 /** Cases of area OPS: in which order a requester sends, and which packets it makes of a message (OPS-12 to OPS-17). */
 import { Op, opcodeInfo } from 'rocev2/packets';
-import { type Packet, atomicAck, describePacket } from 'rocev2/packets/kit';
+import { atomicAck, describePacket, type Packet } from 'rocev2/packets/kit';
 import type { SendRequest } from '../hands/hands.ts';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';

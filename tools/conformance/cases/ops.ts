@@ -3,7 +3,25 @@
  * ops-matrix.ts, what a requester sends in ops-requester.ts.
  */
 import { Op, opcodeInfo } from 'rocev2/packets';
-import { type Packet, atomicAck, compareSwap, fetchAdd, pattern, readFirst, readLast, readMiddle, readOnly, readRequest, sendLast, sendOnly, writeFirst, writeLast, writeMiddle, writeOnly, writeOnlyImm } from 'rocev2/packets/kit';
+import {
+  atomicAck,
+  compareSwap,
+  fetchAdd,
+  type Packet,
+  pattern,
+  readFirst,
+  readLast,
+  readMiddle,
+  readOnly,
+  readRequest,
+  sendLast,
+  sendOnly,
+  writeFirst,
+  writeLast,
+  writeMiddle,
+  writeOnly,
+  writeOnlyImm,
+} from 'rocev2/packets/kit';
 import type { AccessFlag } from '../hands/hands.ts';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';

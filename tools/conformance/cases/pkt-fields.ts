@@ -1,8 +1,8 @@
 /**
  * Area PKT, second part: fields of the BTH and addresses that decide whose a packet is, and fields that must not matter.
- * Sources: ref:conformance#3 (PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22), ref:hostile#4.1.
+ * Sources: ref:conformance#PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22, ref:hostile#4.1.
  */
-import { OPCODES, Op, SERVICE_MASK, Service, opcodeInfo } from 'rocev2/packets';
+import { OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from 'rocev2/packets';
 import { cnp, datagram, pattern, request, sendOnly, uc } from 'rocev2/packets/kit';
 import type { QpAttributes } from '../hands/hands.ts';
 import type { Case } from '../tester/case.ts';

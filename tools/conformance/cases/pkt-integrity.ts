@@ -1,9 +1,9 @@
 /**
  * Area PKT, first part: what ICRC, lengths and checksums have to be for a packet to exist at all. Every fault is answered by silence.
- * Sources: ref:conformance#3 (PKT-01 to PKT-04, PKT-12 to PKT-14, PKT-19), ref:wire#3.
+ * Sources: ref:conformance#PKT-01 to PKT-04, PKT-12 to PKT-14, PKT-19, ref:wire#3.
  */
 import { BTH_BYTES, Medium, OPCODES, Op, Service } from 'rocev2/packets';
-import { type Draft, type Packet, ack, pattern, request, sendOnly } from 'rocev2/packets/kit';
+import { ack, type Draft, type Packet, pattern, request, sendOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';

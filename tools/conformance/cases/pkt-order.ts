@@ -1,9 +1,19 @@
 /**
  * Area PKT, third part: what a packet with more than one fault draws. Which fault is found first is the device's affair, but for this:
  * what is answered by silence comes before what is answered by a NAK.
- * Sources: ref:conformance#3 (PKT-20, PKT-21).
+ * Sources: ref:conformance#PKT-20, PKT-21.
  */
-import { type Packet, pattern, request, sendFirst, sendLast, sendMiddle, sendOnly, writeOnly, writeOnlyImm } from 'rocev2/packets/kit';
+import {
+  type Packet,
+  pattern,
+  request,
+  sendFirst,
+  sendLast,
+  sendMiddle,
+  sendOnly,
+  writeOnly,
+  writeOnlyImm,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import type { ConnectOptions } from '../tester/connect.ts';
 import type { Peer } from '../tester/peer.ts';

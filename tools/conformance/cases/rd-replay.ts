@@ -1,6 +1,14 @@
 /** Cases of area RD on READs that come again: whole, in part, or as something else. */
 import { Op } from 'rocev2/packets';
-import { type Packet, type RethFields, describePacket, pattern, readRequest, readResponses, sendOnly } from 'rocev2/packets/kit';
+import {
+  describePacket,
+  type Packet,
+  pattern,
+  type RethFields,
+  readRequest,
+  readResponses,
+  sendOnly,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { ALL_ACCESS } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

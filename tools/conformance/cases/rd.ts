@@ -1,6 +1,15 @@
 /** Cases of area RD: how READs are answered. Repeated READs are in rd-replay.ts, the requester's side in rd-requester.ts. */
 import { Op } from 'rocev2/packets';
-import { type Packet, describePacket, fetchAdd, pattern, readRequest, readResponses, sendOnly, writeOnly } from 'rocev2/packets/kit';
+import {
+  describePacket,
+  fetchAdd,
+  type Packet,
+  pattern,
+  readRequest,
+  readResponses,
+  sendOnly,
+  writeOnly,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer, Received } from '../tester/peer.ts';

@@ -1,6 +1,7 @@
 /** REQ-31: answers that make no sense for the request that they answer. */
-import { WcStatus } from 'rocev2/transport';
+
 import { readFirst, readLast, readOnly } from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
 import type { Completion } from '../hands/hands.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -3,7 +3,7 @@
  * The device is given work; the tester answers it, one packet at a time.
  */
 import { Syndrome } from 'rocev2/packets';
-import { type Packet, ack, describePacket, nak } from 'rocev2/packets/kit';
+import { ack, describePacket, nak, type Packet } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -3,8 +3,8 @@
  * answers that make no sense (REQ-31, REQ-37). Timers are kept out of it unless a rule allows a retry by timeout.
  */
 import { Syndrome } from 'rocev2/packets';
+import { ack, nak, type Packet } from 'rocev2/packets/kit';
 import { WcStatus } from 'rocev2/transport';
-import { type Packet, ack, nak } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Received } from '../tester/peer.ts';

@@ -3,8 +3,8 @@
  * A wait is measured from a moment before it can have begun, so that neither tester nor link can make it look shorter.
  */
 import { Syndrome } from 'rocev2/packets';
-import { WcStatus } from 'rocev2/transport';
 import type { Packet, Sighting } from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
 import type { Received } from '../tester/peer.ts';

@@ -3,7 +3,7 @@
  * answers at the pace of a device that is slow. Acknowledges what asks for it, and nothing else.
  */
 import { OPCODE_FLAGS, OpFlag } from 'rocev2/packets';
-import { type Packet, describePacket, pattern, readResponses } from 'rocev2/packets/kit';
+import { describePacket, type Packet, pattern, readResponses } from 'rocev2/packets/kit';
 import type { Piece, SendRequest } from '../hands/hands.ts';
 import { type ConnectOptions, register } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

@@ -4,8 +4,19 @@
  * Never answers by itself, but for `LossyResponder` (lossy-responder.ts).
  */
 import { Op } from 'rocev2/packets';
+import {
+  atomicAck,
+  compareSwap,
+  cut,
+  describePacket,
+  fetchAdd,
+  type Packet,
+  readRequest,
+  readResponses,
+  sendPackets,
+  writePackets,
+} from 'rocev2/packets/kit';
 import { WcStatus } from 'rocev2/transport';
-import { type Packet, atomicAck, compareSwap, cut, describePacket, fetchAdd, readRequest, readResponses, sendPackets, writePackets } from 'rocev2/packets/kit';
 import type { Completion, SendOpcode, SendRequest } from '../hands/hands.ts';
 import { type ConnectOptions, register } from '../tester/connect.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
@@ -222,7 +233,7 @@ export function waitedAtLeast(waitNs: number, fromNs: number, seenNs: number, wh
   );
 }
 
-/** How long a wait of `waitNs` may take: four intervals, and what a device and a tester need (catalogue, section 2). */
+/** How long a wait of `waitNs` may take: four intervals, and what a device and a tester need (ref:conformance#2). */
 export const atMost = (t: Tester, waitNs: number): number => 4 * waitNs + t.dut.patienceNs;
 
 /** ibv_modify_qp: the interval of the timer of a code. */

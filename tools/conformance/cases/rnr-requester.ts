@@ -3,8 +3,8 @@
  * A wait is measured from the moment the tester sends the NAK: neither link nor tester can make it look shorter.
  */
 import { Syndrome } from 'rocev2/packets';
-import { WcStatus } from 'rocev2/transport';
 import { rnrNak } from 'rocev2/packets/kit';
+import { WcStatus } from 'rocev2/transport';
 import type { Case } from '../tester/case.ts';
 import { Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

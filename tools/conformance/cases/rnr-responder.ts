@@ -1,6 +1,24 @@
 /** Cases of area RNR where the device is the responder: what a message draws that finds no receive, and what draws nothing of the kind. */
 import { Op } from 'rocev2/packets';
-import { type Packet, datagram, describePacket, fetchAdd, pattern, readRequest, sendFirst, sendLast, sendOnly, sendOnlyImm, sendOnlyInv, uc, writeFirst, writeLastImm, writeMiddle, writeOnly, writeOnlyImm } from 'rocev2/packets/kit';
+import {
+  datagram,
+  describePacket,
+  fetchAdd,
+  type Packet,
+  pattern,
+  readRequest,
+  sendFirst,
+  sendLast,
+  sendOnly,
+  sendOnlyImm,
+  sendOnlyInv,
+  uc,
+  writeFirst,
+  writeLastImm,
+  writeMiddle,
+  writeOnly,
+  writeOnlyImm,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

@@ -2,7 +2,25 @@
  * Cases of area RSP-PSN: what a responder makes of requests that it has executed before (RSP-PSN-07, RSP-PSN-10 to RSP-PSN-17).
  */
 import { Op } from 'rocev2/packets';
-import { type Packet, compareSwap, describePacket, fetchAdd, pattern, readRequest, readResponses, request, sendFirst, sendLast, sendOnly, sendPackets, writeFirst, writeLast, writeOnly, writeOnlyImm, writePackets } from 'rocev2/packets/kit';
+import {
+  compareSwap,
+  describePacket,
+  fetchAdd,
+  type Packet,
+  pattern,
+  readRequest,
+  readResponses,
+  request,
+  sendFirst,
+  sendLast,
+  sendOnly,
+  sendPackets,
+  writeFirst,
+  writeLast,
+  writeOnly,
+  writeOnlyImm,
+  writePackets,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';

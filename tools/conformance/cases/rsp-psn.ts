@@ -3,7 +3,18 @@
  * All run with starting PSNs at every border of the number space.
  */
 import { Op } from 'rocev2/packets';
-import { type Packet, describePacket, fetchAdd, pattern, readRequest, request, sendOnly, sendPackets, writeOnly, writePackets } from 'rocev2/packets/kit';
+import {
+  describePacket,
+  fetchAdd,
+  type Packet,
+  pattern,
+  readRequest,
+  request,
+  sendOnly,
+  sendPackets,
+  writeOnly,
+  writePackets,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';

@@ -3,7 +3,25 @@
  * after: good traffic is delivered, and what was sent before it was not. Writes that only the wire would show are awaited in memory.
  */
 import { Op } from 'rocev2/packets';
-import { type Packet, pattern, request, sendFirst, sendLast, sendLastImm, sendMiddle, sendOnly, sendPackets, uc, writeFirst, writeLast, writeLastImm, writeMiddle, writeOnly, writeOnlyImm, writePackets } from 'rocev2/packets/kit';
+import {
+  type Packet,
+  pattern,
+  request,
+  sendFirst,
+  sendLast,
+  sendLastImm,
+  sendMiddle,
+  sendOnly,
+  sendPackets,
+  uc,
+  writeFirst,
+  writeLast,
+  writeLastImm,
+  writeMiddle,
+  writeOnly,
+  writeOnlyImm,
+  writePackets,
+} from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import type { ConnectOptions } from '../tester/connect.ts';
 import { demand } from '../tester/outcome.ts';

@@ -1,8 +1,8 @@
 /**
  * Area UD: Unreliable datagram. Whatever is wrong with a datagram is silent and costs no more than itself.
- * Sources: ref:conformance#3 (area UD), ref:wire#6.
+ * Sources: ref:conformance#UD, ref:wire#6.
  */
-import { GSI_QKEY, OPCODES, Op, Service, readGrh } from 'rocev2/packets';
+import { GSI_QKEY, OPCODES, Op, readGrh, Service } from 'rocev2/packets';
 import { datagram, pattern, request, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';

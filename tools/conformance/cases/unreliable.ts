@@ -1,8 +1,9 @@
 /**
  * What a responder did that never answers: messages that have arrived or not, and the sentinel of a service without acknowledges.
  */
-import type { Completion } from '../hands/hands.ts';
+
 import { pattern, sendOnly, uc, writeOnly } from 'rocev2/packets/kit';
+import type { Completion } from '../hands/hands.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Peer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';

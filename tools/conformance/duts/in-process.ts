@@ -1,6 +1,7 @@
 /** Our own stack as the device under test: a device and the tester's station on a simulated wire, in virtual time. A fresh world for each. */
+
+import { attachDevice, type Device, World } from 'rocev2';
 import { IpAddress, IpPrefix } from 'rocev2/packets';
-import { type Device, World, attachDevice } from 'rocev2';
 import type { Feature, Hands } from '../hands/hands.ts';
 import { inProcessHands } from '../hands/in-process.ts';
 import type { Dut } from '../tester/dut.ts';

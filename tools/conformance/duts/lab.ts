@@ -5,8 +5,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { IpAddress, IpPrefix, RoceError, parseMac } from 'rocev2/packets';
 import { QemuLink } from 'rocev2/node';
+import { IpAddress, IpPrefix, parseMac, RoceError } from 'rocev2/packets';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';
 import { labAvailable } from '../../lab/probe.ts';

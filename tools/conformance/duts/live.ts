@@ -2,9 +2,10 @@
  * What live devices have in common: our station on a real link, in real time. Owns the driver and its end. What the device is, the files
  * beside say.
  */
-import type { RoceError } from 'rocev2/packets';
-import { Driver } from 'rocev2/node';
+
 import type { Link } from 'rocev2';
+import { Driver } from 'rocev2/node';
+import type { RoceError } from 'rocev2/packets';
 import { Station, type StationOptions } from '../tester/station.ts';
 
 /** The station on its wire. */

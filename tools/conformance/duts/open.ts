@@ -1,6 +1,6 @@
 /** A device under test by the word that a command line has for it: `in-process`, `lab:KERNEL`, or addresses on a wire. */
 import ipaddr from 'ipaddr.js';
-import { RoceError, parseMac } from 'rocev2/packets';
+import { parseMac, RoceError } from 'rocev2/packets';
 import { KERNELS } from '../../lab/recipe.ts';
 import type { Feature } from '../hands/hands.ts';
 import type { Dut } from '../tester/dut.ts';

@@ -3,8 +3,8 @@
  * what a target program hands out through the connection manager. It is nobody's to throw away.
  */
 import { randomBytes } from 'node:crypto';
-import { IpAddress, IpPrefix, type MacAddress, RoceError } from 'rocev2/packets';
 import { openLink } from 'rocev2/node';
+import { IpAddress, IpPrefix, type MacAddress, RoceError } from 'rocev2/packets';
 import { connectAgent, type HandsClient } from '../hands/client.ts';
 import { type Feature, HandsError } from '../hands/hands.ts';
 import type { Dut, DutAddress } from '../tester/dut.ts';

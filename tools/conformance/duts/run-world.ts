@@ -1,6 +1,7 @@
 /** How virtual time passes for a script: only when it waits. */
-import { InvariantError } from 'rocev2/packets';
+
 import type { World } from 'rocev2';
+import { InvariantError } from 'rocev2/packets';
 
 /**
  * Lets virtual time pass until `promise` settles. A script thinks in no time: all that hangs on promises is over before time passes, however

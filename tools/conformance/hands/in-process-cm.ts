@@ -3,8 +3,9 @@
  * has happened, with the names of rdma_event_str(3). Owns the ends of connections: a queue pair with receives and a region for the peer,
  * which go with the connection. What comes in is never looked at.
  */
-import { CM_REJ_PRIVATE_DATA_BYTES, CM_SIDR_REP_PRIVATE_DATA_BYTES, CmRejReason, RoceError } from 'rocev2/packets';
+
 import { type CmService, type Connection, ConnectionRejected, type ConnectionRequest, type UdRequest } from 'rocev2';
+import { CM_REJ_PRIVATE_DATA_BYTES, CM_SIDR_REP_PRIVATE_DATA_BYTES, CmRejReason, RoceError } from 'rocev2/packets';
 import { type Handle, type HandsCalls, HandsError } from './hands.ts';
 import { checkMeans, type End, type Means, makeEnd } from './in-process-ends.ts';
 import { DONE, type Handlers, type Objects, present, refused, Table } from './in-process-objects.ts';

@@ -3,9 +3,10 @@
  * everything with. Owns what is in them, what the peer is told of the region, and the domain that they share: so has librdmacm it, and a
  * tester without hands can look at the region of one connection through another.
  */
-import { Access, type MemoryRegion, QpState, QpType } from 'rocev2/transport';
+
 import type { Device, Pd, Qp } from 'rocev2';
 import { RDMA_UDP_QKEY } from 'rocev2/packets';
+import { Access, type MemoryRegion, QpState, QpType } from 'rocev2/transport';
 import { refused } from './in-process-objects.ts';
 
 /** How much there is for the peer. */

@@ -2,8 +2,9 @@
  * The objects that hands of our own have made, by the caller's names: tables, the order in which all of them can be destroyed, and what
  * calls of every kind need: names of rights as bits, and finding an object or refusing.
  */
-import { Access, type MemoryRegion } from 'rocev2/transport';
+
 import { type Ah, Cq, type Device, type Mw, type Pd, type Qp, type Srq } from 'rocev2';
+import { Access, type MemoryRegion } from 'rocev2/transport';
 import { type AccessFlag, type Handle, type HandsCall, type HandsCalls, HandsError } from './hands.ts';
 
 /** Who does a call: at once, or in virtual time. */

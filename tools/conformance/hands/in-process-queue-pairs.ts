@@ -3,8 +3,9 @@
  * ibv_modify_qp and those of our own API, and what of the former the latter does not have: port and P_Key index, of which there is one
  * each, demanded and allowed where verbs do (linux:core/verbs.c#qp_state_table).
  */
-import { IpAddress, PSN_MASK } from 'rocev2/packets';
+
 import type { Device, ModifyAttributes, Qp } from 'rocev2';
+import { IpAddress, PSN_MASK } from 'rocev2/packets';
 import { QP_STATE_NAMES, type QpInspection, QpState, QpType, RcQueuePair, UnreliableQueuePair } from 'rocev2/transport';
 import type { HandsCalls, PathAttributes, QpAttributes, QpStateName, QpTypeName } from './hands.ts';
 import {

@@ -1,6 +1,6 @@
 /**
  * A device's counters against the trace: what each of them has to have risen by, from what passed the bump. Lumina found counters of NICs
- * that stood still, so a counter is not believed. No rule of the catalogue speaks of them: a difference is reported, and breaks none.
+ * that stood still, so a counter is not believed. No rule of the registry speaks of them: a difference is reported, and breaks none.
  *
  * Owns the expectations. Names are those of rdma_rxe's hw_counters (ref:rxe#12), which our device shares; a counter that a device does not
  * have is passed over, one that it has and that stood still is not.
@@ -122,6 +122,6 @@ export const COUNTER_DEVIATIONS: readonly (Deviation & { readonly counter: strin
     counter: 'rcvd_pkts',
     device: 'rxe',
     does: 'Does not count congestion notifications, which it drops.',
-    evidence: 'ref:conformance CNP-03; seen live (6.12)',
+    evidence: 'ref:conformance#CNP-03; seen live (6.12)',
   },
 ];

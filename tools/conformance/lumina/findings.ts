@@ -4,11 +4,11 @@
  */
 import type { EndName } from './trace.ts';
 
-/** A rule, or a check that no rule of the catalogue stands for, as one run left it. */
+/** A rule, or a check that no rule of the registry stands for, as one run left it. */
 export interface CheckResult {
   /** Which check: `gbn-sender`, `counters`, ... */
   readonly check: string;
-  /** Id in the registry; absent where the catalogue has none. */
+  /** Id in the registry; absent where there is none. */
   readonly rule?: string;
   /** The end that is judged. */
   readonly end: EndName;

@@ -1,6 +1,6 @@
 /**
  * Go-back-N as the requester of WRITEs and SENDs plays it: packets in order, back to a loss for a reason, and in order again from there.
- * Rules: REQ-27, REQ-28, REQ-15, REQ-24 (ref:conformance, REQ; the idea is Lumina's gbn_check, SIGCOMM 2023).
+ * Rules: REQ-27, REQ-28, REQ-15, REQ-24 (ref:conformance#REQ; the idea is Lumina's gbn_check, SIGCOMM 2023).
  *
  * Owns the sender's state machine. It sees the requester from the bump: an answer that has left the bump is not at the requester yet, so
  * packets that follow in order after a NAK are no fault, and what is repeated although its acknowledge is under way is none either.

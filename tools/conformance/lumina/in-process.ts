@@ -1,6 +1,6 @@
 /** Two devices of our own and a bump in virtual time: a fresh world for every scenario, over in milliseconds. */
 
-import { type Device, World, attachDevice } from 'rocev2';
+import { attachDevice, type Device, World } from 'rocev2';
 import { BumpWire } from '../../bump/virtual-wire.ts';
 import { runWorld } from '../duts/run-world.ts';
 import { inProcessHands } from '../hands/in-process.ts';

@@ -3,9 +3,9 @@
  * scenarios.
  */
 import { join } from 'node:path';
-import { IpAddress, RoceError } from 'rocev2/packets';
 import { openDevice } from 'rocev2';
 import { QemuLink } from 'rocev2/node';
+import { IpAddress, RoceError } from 'rocev2/packets';
 import { Port } from '../../experiment/port.ts';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';

@@ -3,8 +3,8 @@
  * before and has to be there after.
  */
 
-import type { AccessFlag, Handle, Hands, SendRequest } from '../hands/hands.ts';
 import { cut, pattern } from 'rocev2/packets/kit';
+import type { AccessFlag, Handle, Hands, SendRequest } from '../hands/hands.ts';
 import type { Connection } from './connection.ts';
 import type { Scenario } from './scenario.ts';
 import type { StageEnd } from './stage.ts';

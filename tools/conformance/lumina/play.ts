@@ -146,7 +146,7 @@ function factsOf(stage: Stage, scenario: Scenario, requester: EndName, played: A
   };
 }
 
-/** What no rule of the catalogue is by itself: all work completes, and the data is there. */
+/** What no rule of the registry is by itself: all work completes, and the data is there. */
 function endResults({ failure, spoilt, connections }: Acted, end: EndName): CheckResult[] {
   const said = (check: string, difference: string, seen: number): CheckResult => ({
     ...{ check, end, seen, ok: difference === '', difference, variation: '', figures: {} },

@@ -2,8 +2,9 @@
  * Two devices on hosts of their own, NICs for one, each with an agent, and this machine between their cables: two Ethernet links that lead to one
  * of them each. Owns the way to the agents and which GIDs are meant.
  */
-import { IpAddress, RoceError } from 'rocev2/packets';
+
 import { openLink } from 'rocev2/node';
+import { IpAddress, RoceError } from 'rocev2/packets';
 import { Port } from '../../experiment/port.ts';
 import { connectAgent, type HandsClient } from '../hands/client.ts';
 import { HandsError } from '../hands/hands.ts';

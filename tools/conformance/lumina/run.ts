@@ -184,7 +184,7 @@ function latenciesOf(runs: readonly Played[], judged: readonly Judged[], whose: 
   });
 }
 
-/** The rules of the catalogue that these checks decide. */
+/** The rules of the registry that these checks decide. */
 export const LUMINA_RULES: readonly string[] = [
   ...['RSP-PSN-04', 'RSP-PSN-05', 'RSP-PSN-06', 'RSP-PSN-10', 'RD-01', 'RD-18', 'ACK-05', 'ACK-14', 'ACK-15'],
   ...['REQ-14', 'REQ-15', 'REQ-24', 'REQ-25', 'REQ-27', 'REQ-28', 'CNP-05', 'CNP-07', 'CNP-08'],

@@ -5,8 +5,27 @@
  * A bump's capture has two interfaces, one for each end of the wire: inbound is what that end sent, outbound what it got. A comment on an
  * inbound frame says what was done to it (tools/bump/recorder.ts).
  */
-import { AETH_AT, Ecn, type Frame, FrameStatus, RETH_AT, frameDestination, frameSource, readAeth, readReth } from 'rocev2/packets';
-import { type CapturedPacket, Direction, Dissection, IcrcState, dissect, icrcState, nanosecondsSince, readCapture } from 'rocev2/pcap';
+import {
+  AETH_AT,
+  Ecn,
+  type Frame,
+  FrameStatus,
+  frameDestination,
+  frameSource,
+  RETH_AT,
+  readAeth,
+  readReth,
+} from 'rocev2/packets';
+import {
+  type CapturedPacket,
+  Direction,
+  Dissection,
+  dissect,
+  IcrcState,
+  icrcState,
+  nanosecondsSince,
+  readCapture,
+} from 'rocev2/pcap';
 
 /** Ends of a wire, as the bump calls them. */
 export type EndName = 'a' | 'b';

@@ -3,7 +3,7 @@
  * Owns names, rules and evidence of the switches; the models ask for them by name.
  */
 
-/** One known deviation, or one liberty that the catalogue leaves open and a device takes. */
+/** One known deviation, or one liberty that the rules leave open and a device takes. */
 export interface Switch {
   /** The rule that the device breaks with it. */
   readonly ruleId: string;
@@ -42,12 +42,12 @@ export const SWITCHES = {
   'payload-on-read-ignored': {
     ruleId: 'LEN-09',
     says: 'payload behind a READ or ATOMIC is not looked at',
-    evidence: 'ref:conformance LEN-09',
+    evidence: 'ref:conformance#LEN-09',
   },
   'payload-on-flush-ignored': {
     ruleId: 'MPE-01',
     says: 'payload behind a FLUSH is not looked at',
-    evidence: 'ref:conformance MPE-01',
+    evidence: 'ref:conformance#MPE-01',
   },
   'replayed-by-psn': {
     ruleId: 'ATM-07',
@@ -155,7 +155,7 @@ const RXE: readonly SwitchName[] = [
 ];
 
 export const PROFILES: Readonly<Record<ProfileName, Profile>> = {
-  /** The catalogue, and nothing else. */
+  /** The rules, and nothing else. */
   strict: { name: 'strict', switches: [], fragile: false },
   'rxe-6.1': { name: 'rxe-6.1', switches: [...RXE, 'send-length-unchecked'], fragile: true },
   'rxe-6.12': { name: 'rxe-6.12', switches: RXE, fragile: true },

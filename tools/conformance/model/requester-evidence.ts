@@ -1,5 +1,5 @@
 /**
- * What an answer proves to a requester (ref:conformance REQ-03..REQ-17, REQ-32, ACK-13, ACK-16, ACK-17, C.2), for one that holds all PSNs before
+ * What an answer proves to a requester (ref:conformance#REQ-03 to REQ-17, REQ-32, ACK-13, ACK-16, ACK-17, C.2), for one that holds all PSNs before
  * `bound` for acknowledged. Written as a function: what is acknowledged then, and what the answer makes of the requester.
  */
 import { Op } from 'rocev2/packets';

@@ -1,10 +1,10 @@
 /**
- * Holds what a requester sends and completes against what was posted and answered (ref:conformance REQ, RNR, OPS-12..OPS-17, LEN-13). Two bounds
+ * Holds what a requester sends and completes against what was posted and answered (ref:conformance#REQ, RNR, OPS-12..OPS-17, LEN-13). Two bounds
  * say what it must and what it may hold for acknowledged; between them it is free. Time is a number: timeouts are allowed once the oldest
  * unacknowledged packet has been out for the interval, and never demanded.
  */
 import { Op, RNR_TIMER_NS } from 'rocev2/packets';
-import { type Packet, describePacket, isResponse } from 'rocev2/packets/kit';
+import { describePacket, isResponse, type Packet } from 'rocev2/packets/kit';
 import type { Difference } from './difference.ts';
 import type { Profile } from './profiles.ts';
 import { evidenceOf, type Open } from './requester-evidence.ts';

@@ -1,5 +1,5 @@
 /**
- * Work that was posted, where it stands in the number space, and the request packets that it must become (ref:conformance REQ-01, REQ-25,
+ * Work that was posted, where it stands in the number space, and the request packets that it must become (ref:conformance#REQ-01, REQ-25,
  * OPS-12..OPS-17, LEN-13). PSNs count from the device's first and never wrap.
  */
 import { Op } from 'rocev2/packets';

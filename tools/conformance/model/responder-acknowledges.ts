@@ -3,7 +3,7 @@
  * RSP-PSN-12). Owns which of them make sense (ACK-05..ACK-07, RSP-PSN-08, RSP-PSN-11, RD-13) and what they settle.
  */
 import { Op } from 'rocev2/packets';
-import { type Packet, describePacket } from 'rocev2/packets/kit';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
 import type { Difference } from './difference.ts';
 import type { Profile } from './profiles.ts';
 import { describeExpected } from './responder-match.ts';

@@ -1,5 +1,5 @@
 /**
- * What is wrong with a request at the expected PSN, rule by rule, and what each fault may draw. Written from ref:conformance
+ * What is wrong with a request at the expected PSN, rule by rule, and what each fault may draw. Written from ref:conformance#3
  * (OPS, LEN, KEY, RD, ATM, RNR, MPE, C.1 and appendix D). With several faults any of their answers will do (PKT-21).
  */
 import { OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';

@@ -5,7 +5,7 @@
  * Owns the order of replies (ACK-05, RD-13, RSP-PSN-13), coalescing (ACK-01..ACK-03) and which plain acknowledges make sense at all.
  */
 import { Op } from 'rocev2/packets';
-import { type Packet, describePacket } from 'rocev2/packets/kit';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
 import { type Difference, TooManyWays } from './difference.ts';
 import type { Profile } from './profiles.ts';
 import { acknowledged, type Hypothesis, isPlainAck } from './responder-acknowledges.ts';

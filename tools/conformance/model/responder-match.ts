@@ -1,6 +1,6 @@
 /** Whether a packet is the reply that was expected, and if not, what is wrong with it and by which rule. */
 import { Op, opcodeInfo } from 'rocev2/packets';
-import { type Packet, describePacket } from 'rocev2/packets/kit';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
 import type { Difference } from './difference.ts';
 import type { Expected } from './responder-state.ts';
 

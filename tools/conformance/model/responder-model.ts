@@ -1,12 +1,12 @@
 /**
- * An abstract responder, written from ref:conformance alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE, appendices C and D): what one
+ * An abstract responder, written from ref:conformance#3 alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE, appendices C and D): what one
  * packet after another changes and which replies it draws. It knows nothing of frames, queues or timers, and shares no code with transport/.
  *
  * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain acknowledges are no replies here: which are
  * in order is decided from the state (`acknowledges`), for a device may coalesce and repeat them as it likes.
  */
 import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from 'rocev2/packets';
-import { type Packet, isResponse } from 'rocev2/packets/kit';
+import { isResponse, type Packet } from 'rocev2/packets/kit';
 import { duplicate } from './responder-duplicates.ts';
 import { type Answer, type Fault, faultsOf, hasFlag, isKnown, kindOf, sizeOf } from './responder-faults.ts';
 import { answersTo } from './responder-replies.ts';

@@ -7,7 +7,7 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { RoceError, invariant } from 'rocev2/packets';
+import { invariant, RoceError } from 'rocev2/packets';
 import type { ResultFile } from '../runner/files.ts';
 import type { Mutant } from './types.ts';
 

@@ -1,6 +1,6 @@
 /** The abstract responder as a peer: an honest one, for a requester that is to be tested. It takes the first of all outcomes and gives every answer at once. */
 import { Op } from 'rocev2/packets';
-import { type Packet, ack } from 'rocev2/packets/kit';
+import { ack, type Packet } from 'rocev2/packets/kit';
 import { PROFILES } from '../model/profiles.ts';
 import { step } from '../model/responder-model.ts';
 import { type Expected, freshState, type ResponderSetup, type ResponderState } from '../model/responder-state.ts';

@@ -2,10 +2,11 @@
  * One try with the device as requester: what is common to all of them. Owns the memory at both ends, what is written down, and the end of a try:
  * everything that was posted has to complete, with the right data.
  */
+
+import { type Packet, pattern } from 'rocev2/packets/kit';
 import type { Difference } from '../model/difference.ts';
 import { RequesterJudge } from '../model/requester-judge.ts';
 import { isAnswered, type Placed, type Work } from '../model/requester-work.ts';
-import { type Packet, pattern } from 'rocev2/packets/kit';
 import { MAX_WORKS, type WorkSpec } from './requester-plans.ts';
 import { MTU } from './responder-trial.ts';
 import type { Stage } from './stage.ts';

@@ -1,6 +1,6 @@
 /** Plays plans to a requester: answers right and wrong (`tryAnswers`), and an honest peer behind a bad wire (`tryLoss`). */
 import { Op } from 'rocev2/packets';
-import { type Packet, ack, atomicAck, nak, pattern, rnrNak } from 'rocev2/packets/kit';
+import { ack, atomicAck, nak, type Packet, pattern, rnrNak } from 'rocev2/packets/kit';
 import type { Difference } from '../model/difference.ts';
 import { isAnswered, type Placed } from '../model/requester-work.ts';
 import { ModelResponder } from './model-responder.ts';

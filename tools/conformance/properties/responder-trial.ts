@@ -2,11 +2,12 @@
  * Plays a plan to a responder and judges it: a fresh queue pair, the steps, then the sentinel (the queue pair is well and expects what the model
  * expects), then memory and receives. What a slow device leaves open is inconclusive, never a difference.
  */
+
+import { type Packet, pattern } from 'rocev2/packets/kit';
 import type { Difference } from '../model/difference.ts';
 import { TooManyWays } from '../model/difference.ts';
 import { ResponderJudge } from '../model/responder-judge.ts';
 import type { ResponderSetup } from '../model/responder-state.ts';
-import { type Packet, pattern } from 'rocev2/packets/kit';
 import { packetOf, readBack, sentinel } from './responder-packets.ts';
 import type { ResponderPlan } from './responder-steps.ts';
 import type { Stage } from './stage.ts';

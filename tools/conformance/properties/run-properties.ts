@@ -3,9 +3,9 @@
  * The clock is real and only ever ends a run early; it never decides what a device did.
  */
 import fc from 'fast-check';
+import type { Packet } from 'rocev2/packets/kit';
 import { HandsError } from '../hands/hands.ts';
 import type { Profile } from '../model/profiles.ts';
-import type { Packet } from 'rocev2/packets/kit';
 import { Inconclusive } from '../tester/outcome.ts';
 import { PROPERTIES, type Property } from './properties.ts';
 import type { Subject } from './subject.ts';

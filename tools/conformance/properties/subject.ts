@@ -2,9 +2,10 @@
  * What a property needs of a device under test: connections with it, one after the other, and what a connection can do.
  * Who implements it owns the device, the wire and the waiting; the properties own what is sent and what is thought of the answers.
  */
+
+import type { Packet } from 'rocev2/packets/kit';
 import type { Completion, SendRequest } from '../hands/hands.ts';
 import type { Delivered } from '../model/responder-state.ts';
-import type { Packet } from 'rocev2/packets/kit';
 
 /** How a connection is to be. */
 export interface ConnectionOptions {

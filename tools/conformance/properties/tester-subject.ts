@@ -1,7 +1,8 @@
 /** A subject made of the tester's device under test: in-process, in a guest, or remote. Owns the names of what it makes, for as long as a connection lives. */
+
+import type { Packet } from 'rocev2/packets/kit';
 import type { AccessFlag, Completion, Handle } from '../hands/hands.ts';
 import type { Delivered } from '../model/responder-state.ts';
-import type { Packet } from 'rocev2/packets/kit';
 import { register } from '../tester/connect.ts';
 import type { Dut } from '../tester/dut.ts';
 import type { Peer, Region } from '../tester/peer.ts';

@@ -1,6 +1,7 @@
 /** One try of a property: what was sent and seen, in order, and what came of it. Data only, so that it can be printed and played again. */
+
+import { describePacket, type Packet } from 'rocev2/packets/kit';
 import type { Difference } from '../model/difference.ts';
-import { type Packet, describePacket } from 'rocev2/packets/kit';
 
 /** A thing that happened, in the order in which the tester saw it. */
 export type Happening =

@@ -1,7 +1,7 @@
 /**
  * Area ACK: ACK, NAK, MSN, credits. When acknowledges leave and what they say.
  *
- * Data only, after ref:conformance (area ACK).
+ * Data only, after ref:conformance#ACK.
  */
 import type { Rule } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Area ANX: The RoCEv2 annex, on the wire. A rule ANX-nn stands on the statement CA17-nn.
  *
- * Data only, after ref:conformance (area ANX).
+ * Data only, after ref:conformance#ANX.
  */
 import type { Rule } from './types.ts';
 

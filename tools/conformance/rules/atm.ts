@@ -1,7 +1,7 @@
 /**
  * Area ATM: Atomics. What atomics do to memory and how they are replayed.
  *
- * Data only, after ref:conformance (area ATM).
+ * Data only, after ref:conformance#ATM.
  */
 import type { Rule } from './types.ts';
 

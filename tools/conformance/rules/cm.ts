@@ -1,7 +1,7 @@
 /**
  * Area CM: Connection management. MADs of QP1; on a Linux host ib_core answers them, not the driver.
  *
- * Data only, after ref:conformance (area CM).
+ * Data only, after ref:conformance#CM.
  */
 import type { Rule } from './types.ts';
 

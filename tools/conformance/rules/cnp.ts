@@ -1,7 +1,7 @@
 /**
  * Area CNP: Congestion notification packets. An optional feature: a device without congestion management is not judged by it.
  *
- * Data only, after ref:conformance (area CNP).
+ * Data only, after ref:conformance#CNP.
  */
 import type { Rule } from './types.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The registry: every rule once, in the order of the catalogue. Finds rules by id and by glob; what a rule says is in the file of its area.
+ * The registry: every rule once, in the order of ref:conformance#3. Finds rules by id and by glob; what a rule says is in the file of its area.
  */
 import { RoceError } from 'rocev2/packets';
 import { suggest } from 'rocev2/pcap/filter';

@@ -1,7 +1,7 @@
 /**
  * Area KEY: Keys, bounds, memory windows. What an rkey lets a peer do.
  *
- * Data only, after ref:conformance (area KEY).
+ * Data only, after ref:conformance#KEY.
  */
 import type { Rule } from './types.ts';
 

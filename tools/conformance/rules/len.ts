@@ -1,7 +1,7 @@
 /**
  * Area LEN: Length, pad, MTU. Sizes of payloads, pads and messages.
  *
- * Data only, after ref:conformance (area LEN).
+ * Data only, after ref:conformance#LEN.
  */
 import type { Rule } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Area MC: Multicast. Who gets a packet that is sent to a group.
  *
- * Data only, after ref:conformance (area MC).
+ * Data only, after ref:conformance#MC.
  */
 import type { Rule } from './types.ts';
 

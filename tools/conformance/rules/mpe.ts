@@ -1,7 +1,7 @@
 /**
  * Area MPE: FLUSH and ATOMIC WRITE. Optional opcodes, known only through comments and mails of the authors of rxe.
  *
- * Data only, after ref:conformance (area MPE).
+ * Data only, after ref:conformance#MPE.
  */
 import type { Rule } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Area OPS: Opcode sequence. Which opcode may follow which, on either side.
  *
- * Data only, after ref:conformance (area OPS).
+ * Data only, after ref:conformance#OPS.
  */
 import type { Rule } from './types.ts';
 

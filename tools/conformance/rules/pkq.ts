@@ -1,7 +1,7 @@
 /**
  * Area PKQ: P_Key. Which partition keys a QP takes.
  *
- * Data only, after ref:conformance (area PKQ).
+ * Data only, after ref:conformance#PKQ.
  */
 import type { Rule } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Area PKT: Packet validation. What is wrong here is answered by silence, which a correct packet at the same PSN proves.
  *
- * Data only, after ref:conformance (area PKT).
+ * Data only, after ref:conformance#PKT.
  */
 import type { Rule } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Area QPS: QP states, completions, verbs. Most need somebody who acts on the device's host.
  *
- * Data only, after ref:conformance (area QPS).
+ * Data only, after ref:conformance#QPS.
  */
 import type { Rule } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Area RD: RDMA READ. How READs are answered, retried and counted.
  *
- * Data only, after ref:conformance (area RD).
+ * Data only, after ref:conformance#RD.
  */
 import type { Rule } from './types.ts';
 

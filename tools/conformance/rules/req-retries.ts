@@ -1,7 +1,7 @@
 /**
  * Area REQ: The requester: retries, timers and limits. The device sends the requests, the tester answers them, late or wrongly.
  *
- * Data only, after ref:conformance (area REQ).
+ * Data only, after ref:conformance#REQ.
  */
 import type { Rule } from './types.ts';
 

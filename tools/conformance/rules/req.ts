@@ -1,7 +1,7 @@
 /**
  * Area REQ: The requester: PSNs, completions and answers. The device sends the requests, the tester answers them.
  *
- * Data only, after ref:conformance (area REQ).
+ * Data only, after ref:conformance#REQ.
  */
 import type { Rule } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Area RNR: Receiver not ready. What happens when no receive is posted.
  *
- * Data only, after ref:conformance (area RNR).
+ * Data only, after ref:conformance#RNR.
  */
 import type { Rule } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Area RSP-PSN: Responder PSN. How a responder takes PSNs, gaps and duplicates.
  *
- * Data only, after ref:conformance (area RSP-PSN).
+ * Data only, after ref:conformance#RSP-PSN.
  */
 import type { Rule } from './types.ts';
 

@@ -1,11 +1,11 @@
 /**
  * What a rule of the registry is. Data only; the rules themselves are in the files beside, one for each area.
  *
- * The catalogue they come from is ref:conformance. IBTA documents are copyrighted: a rule is said in our words, and `source` names a
+ * What they rest on: ref:conformance#1. IBTA documents are copyrighted: a rule is said in our words, and `source` names a
  * statement only as far as somebody of the project has read it or says where it is cited (`certainty`).
  */
 
-/** Areas of the catalogue, in its order. */
+/** The areas, in the order of ref:conformance#3. */
 export const AREAS = [
   'PKT',
   'RSP-PSN',
@@ -57,7 +57,7 @@ export interface Rule {
   /** AREA-nn, stable. */
   readonly id: string;
   readonly area: Area;
-  /** What it stands on, as the catalogue has it. */
+  /** What it stands on: a statement, a public test, an implementation (ref:conformance#sources). */
   readonly source: string;
   readonly certainty: Certainty;
   readonly level: Level;

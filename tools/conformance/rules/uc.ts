@@ -1,7 +1,7 @@
 /**
  * Area UC: Unreliable connected. Faults here are silent, and cost a message at most.
  *
- * Data only, after ref:conformance (area UC).
+ * Data only, after ref:conformance#UC.
  */
 import type { Rule } from './types.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Area UD: Unreliable datagram. Faults here are silent, and cost a message at most.
  *
- * Data only, after ref:conformance (area UD).
+ * Data only, after ref:conformance#UD.
  */
 import type { Rule } from './types.ts';
 

@@ -2,7 +2,7 @@
  * What is wrong on purpose with a packet of a ladder, below its BTH: cut short, another UDP length, IP options, the ICRC that rdma_rxe has for a
  * FLUSH. Owns the words' meaning in bytes; what a device must make of it, the ladder says.
  */
-import { OPCODE_HEADER_BYTES, Op, computeIcrc, rxeFlushIcrc } from 'rocev2/packets';
+import { computeIcrc, OPCODE_HEADER_BYTES, Op, rxeFlushIcrc } from 'rocev2/packets';
 import type { Draft, Edit, Packet } from 'rocev2/packets/kit';
 import { cutTo, edit, fixIpChecksum, flip, insertBehindIp, versionOf } from '../cases/edits.ts';
 import { Inconclusive } from '../tester/outcome.ts';

@@ -1,7 +1,8 @@
 /** Plays a script against a device: as a case, so that it ends in a verdict like any other. What fails names the line. */
+
+import type { Packet } from 'rocev2/packets/kit';
 import { bindWindow } from '../cases/memory.ts';
 import type { Completion } from '../hands/hands.ts';
-import type { Packet } from 'rocev2/packets/kit';
 import type { Case, Need } from '../tester/case.ts';
 import { ALL_ACCESS, type ConnectOptions } from '../tester/connect.ts';
 import { demand, Inconclusive, Violation } from '../tester/outcome.ts';

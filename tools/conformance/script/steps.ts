@@ -1,6 +1,7 @@
 /** A script as data: what a ladder in text says, line by line. `parse.ts` reads it, `print.ts` writes it, `play.ts` runs it. */
-import type { SendOpcode } from '../hands/hands.ts';
+
 import type { Packet } from 'rocev2/packets/kit';
+import type { SendOpcode } from '../hands/hands.ts';
 import type { ConnectOptions } from '../tester/connect.ts';
 
 /** An address and a key of the region under test, by name: filled in when the script is played. */

@@ -4,12 +4,17 @@
  * a region that the peer may do everything with. At the port behind it there may be one that posts no receives.
  */
 import type { CmReq } from 'rocev2/packets';
-import { type CmArrival, CmPort, type CmSendOptions, describeArrival, isKind } from './cm-port.ts';
+import { type CmArrival, CmPort, type CmPortHost, type CmSendOptions, describeArrival, isKind } from './cm-port.ts';
 import { requestOf } from './cm-request.ts';
 import { ALL_ACCESS, type ConnectOptions } from './connect.ts';
 import { Inconclusive, NotApplicable } from './outcome.ts';
-import { Peer, type Region } from './peer.ts';
-import type { Tester } from './tester.ts';
+import { Peer, type PeerHost, type Region } from './peer.ts';
+
+/** A case whose connections end with it. */
+export interface CmCase extends CmPortHost {
+  /** Something to be done when the case has ended, however it did. */
+  atEnd(ending: () => Promise<void>): void;
+}
 
 /** A connection as both sides know it. */
 export interface Conversation {
@@ -53,7 +58,7 @@ export function sendDreq(
 }
 
 /** Our end of it. The PSN of a REP is where we begin, that of a REQ where the device does. */
-export function peerOf(t: Tester, cm: CmPort, one: Conversation): Peer {
+export function peerOf(t: PeerHost, cm: CmPort, one: Conversation): Peer {
   const { req, rep, version } = one;
   const { localQpn, startingPsn, privateData } = rep.body;
   return new Peer(t, {
@@ -65,7 +70,7 @@ export function peerOf(t: Tester, cm: CmPort, one: Conversation): Peer {
 }
 
 /** A connection with the target; it is ended with the case. @throws NotApplicable for what no target can be asked for, Inconclusive when none is there */
-export async function connectByCm(t: Tester, options: ConnectOptions): Promise<Peer> {
+export async function connectByCm(t: PeerHost & CmCase, options: ConnectOptions): Promise<Peer> {
   refuseWhatTakesHands(options);
   const version = t.address(options.version).address.version;
   const cm = await CmPort.open(t);
@@ -107,7 +112,7 @@ async function reach(cm: CmPort, req: CmReq, version: 4 | 6, optional: boolean):
 }
 
 /** A connection that is to be ended with the case. */
-export function endLater(t: Tester, one: Conversation): void {
+export function endLater(t: CmCase, one: Conversation): void {
   const others = open.get(t);
   if (others !== undefined) {
     others.push(one);
@@ -119,7 +124,7 @@ export function endLater(t: Tester, one: Conversation): void {
 }
 
 /** The target forgets us; whether it says so is no matter here, and a device that is gone costs one wait for all. */
-async function leave(t: Tester, all: readonly Conversation[]): Promise<void> {
+async function leave(t: CmPortHost, all: readonly Conversation[]): Promise<void> {
   const cm = await CmPort.open(t);
   const deadline = t.now() + t.dut.patienceNs;
   for (const one of all) {
@@ -130,7 +135,7 @@ async function leave(t: Tester, all: readonly Conversation[]): Promise<void> {
   cm.close();
 }
 
-const open = new WeakMap<Tester, Conversation[]>();
+const open = new WeakMap<CmCase, Conversation[]>();
 
 function refuseWhatTakesHands(o: ConnectOptions): void {
   const refuse = (what: string): never => {

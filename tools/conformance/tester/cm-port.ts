@@ -4,12 +4,22 @@
  *
  * It is no connection manager: nothing is repeated or answered by itself. Facts about MADs and queue pair 1: ref:wire#10, packets/cm.
  */
-import { type CmMad, type CmMessage, CmRejReason, GSI_QKEY, GSI_QPN, MAD_BYTES, cmRejReasonName, parseCmMad, writeCmMad } from 'rocev2/packets';
-import { type Packet, type Route, type Sighting, buildFrame, datagram, describePacket } from 'rocev2/packets/kit';
-import { unknownServiceRequest } from './cm-request.ts';
+import {
+  type CmMad,
+  type CmMessage,
+  CmRejReason,
+  cmRejReasonName,
+  GSI_QKEY,
+  GSI_QPN,
+  MAD_BYTES,
+  parseCmMad,
+  writeCmMad,
+} from 'rocev2/packets';
+import { buildFrame, datagram, describePacket, type Packet, type Route, type Sighting } from 'rocev2/packets/kit';
+import { type NumberSource, unknownServiceRequest } from './cm-request.ts';
+import type { Dut, DutAddress } from './dut.ts';
 import type { Inbox } from './inbox.ts';
 import { demand } from './outcome.ts';
-import type { Tester } from './tester.ts';
 
 export type CmKind = CmMessage['kind'];
 export type CmBody<K extends CmKind> = Extract<CmMessage, { kind: K }>['body'];
@@ -36,8 +46,18 @@ export interface CmSendOptions {
   readonly mad?: (bytes: Uint8Array) => Uint8Array | undefined;
 }
 
+/** What queue pair 1 needs of the case that opens it. */
+export interface CmPortHost extends NumberSource {
+  readonly dut: Dut;
+  now(): number;
+  /** The address of the device of that version. @throws NotApplicable when it has none */
+  address(version?: 4 | 6): DutAddress;
+  /** @throws NotApplicable when the value is not there */
+  need<T>(value: T | undefined): T;
+}
+
 export class CmPort {
-  readonly #t: Tester;
+  readonly #t: CmPortHost;
   readonly #routes: ReadonlyMap<4 | 6, Route>;
   readonly #inbox: Inbox;
   /** By id of ours: messages that nobody has taken. */
@@ -48,14 +68,14 @@ export class CmPort {
   readonly #taken = new Map<number, Set<string>>();
   #psn = 0;
 
-  private constructor(t: Tester, routes: ReadonlyMap<4 | 6, Route>, inbox: Inbox) {
+  private constructor(t: CmPortHost, routes: ReadonlyMap<4 | 6, Route>, inbox: Inbox) {
     this.#t = t;
     this.#routes = routes;
     this.#inbox = inbox;
   }
 
   /** Queue pair 1 is ours until `close`. */
-  static async open(t: Tester): Promise<CmPort> {
+  static async open(t: CmPortHost): Promise<CmPort> {
     const { station } = t.dut;
     const routes = new Map<4 | 6, Route>();
     for (const { address, ours } of t.dut.addresses) {

@@ -2,9 +2,26 @@
  * REQs of the tester: what one says when a case does not say otherwise. Field values as Linux hosts send them (test/vectors/cm-mads.ts):
  * permissive LIDs, no alternate path, the IP CM header in front of the private data (ref:wire#10).
  */
-import { type CmPath, type CmReq, CmTransport, IP_CM_HEADER_BYTES, LID_PERMISSIVE, NO_PATH, RdmaPortSpace, rdmaServiceId, writeIpCmHeader } from 'rocev2/packets';
+import {
+  type CmPath,
+  type CmReq,
+  CmTransport,
+  IP_CM_HEADER_BYTES,
+  LID_PERMISSIVE,
+  NO_PATH,
+  RdmaPortSpace,
+  rdmaServiceId,
+  writeIpCmHeader,
+} from 'rocev2/packets';
 import type { Route } from 'rocev2/packets/kit';
-import type { Tester } from './tester.ts';
+import type { Prng } from 'rocev2/sim';
+
+/** Where the numbers of a REQ come from. */
+export interface NumberSource {
+  readonly random: Prng;
+  /** A queue pair number of ours that nobody has. */
+  qpn(): number;
+}
 
 /** GUID of our adapter: the same for ever, as an adapter's is. */
 export const OUR_GUID = 0x0200_00ff_fe00_0099n;
@@ -15,7 +32,7 @@ export const udpService = (port: number): bigint => rdmaServiceId(RdmaPortSpace.
 
 /** A REQ of ours for an RC connection with a queue pair number that nobody else has; `more` replaces what it says. */
 export function requestOf(
-  t: Tester,
+  t: NumberSource,
   route: Route,
   localCommId: number,
   port: number,
@@ -54,7 +71,7 @@ export function requestOf(
 }
 
 /** A REQ for a service that nobody has. */
-export function unknownServiceRequest(t: Tester, route: Route, localCommId: number): CmReq {
+export function unknownServiceRequest(t: NumberSource, route: Route, localCommId: number): CmReq {
   return requestOf(t, route, localCommId, 0, { serviceId: UNKNOWN_SERVICES + BigInt(t.random.u32() >>> 0) });
 }
 

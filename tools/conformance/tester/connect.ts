@@ -2,9 +2,10 @@
  * Brings a queue pair of the device to a state, by the hands: region, buffers, receives, attributes. The calls are made at once and answered
  * in order, so that a connection costs one round trip to the agent.
  */
-import type { AccessFlag, Handle, QpAttributes, QpStateName, QpTypeName } from '../hands/hands.ts';
-import { Peer, type Region } from './peer.ts';
-import type { Tester } from './tester.ts';
+import type { Prng } from 'rocev2/sim';
+import type { AccessFlag, Handle, Hands, QpAttributes, QpStateName, QpTypeName } from '../hands/hands.ts';
+import type { DutAddress } from './dut.ts';
+import { Peer, type PeerHost, type Region } from './peer.ts';
 
 /** How a connection is to be; what is absent is as the tester likes it. */
 export interface ConnectOptions {
@@ -56,11 +57,28 @@ export interface ConnectOptions {
   readonly sourcePort?: number;
 }
 
+/** What registering memory of the device takes: the hands, and a handle that no object of the case has. */
+export interface Registrar {
+  readonly hands: Hands;
+  handle(): Handle;
+}
+
+/** What a connection by the hands needs of its case. */
+export interface HandsConnector extends PeerHost, Registrar {
+  readonly random: Prng;
+  /** Where our PSNs begin unless the options say otherwise. */
+  readonly psn: number;
+  /** A queue pair number of ours that nobody has. */
+  qpn(): number;
+  /** The address of the device of that version. @throws NotApplicable when it has none */
+  address(version?: 4 | 6): DutAddress;
+}
+
 export const ALL_ACCESS: readonly AccessFlag[] = ['local-write', 'remote-write', 'remote-read', 'remote-atomic'];
 /** Of a UD queue pair of the device when a case does not say. */
 export const DUT_QKEY = 0x1111_2222;
 
-export async function connectByHands(t: Tester, options: ConnectOptions): Promise<Peer> {
+export async function connectByHands(t: HandsConnector, options: ConnectOptions): Promise<Peer> {
   const { hands, dut } = t;
   const { type = 'rc', mtu = 256, state = 'RTS', receives = 16, receiveBytes = 1024 } = options;
   const { address, gidIndex, ours } = t.address(options.version);
@@ -124,7 +142,7 @@ export async function connectByHands(t: Tester, options: ConnectOptions): Promis
 
 /** Registers zeroed memory; its name is known at once. */
 export function register(
-  t: Tester,
+  t: Registrar,
   pd: Handle,
   length: number,
   access: readonly AccessFlag[],

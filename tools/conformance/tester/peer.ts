@@ -4,11 +4,24 @@
  * Owns nothing of the protocol: it neither acknowledges nor repeats.
  */
 import { type MacAddress, Op } from 'rocev2/packets';
-import { type Packet, type Route, type Sighting, ack, buildFrame, describePacket, isResponse, nak, readOnly, readRequest, relativeTo, writeOnly } from 'rocev2/packets/kit';
-import type { Completion, Handle, QpAttributes, QpStateName, QpTypeName, SendRequest } from '../hands/hands.ts';
+import {
+  ack,
+  buildFrame,
+  describePacket,
+  isResponse,
+  nak,
+  type Packet,
+  type Route,
+  readOnly,
+  readRequest,
+  relativeTo,
+  type Sighting,
+  writeOnly,
+} from 'rocev2/packets/kit';
+import type { Completion, Handle, Hands, QpAttributes, QpStateName, QpTypeName, SendRequest } from '../hands/hands.ts';
+import type { Dut } from './dut.ts';
 import type { Inbox } from './inbox.ts';
 import { demand, Inconclusive, Violation } from './outcome.ts';
-import type { Tester } from './tester.ts';
 import { describeWant, matches, type Want } from './want.ts';
 
 /** Memory of the device that we may reach. */
@@ -44,6 +57,18 @@ export interface PeerParts {
   readonly route: Route;
 }
 
+/** What a peer needs of the case that it belongs to. */
+export interface PeerHost {
+  readonly dut: Dut;
+  /** @throws NotApplicable where there are none */
+  readonly hands: Hands;
+  /** @throws NotApplicable when the value, which only hands could have made, is not there */
+  need<T>(value: T | undefined): T;
+  completions(cq: Handle, count: number, withinNs?: number): Promise<Completion[]>;
+  memory(region: Region, offset: number, length: number): Promise<Uint8Array>;
+  setMemory(region: Region, offset: number, bytes: Uint8Array): Promise<void>;
+}
+
 export class Peer {
   readonly type: QpTypeName;
   /** Our queue pair number. */
@@ -60,10 +85,10 @@ export class Peer {
   readonly route: Route;
   readonly dutMac: MacAddress;
   readonly inbox: Inbox;
-  readonly #t: Tester;
+  readonly #t: PeerHost;
   readonly #parts: PeerParts;
 
-  constructor(t: Tester, parts: PeerParts) {
+  constructor(t: PeerHost, parts: PeerParts) {
     this.#t = t;
     this.#parts = parts;
     this.type = parts.type;

@@ -5,10 +5,23 @@
  * A `Machine`, so it lives on any link under `Driver` and in the simulated world: waiting is a deadline, never a timer of its own.
  * It has no transport: nothing is acknowledged, repeated or dropped unless a script says so.
  */
-import { ETHERNET_BYTES, Frame, type FrameBatch, FrameStatus, type FrameWriter, type IpAddress, type IpPrefix, type MacAddress, Medium, RoceError, parseFrame } from 'rocev2/packets';
-import { Neighbours, isForMac } from 'rocev2/host';
+
 import type { Host, Machine } from 'rocev2';
+import { isForMac, Neighbours } from 'rocev2/host';
 import type { CaptureSink } from 'rocev2/node';
+import {
+  ETHERNET_BYTES,
+  Frame,
+  type FrameBatch,
+  FrameStatus,
+  type FrameWriter,
+  type IpAddress,
+  type IpPrefix,
+  type MacAddress,
+  Medium,
+  parseFrame,
+  RoceError,
+} from 'rocev2/packets';
 import { type Sighting, sightingOf } from 'rocev2/packets/kit';
 import { Inbox } from './inbox.ts';
 

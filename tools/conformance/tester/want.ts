@@ -1,5 +1,5 @@
 /** What a script wants to see: fields of a packet that must be as said, the others may be anything. */
-import { type Packet, describePacket } from 'rocev2/packets/kit';
+import { describePacket, type Packet } from 'rocev2/packets/kit';
 
 /** Fields that must be equal; a syndrome of ACK type stands for any of that type, since credits are the device's own affair. */
 export type Fields = Partial<Packet>;

@@ -6,7 +6,7 @@ export interface DerivedRule {
   readonly from: string;
 }
 
-/** Statements of the annex about the whole of validation or of the transport (ref:conformance, area ANX). */
+/** Statements of the annex about the whole of validation or of the transport (ref:conformance#ANX). */
 export const DERIVED_RULES: readonly DerivedRule[] = [
   { id: 'ANX-23', from: 'PKT-*' },
   { id: 'ANX-24', from: 'PKT-*,ANX-03,ANX-07,ANX-08,ANX-16,ANX-20,ANX-21,ANX-27,ANX-33,ANX-41' },

@@ -1,7 +1,7 @@
 /**
  * The headers of a packet as a watcher reads them: byte by byte from the frame, without the parser that the stack itself trusts, and the
  * ICRC by a recipe of its own. Owns the reading; never judges.
- * Rules: ref:wire#1 (IP, UDP), ref:wire#3 (ICRC).
+ * Rules: ref:wire#2 (IP, UDP), ref:wire#3 (ICRC).
  */
 
 /** Below the BTH, of a frame that carries UDP or says it does. Offsets index `bytes`. */

@@ -2,7 +2,7 @@
  * Watchers: every packet that the device sends during a run is held against the passive rules. A rule passes when at least one packet was
  * looked at and none broke it; the first that did is named. Owns the counts and what is remembered of a connection; the rules are checks.ts.
  */
-import { type Sighting, describeSighting } from 'rocev2/packets/kit';
+import { describeSighting, type Sighting } from 'rocev2/packets/kit';
 import type { Dut } from '../tester/dut.ts';
 import { CHECKS, type WatchContext } from './checks.ts';
 import { findIcrcEnd, type Headers, readHeaders } from './headers.ts';

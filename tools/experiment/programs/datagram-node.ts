@@ -3,9 +3,10 @@
  * posted for all messages, sends from the same memory, the number of the queue pair as immediate data.
  * Sources: rdma-core:librdmacm/examples/udaddy.c, mckey.c.
  */
+
+import type { Cq, Device, Pd, Qp, RdmaAh } from 'rocev2';
 import { GRH_BYTES, RDMA_UDP_QKEY, RoceError } from 'rocev2/packets';
 import { Access, type MemoryRegion, QpState, QpType, type WorkCompletion, WrOpcode } from 'rocev2/transport';
-import type { Cq, Device, Pd, Qp, RdmaAh } from 'rocev2';
 import { drain, nextCompletion } from './ucmatose.ts';
 
 export interface DatagramOptions {

@@ -4,9 +4,9 @@
  * Sources: rdma-core:librdmacm/examples/rdma_xserver.c, rdma_xclient.c.
  */
 import { Option } from 'commander';
-import { Access, QpState, QpType, WrOpcode } from 'rocev2/transport';
 import type { Device } from 'rocev2';
 import { RoceError } from 'rocev2/packets';
+import { Access, QpState, QpType, WrOpcode } from 'rocev2/transport';
 import { integer } from '../../options.ts';
 import { type Program, program } from './program.ts';
 import { drain } from './ucmatose.ts';

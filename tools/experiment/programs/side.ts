@@ -2,9 +2,19 @@
  * One end of a connection for the programs that misbehave on purpose: a queue pair, room to read into, and words for every
  * completion. It says what happens and judges nothing: the expectations of an experiment do.
  */
-import { Access, type MemoryRegion, QpState, WcOpcode, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+
 import type { Connection, Cq, Qp } from 'rocev2';
 import { RoceError } from 'rocev2/packets';
+import {
+  Access,
+  type MemoryRegion,
+  QpState,
+  WcOpcode,
+  WcStatus,
+  type WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import {
   ADVERTISEMENT_BYTES,
   type RemoteBuffer,

@@ -3,9 +3,21 @@
  * application; the protocol is the stack's. Everything stands in RTS from the beginning, with neighbours known, so that the first packet on
  * the wire is the first request.
  */
-import { IpAddress, RoceError, parseMac } from 'rocev2/packets';
-import { Ah, type Cq, type Device, type Pd, type Qp, type World, attachDevice } from 'rocev2/browser';
-import { Access, type CongestionOptions, FlushLevel, FlushType, QpState, QpType, type SendWr, WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+
+import { Ah, attachDevice, type Cq, type Device, type Pd, type Qp, type World } from 'rocev2/browser';
+import { IpAddress, parseMac, RoceError } from 'rocev2/packets';
+import {
+  Access,
+  type CongestionOptions,
+  FlushLevel,
+  FlushType,
+  QpState,
+  QpType,
+  type SendWr,
+  WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import { HostMemory } from './memory.ts';
 import { type Completion, HostNotes, type Note } from './notes.ts';
 import {

@@ -5,8 +5,9 @@
  * Owns the order: what is posted by hand is a step of its own, what is posted by time is one when that time has come; then one packet is
  * sent, arrives or is lost, or a timer runs out. What happens between two such moments belongs to the later one.
  */
-import { invariant } from 'rocev2/packets';
+
 import { World } from 'rocev2/browser';
+import { invariant } from 'rocev2/packets';
 import { RcQueuePair } from 'rocev2/transport';
 import type { Flight } from './flight.ts';
 import { type Endpoint, Hosts } from './hosts.ts';

@@ -2,8 +2,9 @@
  * A host's end of its cable: a `Link` that takes one frame, and no more until that has left and it is somebody's turn again.
  * Owns the sink and whether the wire is busy. Never moves a frame: the network does.
  */
-import { type FrameBatch, Medium } from 'rocev2/packets';
+
 import type { LinkSink } from 'rocev2/browser';
+import { type FrameBatch, Medium } from 'rocev2/packets';
 import type { WorldPort } from 'rocev2/sim';
 
 /** What a port needs of its network. */

@@ -5,10 +5,10 @@
 import { describe, expect, it } from 'vitest';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../../packets/frame.ts';
 import { icrcMatches } from '../../../../packets/icrc.ts';
+import { type Packet, pattern, readRequest, sendOnly } from '../../../../packets/kit/packet.ts';
 import { cutTo, flip, withTrailer, withUdpChecksum } from '../../../../tools/conformance/cases/edits.ts';
 import { Line, type Make } from '../../../../tools/conformance/cases/line.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import { type Packet, pattern, readRequest, sendOnly } from '../../../../packets/kit/packet.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import type { Tester } from '../../../../tools/conformance/tester/tester.ts';
 

@@ -1,12 +1,8 @@
 /**
- * Goal: the abstract requester says what the catalogue says, lets pass what the catalogue leaves open, and names the rule that is broken.
- * Method: exchanges written by hand from the catalogue; time is a number.
+ * Goal: the abstract requester says what the rules say, lets pass what they leave open, and names the rule that is broken.
+ * Method: exchanges written by hand from the rules; time is a number.
  */
 import { describe, expect, it } from 'vitest';
-import { Op } from '../../../../packets/opcode.ts';
-import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import { RequesterJudge, type RequesterSetup } from '../../../../tools/conformance/model/requester-judge.ts';
-import { requestAt, type Work } from '../../../../tools/conformance/model/requester-work.ts';
 import {
   ack,
   nak,
@@ -17,6 +13,10 @@ import {
   readOnly,
   rnrNak,
 } from '../../../../packets/kit/packet.ts';
+import { Op } from '../../../../packets/opcode.ts';
+import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
+import { RequesterJudge, type RequesterSetup } from '../../../../tools/conformance/model/requester-judge.ts';
+import { requestAt, type Work } from '../../../../tools/conformance/model/requester-work.ts';
 
 const SETUP: RequesterSetup = {
   ...{ profile: PROFILES.strict, mtu: 256, maxRdAtomic: 2, timeoutNs: 67e6, retryCnt: 2, exactTime: true },

@@ -1,7 +1,7 @@
 /** A subject that is well, seen through a bent glass: what it is sent or what it sends is changed, as if it had a bug. */
 
-import type { Completion } from '../../../../tools/conformance/hands/hands.ts';
 import type { Packet } from '../../../../packets/kit/packet.ts';
+import type { Completion } from '../../../../tools/conformance/hands/hands.ts';
 import type {
   Connection,
   ConnectionOptions,

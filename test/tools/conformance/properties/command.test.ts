@@ -1,7 +1,7 @@
 /** Goal: what a property finds can be played again. Method: a counterexample made by hand becomes a ladder, which is read and played. */
 import { describe, expect, it } from 'vitest';
-import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { pattern, sendOnly, writeOnly } from '../../../../packets/kit/packet.ts';
+import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { ladderOf, profileOf } from '../../../../tools/conformance/properties/command.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { parseScript } from '../../../../tools/conformance/script/parse.ts';

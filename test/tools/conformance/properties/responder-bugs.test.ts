@@ -3,10 +3,10 @@
  * Method: our device in-process, seen through a bent glass; the seed is fixed, so that every run is the same.
  */
 import { afterAll, describe, expect, it } from 'vitest';
+import type { Packet } from '../../../../packets/kit/packet.ts';
 import { OPCODE_FLAGS, Op, OpFlag } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import type { Packet } from '../../../../packets/kit/packet.ts';
 import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
 import { testerSubject } from '../../../../tools/conformance/properties/tester-subject.ts';
 import { type Bend, bent } from './bent.ts';

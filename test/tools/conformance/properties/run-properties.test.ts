@@ -3,11 +3,11 @@
  * its time is real, and that loses, stutters or goes away.
  */
 import { afterAll, describe, expect, it } from 'vitest';
+import type { Packet } from '../../../../packets/kit/packet.ts';
 import { Op } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { HandsError } from '../../../../tools/conformance/hands/hands.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
-import type { Packet } from '../../../../packets/kit/packet.ts';
 import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
 import type { Subject } from '../../../../tools/conformance/properties/subject.ts';
 import { testerSubject } from '../../../../tools/conformance/properties/tester-subject.ts';

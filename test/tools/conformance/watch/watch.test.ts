@@ -5,18 +5,10 @@
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../../packets/address.ts';
 import { Frame, Medium, parseFrame } from '../../../../packets/frame.ts';
-import { Op } from '../../../../packets/opcode.ts';
 import { buildFrame, type Route } from '../../../../packets/kit/build.ts';
-import {
-  ack,
-  nak,
-  type Packet,
-  pattern,
-  readMiddle,
-  readOnly,
-  sendOnly,
-} from '../../../../packets/kit/packet.ts';
+import { ack, nak, type Packet, pattern, readMiddle, readOnly, sendOnly } from '../../../../packets/kit/packet.ts';
 import { sightingOf } from '../../../../packets/kit/sighting.ts';
+import { Op } from '../../../../packets/opcode.ts';
 import { RULES } from '../../../../tools/conformance/rules/index.ts';
 import { DERIVED_RULES } from '../../../../tools/conformance/watch/derived.ts';
 import {

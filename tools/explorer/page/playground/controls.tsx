@@ -8,8 +8,13 @@ import {
   type PacketSummary,
   type Vantage,
 } from '../../playground/index.ts';
-import type { PlaygroundProps } from './index.tsx';
 import type { Play } from './use-session.ts';
+
+/** What the page lends the playground. */
+export interface PlaygroundProps {
+  /** Opens the session's packets as a capture in the other views; absent: no such button. */
+  readonly onAnalyze?: (source: { readonly name: string; readonly bytes: ArrayBuffer }) => void;
+}
 
 interface ControlsProps extends PlaygroundProps {
   readonly play: Play;

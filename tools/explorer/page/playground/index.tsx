@@ -4,7 +4,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ACTIONS, type Action } from '../../playground/index.ts';
 import { isTyping } from '../view.ts';
-import { ACTION_HINTS, Controls } from './controls.tsx';
+import { ACTION_HINTS, Controls, type PlaygroundProps } from './controls.tsx';
 import { Facts, Log } from './facts.tsx';
 import { LessonPanel } from './lesson-panel.tsx';
 import { Machines } from './machines.tsx';
@@ -14,12 +14,6 @@ import './playground.css';
 import { ScenarioPanel } from './scenario-panel.tsx';
 import { SessionLadder } from './session-ladder.tsx';
 import { type Play, usePlay } from './use-session.ts';
-
-/** What the page lends the playground. */
-export interface PlaygroundProps {
-  /** Opens the session's packets as a capture in the other views; absent: no such button. */
-  readonly onAnalyze?: (source: { readonly name: string; readonly bytes: ArrayBuffer }) => void;
-}
 
 /** The view. */
 export function Playground({ onAnalyze }: PlaygroundProps) {

@@ -1,0 +1,69 @@
+/**
+ * The two things of a Markdown page that other pages depend on: where it can be jumped to, and where it leads.
+ * Owns this reading, which follows GitHub; never looks at another page.
+ */
+
+/** A place of a page that leads somewhere. */
+export interface Link {
+  readonly line: number;
+  /** As written: `page.md#section`, `#section`, `https://...`. */
+  readonly target: string;
+}
+
+/** Every name that a link to this page may end in: explicit ids, and what GitHub makes of the headings. */
+export function anchorsOf(page: string): ReadonlySet<string> {
+  const anchors = new Set<string>();
+  const seen = new Map<string, number>();
+  for (const line of linesOf(page)) {
+    for (const match of withoutCode(line).matchAll(/<[a-z]+\s[^>]*?\b(?:id|name)="([^"]+)"/g))
+      anchors.add(match[1] ?? '');
+    const heading = /^#{1,6}\s+(.*?)(?:\s+#+)?\s*$/.exec(line)?.[1];
+    if (heading === undefined) continue;
+    const slug = slugOf(heading);
+    const before = seen.get(slug) ?? 0;
+    seen.set(slug, before + 1);
+    anchors.add(before === 0 ? slug : `${slug}-${before}`);
+  }
+  return anchors;
+}
+
+/** Every link, image, definition and HTML reference, code aside. */
+export function linksOf(page: string): Link[] {
+  return linesOf(page).flatMap((text, index) => {
+    const line = withoutCode(text);
+    const found = [
+      ...line.matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g),
+      ...line.matchAll(/^\s{0,3}\[[^\]]+\]:\s+<?([^\s>]+)>?/g),
+      ...line.matchAll(/<[a-z]+\s[^>]*?\b(?:href|src)="([^"]+)"/g),
+    ];
+    return found.map((match) => ({ line: index + 1, target: match[1] ?? '' }));
+  });
+}
+
+/** Lines by number; those of fenced code are empty. */
+function linesOf(page: string): string[] {
+  let fence: string | undefined;
+  return page.split('\n').map((line) => {
+    const mark = /^\s{0,3}(```+|~~~+)/.exec(line)?.[1];
+    if (fence === undefined) {
+      fence = mark;
+      return mark === undefined ? line : '';
+    }
+    if (mark?.startsWith(fence) && line.trim() === mark) fence = undefined;
+    return '';
+  });
+}
+
+function withoutCode(line: string): string {
+  return line.replace(/(`+)(?!`).*?(?<!`)\1(?!`)/g, '');
+}
+
+/** Lower case, without punctuation, hyphens for blanks. */
+function slugOf(heading: string): string {
+  return heading
+    .replace(/<[^>]+>/g, '')
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '')
+    .replaceAll(' ', '-');
+}
