@@ -5,16 +5,9 @@
  */
 import { RoceError } from '../../packets/errors.ts';
 import type { Frame } from '../../packets/frame.ts';
+import type { EcnProfile } from '../ground/ecn.ts';
 
-/** Explicit congestion marking by queue length, as a switch configured for DCQCN does it (ref:dcqcn#1). */
-export interface EcnProfile {
-  /** Backlog in bytes up to which nothing is marked. */
-  readonly kminBytes: number;
-  /** Backlog in bytes above which everything is marked. */
-  readonly kmaxBytes: number;
-  /** Probability of marking at `kmaxBytes`, 0..1; it grows linearly from 0 at `kminBytes`. */
-  readonly pmax: number;
-}
+export type { EcnProfile } from '../ground/ecn.ts';
 
 /** One direction of one port's wire. Everything is optional and absent means: does not happen. Probabilities are 0..1. */
 export interface FaultSpec {

@@ -15,7 +15,16 @@ import {
 } from '../../packets/ethernet.ts';
 import { Medium } from '../../packets/frame.ts';
 import { ECN_MASK } from '../../packets/traffic-class.ts';
-import type { EcnProfile } from '../faults/fault-spec.ts';
+
+/** Explicit congestion marking by queue length, as a switch configured for DCQCN does it (ref:dcqcn#1). */
+export interface EcnProfile {
+  /** Backlog in bytes up to which nothing is marked. */
+  readonly kminBytes: number;
+  /** Backlog in bytes above which everything is marked. */
+  readonly kmaxBytes: number;
+  /** Probability of marking at `kmaxBytes`, 0..1; it grows linearly from 0 at `kminBytes`. */
+  readonly pmax: number;
+}
 
 /** How likely a packet is marked when `queueBytes` wait, 0..1. */
 export function markingProbability({ kminBytes, kmaxBytes, pmax }: EcnProfile, queueBytes: number): number {
