@@ -21,14 +21,13 @@ export interface PropertiesOptions {
 export async function playProperties(dut: Dut, options: PropertiesOptions): Promise<number> {
   const { runs, seed, budgetMs } = options;
   const known = profileOf(dut);
-  const spared = !known.fragile && !dut.throwAway && options.hazardous !== true;
-  const profile = spared ? { ...known, fragile: true } : known;
+  const profile = options.hazardous === true ? known : sparing(known, dut);
   const reports = await runProperties({
     subject: testerSubject(dut, seed),
     ...{ profile, runs, seed },
     ...(budgetMs === undefined ? {} : { budgetMs }),
   });
-  if (spared)
+  if (profile !== known)
     process.stdout.write('not run: hazardous packets are left out of the sequences; --hazardous sends them\n');
   for (const report of reports) {
     process.stdout.write(`${lineOf(report)}\n`);
@@ -45,6 +44,10 @@ export function profileOf({ device, version }: Pick<Dut, 'device' | 'version'>):
   const name = `${device}-${version}`;
   return Object.entries(PROFILES).find(([one]) => one === name)?.[1] ?? PROFILES.strict;
 }
+
+/** The profile without what the device may not survive, where it may not be crashed. */
+export const sparing = (profile: Profile, { throwAway }: Pick<Dut, 'throwAway'>): Profile =>
+  throwAway || profile.fragile ? profile : { ...profile, fragile: true };
 
 function lineOf(report: PropertyReport): string {
   const { property, runs, packets, inconclusive, astray, cutShort, skipped, counterexample, killed, tookMs } = report;
