@@ -3,7 +3,7 @@ import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.long.test.ts'],
+    include: ['test/**/*.long.test.ts', 'embargo/test/*.long.test.ts'],
     testTimeout: 3_600_000,
     hookTimeout: 3_600_000,
     maxWorkers: 2,
