@@ -17,6 +17,7 @@ export function tcpOf(device: Device, host: Host): TcpStack | undefined {
     now: () => host.now(),
     wake: () => host.wake(),
     isOurs: (address) => paths.isOurs(address),
+    isHost: (address) => paths.hosts.isHost(address),
     sourceFor: (destination) => paths.sourceFor(destination),
     nextHopMac: (now, destination) => {
       const { neighbours } = paths;
