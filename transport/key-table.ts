@@ -4,8 +4,7 @@
  * which moves on with every registration or is the caller's. One lookup finds what a key opens, whether region or window.
  *
  * Rules: rxe:rxe_mr.c#rxe_invalidate_mr, #rxe_reg_fast_mr, #rxe_dereg_mr; rxe:rxe_mw.c#rxe_check_bind_mw, #rxe_invalidate_mw,
- * #rxe_lookup_mw; ref:conformance#KEY-05 to KEY-20. A bound window may be invalidated through its own queue pair only (KEY-10),
- * which rxe does not check.
+ * ref:conformance#KEY-05 to KEY-20. A bound window may be invalidated through its own queue pair only (KEY-10).
  */
 import { invariant, RoceError } from '../packets/errors.ts';
 import { Grant } from './grant.ts';

@@ -129,6 +129,7 @@ export class Device implements Machine, RdmaDevice {
     this.#protocols = new HostProtocols(this.paths.neighbours, this.multicast.reports, this.tcp);
     const manager = new ConnectionManager({ random, caGuid: this.guid });
     this.gsi = new Gsi(manager, {
+      joins: (source, destination) => this.paths.joins(source, destination),
       templateFor: (source, destination) => this.paths.templateFor(this.now(), source, destination),
       doubt: (destination) => this.paths.doubt(this.now(), destination),
     });

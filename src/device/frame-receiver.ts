@@ -2,8 +2,7 @@
  * What a device does with a frame: whose it is, whether it is whole, and which queue pair, service or protocol takes it. Owns the order
  * of these questions and the counters of what goes no further. Never sends, and never judges what a queue pair judges.
  */
-
-import type { MacAddress } from '../../packets/address.ts';
+import { MAC_BYTES, type MacAddress } from '../../packets/address.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { icrcMatches } from '../../packets/icrc.ts';
@@ -31,7 +30,7 @@ export interface ReceivingDevice {
   readonly counters: DeviceCounters;
   readonly portCounters: PortCounters;
   readonly gsi: Pick<Gsi, 'handleFrame'>;
-  readonly paths: Pick<Paths, 'isToUs'>;
+  readonly paths: Pick<Paths, 'hosts' | 'isToUs'>;
   readonly multicast: Pick<Multicast, 'membersOf'>;
   now(): number;
 }
@@ -102,6 +101,7 @@ export class FrameReceiver {
     device.portCounters.rcvdPkts += 1;
     const { destQpn } = frame;
     if (destQpn === GSI_QPN) {
+      if (!this.#isBetweenHosts(frame)) return;
       // The connection manager looks at the clock for itself: data earlier in this batch may have told it a later time.
       device.gsi.handleFrame(device.now(), frame);
       return;
@@ -113,13 +113,20 @@ export class FrameReceiver {
     const qp = this.#qps.get(destQpn);
     if (qp === undefined) {
       device.counters.badQpn += 1;
-    } else if (qp.type === QpType.Ud && !device.paths.isToUs(frame)) {
-      device.counters.otherAddress += 1;
-    } else {
+    } else if (qp.type !== QpType.Ud || this.#isBetweenHosts(frame)) {
       if (frame.opcode === Op.Cnp) qp.core.handleCnp(now, frame);
       else qp.core.handleFrame(now, frame);
       this.#changed(qp);
     }
+  }
+
+  /** Whether a datagram is to an address of ours, and from one that may be answered. What is connected has its own two addresses. */
+  #isBetweenHosts(frame: Frame): boolean {
+    const { counters, paths } = this.#device;
+    if (!paths.isToUs(frame)) counters.otherAddress += 1;
+    else if (hasGroupMac(frame) || !paths.hosts.isFromHost(frame)) counters.badSource += 1;
+    else return true;
+    return false;
   }
 
   /** To every queue pair attached to the group, each with its own keys and receives. */
@@ -144,6 +151,11 @@ export class FrameReceiver {
     qp.core.handleReserved(now, frame);
     this.#changed(qp);
   }
+}
+
+/** Whether the frame claims to come from a group of stations; a CNP goes back to that MAC address. */
+function hasGroupMac({ medium, view, start }: Frame): boolean {
+  return medium === Medium.Ethernet && (view.getUint8(start + MAC_BYTES) & 1) !== 0;
 }
 
 /** Whether the service of this opcode answers at all. */

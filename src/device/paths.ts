@@ -15,6 +15,7 @@ import { HeaderTemplate } from '../../packets/header-template.ts';
 import { ROCE_UDP_PORT } from '../../packets/udp.ts';
 import { vlanTci } from '../../packets/vlan.ts';
 import type { QpPath } from '../../transport/qp-config.ts';
+import { HostAddresses } from './host/host-addresses.ts';
 import { keyOf } from './host/neighbour-table.ts';
 import { Neighbours } from './host/neighbours.ts';
 import type { NextHop, PathUser } from './next-hop.ts';
@@ -46,6 +47,8 @@ export interface PathsOptions {
 export class Paths {
   /** Absent on the IP medium, where the kernel does this. */
   readonly neighbours: Neighbours | undefined;
+  /** Which addresses may be answered. */
+  readonly hosts: HostAddresses;
   readonly #options: PathsOptions;
   readonly #defaults: PathTraits;
   /** Tag of every frame, if any. */
@@ -58,6 +61,7 @@ export class Paths {
     const { medium, vlan, path = {} } = options;
     this.#options = options;
     this.#defaults = path;
+    this.hosts = new HostAddresses(medium, options.addresses);
     this.vlanTci = vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0);
     if (medium === Medium.Ethernet) this.neighbours = new Neighbours(options);
   }
@@ -72,6 +76,11 @@ export class Paths {
     for (let i = 0; i < addresses.length; i++)
       if (frameDestinationIs(frame, (addresses[i] as IpPrefix).address)) return true;
     return false;
+  }
+
+  /** Whether packets may go from one address to the other: from one of ours, within one IP version. `templateFor` asks for no more. */
+  joins(source: IpAddress, destination: IpAddress): boolean {
+    return source.version === destination.version && this.isOurs(source);
   }
 
   /** Our address for a destination: one on its subnet, else the first of its version. Throws ERR_ROCE_ADDRESS when there is none. */
@@ -156,7 +165,7 @@ export class Paths {
     if (hop !== undefined) this.neighbours?.doubt(now, hop);
   }
 
-  /** Headers for datagrams of queue pair 1, or undefined after asking for the next hop. */
+  /** Headers for datagrams of queue pair 1 between addresses that `joins`, or undefined after asking for the next hop. */
   templateFor(now: number, source: IpAddress, destination: IpAddress): HeaderTemplate | undefined {
     const mac = this.#macTowards(destination);
     if (mac === undefined) {

@@ -41,7 +41,7 @@ export function corruptibleEnd(frame: Frame): number {
 
 /**
  * A bit, counted as `WireRule.bit`, whose flip the ICRC notices; any bit in a frame that has none. Never opcode or pad count: what they
- * promise and the packet does not hold has crashed kernels before they looked at the ICRC (ref:rxe#11).
+ * promise and the packet does not hold, a receiver may trust before it looks at the ICRC (CVE-2026-46043, CVE-2026-46133).
  */
 export function drawBit(frame: Frame, random: Prng): number {
   const bytes = corruptibleEnd(frame) - corruptibleStart(frame);

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { filesBelow, leaksIn, phrasesOf } from '../support/embargo.ts';
 import { type Availability, describeWhere, packagesAvailable } from '../support/gate.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -117,6 +118,7 @@ describeWhere(await packingPossible(), 'the package', () => {
         'INTEROP.md',
         'LICENSE',
         'README.md',
+        'SECURITY.md',
         'dist',
         'docs',
         'examples',
@@ -129,6 +131,16 @@ describeWhere(await packingPossible(), 'the package', () => {
     expect(readdirSync(tools).sort()).toEqual(['LICENSE', 'README.md', 'dist', 'package.json']);
     expect(readdirSync(join(tools, 'dist'))).toContain('roce.js');
     expect(readdirSync(join(tools, 'dist'))).not.toContain('bench');
+  });
+
+  it('holds nothing that is not published yet, in no file', () => {
+    const words = join(ROOT, 'embargo/words.txt');
+    const installed = join(folder, 'node_modules/rocev2');
+    const files = filesBelow(installed);
+    expect(files.length).toBeGreaterThan(500);
+    expect(files.filter((file) => file.includes('embargo'))).toEqual([]);
+    // A checkout without that folder has no list, and nothing that could leak.
+    if (existsSync(words)) expect(leaksIn(installed, files, phrasesOf(readFileSync(words, 'utf8')))).toEqual([]);
   });
 
   it('can be imported by each of its names', async () => {

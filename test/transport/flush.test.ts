@@ -102,7 +102,7 @@ describe('a responder asked to FLUSH', () => {
     expect(peer.counters.droppedRequest).toBe(3);
   });
 
-  it('is not limited by the resources for READs, as rdma_rxe does not count FLUSHes', () => {
+  it('is not limited by the resources for READs', () => {
     const { peer, reth } = flushable({ maxDestRdAtomic: 1 });
     const psns = Array.from({ length: 20 }, (_, psn) => psn);
     peer.rx(...psns.map((psn) => flush({ psn, reth })));

@@ -4,7 +4,7 @@
  * Owns their layout. What they say is the detectors'.
  */
 
-import { type Finding, SEVERITIES, type Severity, SYMPTOMS } from 'rocev2/pcap';
+import { type Finding, SEVERITIES, SYMPTOMS, type Severity } from 'rocev2/pcap';
 import { framesText, wrap } from './words.ts';
 
 /** "2 errors, 1 warning"; "nothing found" for none. */

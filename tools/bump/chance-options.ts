@@ -3,14 +3,8 @@
  * Owns the flags and their units; what they mean is `FaultSpec`'s.
  */
 import { type Command, InvalidArgumentError } from 'commander';
-import {
-  checkFaultSpec,
-  type EcnProfile,
-  FAULT_DIRECTIONS,
-  type FaultDirection,
-  type FaultSpec,
-  type WireFaults,
-} from 'rocev2/faults';
+import { FAULT_DIRECTIONS, type FaultDirection, type FaultSpec, type WireFaults, checkFaultSpec } from 'rocev2/faults';
+import type { EcnProfile } from 'rocev2/sim';
 import { RoceError } from 'rocev2/packets';
 
 /** What the flags of `addChanceOptions` give. */

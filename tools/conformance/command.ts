@@ -15,7 +15,7 @@ import { junit, resultFile } from './runner/files.ts';
 import { exitCodeOf, summaryLine, verdictName, verdictTable } from './runner/report.ts';
 import { runCase } from './runner/run-case.ts';
 import { nothingJudged, runSuite, type SuiteResult } from './runner/suite.ts';
-import { isForThrowAway, parseScript } from './script/parse.ts';
+import { isHazardous, parseScript } from './script/parse.ts';
 import { scriptCase } from './script/play.ts';
 import type { Dut } from './tester/dut.ts';
 
@@ -32,6 +32,7 @@ interface Flags extends DutFlags {
   readonly out: string;
   readonly strict?: boolean;
   readonly quiet?: boolean;
+  readonly hazardous?: boolean;
 }
 
 export function conformanceCommand(): Command {
@@ -82,6 +83,10 @@ export function conformanceCommand(): Command {
     .option('--json <file>', 'write the verdicts as JSON')
     .option('--junit <file>', 'write the verdicts as JUnit XML')
     .option('--strict', 'exit code 1 for known deviations too')
+    .option(
+      '--hazardous',
+      'also what the device may not survive; without it only our own stack and guests of the lab get that',
+    )
     .option('--quiet', 'only what is no plain pass, and the sum')
     .action(async (flags: Flags, command: Command) => {
       try {
@@ -120,6 +125,7 @@ async function judged(flags: Flags, rules: readonly Rule[]): Promise<SuiteResult
     mkdirSync(folder, { recursive: true });
     return await runSuite(dut, {
       seed: flags.seed,
+      hazardous: flags.hazardous === true,
       rules,
       now: () => performance.now(),
       keep: (name, capture) => {
@@ -157,7 +163,8 @@ async function properties(flags: Flags, runs: number): Promise<void> {
   const { playProperties } = await import('./properties/command.ts');
   const dut = await openDut(flags, say);
   try {
-    const options = { runs: runs * (flags.long === true ? 10 : 1), seed: flags.seed, out: flags.out };
+    const { seed, out, hazardous = false } = flags;
+    const options = { runs: runs * (flags.long === true ? 10 : 1), seed, out, hazardous };
     process.exitCode = await playProperties(dut, options);
   } finally {
     await dut.close();
@@ -167,14 +174,16 @@ async function properties(flags: Flags, runs: number): Promise<void> {
 /** One ladder, one verdict; exit codes as those of a whole run. */
 async function playScript(flags: Flags, file: string): Promise<void> {
   const text = readFileSync(file, 'utf8');
-  const one = scriptCase(basename(file), parseScript(text), { throwAway: isForThrowAway(text) });
+  const one = scriptCase(basename(file), parseScript(text), { hazardous: isHazardous(text) });
   const dut = await openDut(flags, say);
   try {
-    const run = await runCase(dut, one, { seed: flags.seed });
+    const run = await runCase(dut, one, { seed: flags.seed, hazardous: flags.hazardous === true });
     mkdirSync(flags.out, { recursive: true });
     const capture = join(flags.out, `${basename(file).replace(/\.\w+$/, '')}.pcapng`);
     writeFileSync(capture, run.capture);
-    process.stdout.write(`${file}: ${run.verdict}${run.reason === '' ? '' : `: ${run.reason}`} (${capture})\n`);
+    process.stdout.write(
+      `${file}: ${run.verdict === 'not-run' ? verdictName(run) : run.verdict}${run.reason === '' ? '' : `: ${run.reason}`} (${capture})\n`,
+    );
     // What was not played has shown nothing.
     process.exitCode = run.verdict === 'fail' ? 1 : run.verdict === 'pass' || run.verdict === 'variation' ? 0 : 3;
   } finally {

@@ -6,7 +6,7 @@
 
 import type { Writable } from 'node:stream';
 import { Analyzer, type CapturedPacket, Dissection, dissect } from 'rocev2/pcap';
-import { type FilterSubject, isAnalysisField, type PacketFilter } from 'rocev2/pcap/filter';
+import { type FilterSubject, type PacketFilter, isAnalysisField } from 'rocev2/pcap/filter';
 import type { LadderStreamLayout } from '../ladder/index.ts';
 import { LadderPrinter } from './ladder-printer.ts';
 import { Output, TextGatherer } from './output.ts';

@@ -2,7 +2,7 @@
  * The packets of a capture file as it streams in: memory does not grow with the file.
  */
 
-import { CaptureCopy, type CapturedPacket, type CaptureInterface, CaptureReader } from 'rocev2/pcap';
+import { CaptureCopy, type CaptureInterface, CaptureReader, type CapturedPacket } from 'rocev2/pcap';
 import type { CaptureSource, PacketCopy } from './source.ts';
 
 export class FileSource implements CaptureSource {

@@ -4,7 +4,7 @@
  * Owns which host is left, the one of each pair that speaks first, and the reading of PSNs for each pair. The drawing is `tools/ladder/`.
  */
 import { formatFrame, frameDestination, frameSource } from 'rocev2/packets';
-import { Mark as FactMark, IcrcState, icrcState } from 'rocev2/pcap';
+import { IcrcState, Mark as FactMark, icrcState } from 'rocev2/pcap';
 import type { FilterSubject } from 'rocev2/pcap/filter';
 import { LadderReader, LadderStream, type LadderStreamLayout, Mark } from '../ladder/index.ts';
 import type { PacketPrinter } from './printers.ts';

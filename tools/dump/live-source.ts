@@ -6,7 +6,7 @@
 import { AsyncQueue, type LinkFacts } from 'rocev2';
 import type { CaptureSink } from 'rocev2/node';
 import { Medium, RoceError } from 'rocev2/packets';
-import { type CapturedPacket, type CaptureInterface, Direction, LinkType } from 'rocev2/pcap';
+import { type CaptureInterface, type CapturedPacket, Direction, LinkType } from 'rocev2/pcap';
 import { WallClock } from '../wall-clock.ts';
 import type { CaptureSource } from './source.ts';
 

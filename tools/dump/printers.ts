@@ -3,21 +3,9 @@
  *
  * Owns the layout; the words for a frame are `packets/format.ts`, the fields `pcap/filter/`. Never writes anywhere.
  */
-import { formatFrame, formatFrameDetails, RoceError } from 'rocev2/packets';
+import { RoceError, formatFrame, formatFrameDetails } from 'rocev2/packets';
 import { type CapturedPacket, IcrcState, icrcState } from 'rocev2/pcap';
-import {
-  type FilterSubject,
-  fastField,
-  fieldKind,
-  fieldNames,
-  fieldsOf,
-  fieldsWithoutIcrc,
-  ICRC_FIELD,
-  markNames,
-  type NumberReader,
-  subjectFields,
-  suggest,
-} from 'rocev2/pcap/filter';
+import { type FilterSubject, ICRC_FIELD, type NumberReader, fastField, fieldKind, fieldNames, fieldsOf, fieldsWithoutIcrc, markNames, subjectFields, suggest } from 'rocev2/pcap/filter';
 import type { TimeColumn } from './time-text.ts';
 
 /** Turns packets into text. Lines end with a line feed. */

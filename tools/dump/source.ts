@@ -1,7 +1,7 @@
 /**
  * The seam between where frames come from and what is done with them.
  */
-import type { CapturedPacket, CaptureInterface } from 'rocev2/pcap';
+import type { CaptureInterface, CapturedPacket } from 'rocev2/pcap';
 import type { Gatherer } from './output.ts';
 
 /** Where frames come from. A packet's bytes need to stay unchanged only until the next one is asked for. */

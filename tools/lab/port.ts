@@ -121,7 +121,7 @@ done
 `;
 const BRING_MS_MAX = 60_000;
 const TIDY_MS_MAX = 10_000;
-/** rdma_rxe may take 50 s to let go of a queue pair. */
+/** A device may take long to let go of a queue pair. */
 const END_MS_MAX = 90_000;
 /** As long as a timer can be: a program ends with its guest. */
 const LIFE_MS_MAX = 2 ** 31 - 1;

@@ -6,28 +6,7 @@
  * Rules: ref:wire#8 (an answer carries the PSN of the request it answers).
  */
 
-import {
-  AETH_AT,
-  aethMsn,
-  aethSyndrome,
-  Frame,
-  FrameStatus,
-  formatAeth,
-  formatFrame,
-  GSI_QPN,
-  Medium,
-  OpFlag,
-  opcodeInfo,
-  parseCmMad,
-  parseFrame,
-  psnDiff,
-  RETH_AT,
-  rethDmaLength,
-  SERVICE_MASK,
-  Service,
-  SYNDROME_KIND_MASK,
-  SyndromeKind,
-} from 'rocev2/packets';
+import { AETH_AT, Frame, FrameStatus, GSI_QPN, Medium, OpFlag, RETH_AT, SERVICE_MASK, SYNDROME_KIND_MASK, Service, SyndromeKind, aethMsn, aethSyndrome, formatAeth, formatFrame, opcodeInfo, parseCmMad, parseFrame, psnDiff, rethDmaLength } from 'rocev2/packets';
 import { type LadderStep, Mark } from './step.ts';
 
 export interface LadderReaderOptions {

@@ -1,6 +1,6 @@
 /** Scenes of `connection-refused` and `connect-timeout`: requests that are refused or never answered, and such that are late. */
 
-import { ConnectionRejected, type ConnectOptions } from 'rocev2';
+import { type ConnectOptions, ConnectionRejected } from 'rocev2';
 import { Frame, type IpAddress, Medium, Op, parseCmMad, parseFrame } from 'rocev2/packets';
 import { WcStatus } from 'rocev2/transport';
 import type { End, Host } from './end.ts';

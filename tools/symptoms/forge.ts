@@ -3,32 +3,7 @@
  *
  * Owns the making of single frames with the project's own encoders. Never sends one: `Stage.forge` puts it into a capture.
  */
-import {
-  BTH_BYTES,
-  ETHERNET_BYTES,
-  ETHERTYPE_IPV4,
-  ETHERTYPE_ROCE_V1,
-  FrameWriter,
-  finishChecksum,
-  HeaderTemplate,
-  ICRC_BYTES,
-  IP_PROTOCOL_ICMP,
-  IP_PROTOCOL_TCP,
-  IPV4_BYTES,
-  IPV4_FRAGMENT_AT,
-  IPV6_BYTES,
-  IpAddress,
-  type MacAddress,
-  Medium,
-  onesComplementSum,
-  PFC_FRAME_BYTES,
-  writeBth,
-  writeBthCongestion,
-  writeEthernet,
-  writeIpv4,
-  writeIpv6,
-  writePfc,
-} from 'rocev2/packets';
+import { BTH_BYTES, ETHERNET_BYTES, ETHERTYPE_IPV4, ETHERTYPE_ROCE_V1, FrameWriter, HeaderTemplate, ICRC_BYTES, IPV4_BYTES, IPV4_FRAGMENT_AT, IPV6_BYTES, IP_PROTOCOL_ICMP, IP_PROTOCOL_TCP, IpAddress, type MacAddress, Medium, PFC_FRAME_BYTES, finishChecksum, onesComplementSum, writeBth, writeBthCongestion, writeEthernet, writeIpv4, writeIpv6, writePfc } from 'rocev2/packets';
 
 /** One end of a frame. */
 export interface Station {

@@ -1,6 +1,6 @@
 /** Scenes of `icrc-invalid`: senders with a wrong recipe, addresses translated on the way, damage, and captures that only look like it. */
 
-import { maskVariantFields, Op } from 'rocev2/packets';
+import { Op, maskVariantFields } from 'rocev2/packets';
 import { CRC32C, crcUpdate } from 'rocev2/pcap';
 import { WcStatus } from 'rocev2/transport';
 import { roceFrame, station } from './forge.ts';

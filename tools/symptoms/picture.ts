@@ -4,19 +4,8 @@
  * Owns the choice of packets. Frames that are not RoCE are named as `roce dump` names them. Pure: bytes in, SVG out.
  */
 
-import {
-  AETH_AT,
-  aethSyndrome,
-  describeCmMad,
-  ETHERNET_BYTES,
-  FrameStatus,
-  formatFrame,
-  formatMac,
-  frameDestination,
-  frameSource,
-  readEthernet,
-} from 'rocev2/packets';
-import { type Analysis, Analyzer, Dissection, dissect, type PacketFacts, Role, readCapture } from 'rocev2/pcap';
+import { AETH_AT, ETHERNET_BYTES, FrameStatus, aethSyndrome, describeCmMad, formatFrame, formatMac, frameDestination, frameSource, readEthernet } from 'rocev2/packets';
+import { type Analysis, Analyzer, Dissection, type PacketFacts, Role, dissect, readCapture } from 'rocev2/pcap';
 import { type LadderPacket, ladderSvg } from '../explorer/ladder/index.ts';
 
 /** What the analyzer says of a capture, and every packet as a ladder has it. */

@@ -3,17 +3,7 @@
  *
  * Owns the way through a capture file and the mending of checksums. Never touches what it was given.
  */
-import {
-  computeIcrc,
-  Frame,
-  FrameStatus,
-  finishChecksum,
-  IPV4_BYTES,
-  IPV4_CHECKSUM_AT,
-  Medium,
-  onesComplementSum,
-  parseFrame,
-} from 'rocev2/packets';
+import { Frame, FrameStatus, IPV4_BYTES, IPV4_CHECKSUM_AT, Medium, computeIcrc, finishChecksum, onesComplementSum, parseFrame } from 'rocev2/packets';
 import { LinkType, PcapngWriter, readCapture } from 'rocev2/pcap';
 
 /** A packet on its way through `rewriteCapture`. */

@@ -15,7 +15,7 @@
  * ```
  */
 
-import { attachDevice, type Connection, type SimulatedDeviceOptions, World } from 'rocev2';
+import { type Connection, type SimulatedDeviceOptions, World, attachDevice } from 'rocev2';
 import type { FaultSpec } from 'rocev2/faults';
 import { ETHERNET_BYTES, type IpAddress, invariant } from 'rocev2/packets';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';

@@ -113,7 +113,9 @@ export class AlternatePaths {
 
   /** What APR shall say; the path is loaded when it is 0. */
   async #judge(connection: Connection, path: CmPath): Promise<number> {
-    if (!this.#device.paths.isOurs(path.remoteGid)) return CmAprStatus.InvalidGid;
+    const { paths } = this.#device;
+    if (!(paths.joins(path.remoteGid, path.localGid) && paths.hosts.isHost(path.localGid)))
+      return CmAprStatus.InvalidGid;
     try {
       await this.#device.resolve(path.localGid);
     } catch {

@@ -22,6 +22,8 @@ import {
 
 /** What queue pair 1 needs of its device. */
 export interface GsiPort {
+  /** Whether a datagram may go from one address to the other at all: from one of the device's, within one IP version. */
+  joins(source: IpAddress, destination: IpAddress): boolean;
   /** Headers for a datagram, or undefined while the next hop is not known (the device then asks for it). */
   templateFor(source: IpAddress, destination: IpAddress): HeaderTemplate | undefined;
   /** What was sent there has drawn no answer. */
@@ -34,7 +36,16 @@ const GSI: DatagramEnd = { qpn: GSI_QPN, pkey: GSI_PKEY, qkey: GSI_QKEY, migReq:
 const MAX_WAITING = 64;
 
 export class Gsi {
-  readonly counters = { received: 0, sent: 0, badOpcode: 0, badPkey: 0, badQkey: 0, droppedUnresolved: 0 };
+  /** `droppedUnresolved`: MADs whose next hop did not answer; `droppedUnroutable`: those between addresses that no path joins. */
+  readonly counters = {
+    received: 0,
+    sent: 0,
+    badOpcode: 0,
+    badPkey: 0,
+    badQkey: 0,
+    droppedUnresolved: 0,
+    droppedUnroutable: 0,
+  };
   readonly #cm: ConnectionManager;
   readonly #port: GsiPort;
   readonly #waiting: OutgoingMad[] = [];
@@ -45,7 +56,7 @@ export class Gsi {
     this.#port = port;
   }
 
-  /** Takes a packet to queue pair 1 that parsed well and whose ICRC is right. */
+  /** Takes a packet to queue pair 1 that parsed well and whose ICRC is right, from another host to an address of ours. */
   handleFrame(now: number, frame: Frame): void {
     if (!this.#admits(frame)) return;
     const deth = frame.bthOffset + (DETH_AT[Op.UdSendOnly] as number);
@@ -73,6 +84,10 @@ export class Gsi {
     while (!writer.full) {
       const mad = this.#cm.pollTransmit(now);
       if (mad === undefined) return false;
+      if (!this.#port.joins(mad.source, mad.destination)) {
+        this.counters.droppedUnroutable += 1;
+        continue;
+      }
       if (mad.repeated) this.#port.doubt(mad.destination);
       if (!this.#send(mad, writer)) this.#hold(mad);
     }

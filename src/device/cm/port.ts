@@ -6,7 +6,7 @@ import type { Paths } from '../paths.ts';
 /** The device as the connection manager's parts see it. */
 export interface CmDevice extends RdmaDevice {
   readonly random: Random;
-  readonly paths: Pick<Paths, 'isOurs' | 'sourceFor' | 'traits'>;
+  readonly paths: Pick<Paths, 'hosts' | 'isOurs' | 'joins' | 'sourceFor' | 'traits'>;
   /** The host's time, in integer nanoseconds. */
   now(): number;
   /** The connection manager was given something to do. */

@@ -20,6 +20,7 @@ import { IP_PROTOCOL_ICMP, IP_PROTOCOL_ICMPV6 } from '../../../packets/ipv4.ts';
 import { NO_VLAN, vlanOfFrame, vlanTci } from '../../../packets/vlan.ts';
 import type { StaticNeighbour, VlanOptions } from '../options.ts';
 import { groupMac } from './group-frames.ts';
+import { HostAddresses } from './host-addresses.ts';
 import { advertisementFrame, arpReplyFrame, echoReplyFrame, questionFrame, type Station } from './neighbour-frames.ts';
 import { NeighbourTable, type Resolution, sameMac } from './neighbour-table.ts';
 
@@ -54,6 +55,7 @@ export class Neighbours {
 
   readonly #mac: MacAddress;
   readonly #addresses: readonly IpPrefix[];
+  readonly #hosts: HostAddresses;
   readonly #gateways: readonly IpAddress[];
   readonly #vlanId: number;
   readonly #vlanTci: number | undefined;
@@ -65,6 +67,7 @@ export class Neighbours {
     const { gateway = [], vlan, neighbours = [] } = options;
     this.#mac = options.mac;
     this.#addresses = options.addresses;
+    this.#hosts = new HostAddresses(Medium.Ethernet, options.addresses);
     this.#gateways = 'version' in gateway ? [gateway] : gateway;
     this.#vlanId = vlan?.id ?? NO_VLAN;
     this.#vlanTci = vlan === undefined ? undefined : vlanTci(vlan.id, vlan.priority ?? 0);
@@ -182,6 +185,10 @@ export class Neighbours {
       this.counters.conflicts++;
       return;
     }
+    if (!isUnspecified(arp.senderIp) && !this.#hosts.isHost(arp.senderIp)) {
+      this.counters.ignored++;
+      return;
+    }
     const us = this.#ours(arp.targetIp);
     const asksUs = arp.operation === ArpOperation.Request && us !== undefined;
     if (arp.operation === ArpOperation.Request || arp.operation === ArpOperation.Reply)
@@ -217,7 +224,7 @@ export class Neighbours {
       return;
     }
     const mac = message.sourceMac ?? sourceMac;
-    if (!isUnicast(mac)) return;
+    if (!isUnicast(mac) || !this.#hosts.isHost(source)) return;
     const asker: Station = { mac, address: source };
     if (message.sourceMac !== undefined) this.#hear(now, asker, true, true);
     this.#reply(advertisementFrame(us, asker));
@@ -235,9 +242,7 @@ export class Neighbours {
   #handleEcho(frame: Frame, sourceMac: MacAddress, echo: IcmpEcho | undefined): void {
     const us = this.#ours(frameDestination(frame));
     const source = frameSource(frame);
-    const isHost =
-      !source.isMulticast && !isUnspecified(source) && !isLimitedBroadcast(source) && !this.#isOurs(source);
-    if (echo === undefined || echo.reply || us === undefined || !isHost) this.counters.ignored++;
+    if (echo === undefined || echo.reply || us === undefined || !this.#hosts.isHost(source)) this.counters.ignored++;
     else this.#reply(echoReplyFrame(us, { mac: sourceMac, address: source }, echo, frame.trafficClass));
   }
 

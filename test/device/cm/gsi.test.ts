@@ -36,9 +36,10 @@ const TEMPLATE = new HeaderTemplate({
 /** A queue pair 1 whose next hop is known or not. */
 function make() {
   const manager = new ConnectionManager({ random: new Prng(1), caGuid: 1n });
-  const hop = { known: true };
+  const hop = { known: true, joined: true };
   const doubted: string[] = [];
   const gsi = new Gsi(manager, {
+    joins: () => hop.joined,
     templateFor: () => (hop.known ? TEMPLATE : undefined),
     doubt: (destination) => void doubted.push(destination.toString()),
   });
@@ -133,5 +134,20 @@ describe('queue pair 1', () => {
     hop.known = true;
     expect(gsi.transmit(0, writer)).toBe(false);
     expect(writer.count).toBe(0);
+  });
+
+  it('drops MADs between addresses that no path joins, and their senders go on by their timers', () => {
+    const { gsi, manager, hop, doubted, writer } = make();
+    ask(manager, 2);
+    hop.joined = false;
+    expect(gsi.transmit(0, writer)).toBe(false);
+    expect([writer.count, gsi.counters.droppedUnroutable]).toEqual([0, 2]);
+    manager.handleTimeout(manager.pollTimeout());
+    gsi.transmit(0, writer);
+    expect([writer.count, gsi.counters.droppedUnroutable, doubted]).toEqual([0, 4, []]);
+    hop.joined = true;
+    manager.handleTimeout(manager.pollTimeout());
+    gsi.transmit(0, writer);
+    expect(writer.count).toBe(2);
   });
 });

@@ -186,6 +186,18 @@ describe('resolving', () => {
 });
 
 describe('poisoning', () => {
+  it.each(['10.0.0.255', '255.255.255.255', '224.0.0.1', '127.0.0.1', '0.1.2.3', 'ff02::1', '::1'])(
+    'neither answers nor learns %s, which is no host',
+    (text) => {
+      const a = ours();
+      const address = ip(text);
+      give(a, questionFrame({ mac: EVIL_MAC, address }, (address.version === 4 ? US : US6).address));
+      expect([take(a).length, a.counters.learnt]).toEqual([0, 0]);
+      give(a, questionFrame(PEER, US.address));
+      expect(take(a).length).toBe(1);
+    },
+  );
+
   it('learns nothing from a reply that nobody asked for', () => {
     const a = ours();
     give(a, arpReplyFrame({ mac: EVIL_MAC, address: PEER.address }, US));

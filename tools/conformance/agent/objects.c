@@ -129,7 +129,7 @@ static void leave_groups(struct object *object)
 
 int destroy_all(struct device *device)
 {
-	/* Each kind before what it is made of; windows first: rdma_rxe waits 50 s for a window that is bound to a queue pair. */
+	/* Each kind before what it is made of; windows first, for they may refer to queue pairs and regions. */
 	static const enum kind order[] = { KIND_MW, KIND_QP, KIND_AH, KIND_SRQ, KIND_MR, KIND_CQ, KIND_PD };
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {

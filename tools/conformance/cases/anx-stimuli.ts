@@ -25,7 +25,7 @@ export const ANX_STIMULI_CASES: readonly Case[] = [
   { rules: ['ANX-27'], needs: ['ethernet'], run: etherTypes },
   { rules: ['ANX-29'], run: congestionBits },
   { rules: ['ANX-33'], title: 'known opcodes', run: (t) => toQp0(t, true) },
-  { rules: ['ANX-33'], title: 'opcodes that nobody knows', needs: ['throw-away'], run: (t) => toQp0(t, false) },
+  { rules: ['ANX-33'], title: 'opcodes that nobody knows', hazardous: true, run: (t) => toQp0(t, false) },
   { rules: ['ANX-41'], needs: ['ethernet'], run: otherProtocol },
 ];
 

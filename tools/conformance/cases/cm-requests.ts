@@ -140,9 +140,8 @@ export const CM_REQUEST_CASES: readonly Case[] = [
       }
     },
   },
-  { rules: ['CM-25'], run: (t) => dropped(t, ['255 bytes', '0 bytes', 'another Q_Key', 'Q_Key 0']) },
-  // A MAD that is too long silences the connection manager of some kernels for ever.
-  { rules: ['CM-25'], title: 'too long', needs: ['throw-away'], run: (t) => dropped(t, ['257 bytes', '1024 bytes']) },
+  { rules: ['CM-25'], hazardous: true, run: (t) => dropped(t, ['255 bytes', '0 bytes', 'another Q_Key', 'Q_Key 0']) },
+  { rules: ['CM-25'], title: 'too long', hazardous: true, run: (t) => dropped(t, ['257 bytes', '1024 bytes']) },
   {
     rules: ['CM-20'],
     async run(t) {

@@ -11,8 +11,8 @@ import { read, responder, send } from './responder.ts';
 
 export const CNP_REACTION_CASES: readonly Case[] = [
   { rules: ['CNP-03'], needs: ['cnp', 'virtual'], run: ignoresReservedBytes },
-  { rules: ['CNP-09'], needs: ['throw-away'], run: answersNothing },
-  { rules: ['CNP-10'], needs: ['throw-away', 'hands'], psnSweep: true, run: leavesTransportAlone },
+  { rules: ['CNP-09'], hazardous: true, run: answersNothing },
+  { rules: ['CNP-10'], needs: ['hands'], hazardous: true, psnSweep: true, run: leavesTransportAlone },
   { rules: ['CNP-11'], needs: ['cnp', 'virtual'], run: ignoresForgeries },
 ];
 

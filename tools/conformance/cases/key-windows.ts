@@ -47,23 +47,25 @@ export const KEY_WINDOW_CASES: readonly Case[] = [
     },
   },
   { rules: ['KEY-14'], needs: ['hands', 'mw2'], run: sendInvalidates },
-  { rules: ['KEY-15'], needs: ['hands', 'mw2'], run: invalidatesInVain },
-  // Windows that are bound to nothing have stopped kernels.
+  { rules: ['KEY-15'], needs: ['hands', 'mw2'], hazardous: true, run: invalidatesInVain },
   {
     rules: ['KEY-15'],
-    title: 'a window that was never bound',
-    needs: ['hands', 'mw2', 'throw-away'],
+    title: 'in another state',
+    needs: ['hands', 'mw2'],
+    hazardous: true,
     run: invalidatesNeverBound,
   },
   {
     rules: ['KEY-15'],
-    title: 'a window that was invalidated already',
-    needs: ['hands', 'mw2', 'throw-away'],
+    title: 'a second time',
+    needs: ['hands', 'mw2'],
+    hazardous: true,
     run: invalidatesTwice,
   },
   {
     rules: ['KEY-19'],
     needs: ['hands', 'mw2'],
+    hazardous: true,
     async run(t) {
       const owner = await t.connect({ regionAccess: LENDING });
       const window = await bindWindow(t, owner, 512, 256);

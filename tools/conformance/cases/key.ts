@@ -91,7 +91,7 @@ const KEY_WIRE_CASES: readonly Case[] = [
   },
   {
     rules: ['KEY-06'],
-    needs: ['throw-away'],
+    hazardous: true,
     async run(t) {
       const va = 0xff_ff_ff_ff_ff_ff_ff_f8n;
       for (const kind of ['READ', 'WRITE', 'FETCH ADD'] as const) {

@@ -26,7 +26,8 @@ export const MPE_ATOMIC_WRITE_CASES: readonly Case[] = [
   },
   {
     rules: ['MPE-09'],
-    needs: ['throw-away', 'atomic-write'],
+    needs: ['atomic-write'],
+    hazardous: true,
     async run(t) {
       const wrong = [0, 4, 7, 9, 16];
       const tries = [

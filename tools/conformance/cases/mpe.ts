@@ -159,8 +159,8 @@ const MPE_FLUSH_CASES: readonly Case[] = [
   },
   {
     rules: ['MPE-13'],
-    // A FLUSH to a queue pair without resources has stopped kernels.
-    needs: ['hands', 'flush', 'atomic-write', 'throw-away'],
+    needs: ['hands', 'flush', 'atomic-write'],
+    hazardous: true,
     async run(t) {
       const writer = await t.connect({ maxDestRdAtomic: 0 });
       writer.tx(atomicWrite({ psn: 0, payload: pattern(8), reth: target(writer, 0, 8) }));
@@ -188,7 +188,7 @@ const MPE_FLUSH_CASES: readonly Case[] = [
       await peer.stillExpects(4, 5);
     },
   },
-  { rules: ['MPE-15'], needs: ['throw-away'], run: unknownOpcodes },
+  { rules: ['MPE-15'], hazardous: true, run: unknownOpcodes },
   { rules: ['MPE-16'], needs: ['flush'], run: fethValues },
 ];
 

@@ -51,7 +51,7 @@ export function outcomeOf(open: OpenName, opcode: number): Outcome {
 /** Opcodes of the RC class, all 32. */
 export const RC_OPCODES: readonly number[] = Array.from({ length: 32 }, (_, opcode) => opcode);
 
-/** Nobody's opcodes: those that an unpatched kernel may not survive (ref:rxe#11). */
+/** Nobody's opcodes: those that an unpatched kernel may not survive (CVE-2026-46133). */
 export const isReserved = (opcode: number): boolean => !opcodeInfo(opcode).known;
 
 export const isRequest = (opcode: number): boolean => ((OPCODE_FLAGS[opcode] ?? 0) & OpFlag.Request) !== 0;

@@ -34,7 +34,7 @@ export const OPS_MATRIX_CASES: readonly Case[] = [
   {
     rules: ['OPS-18'],
     title: 'reserved opcodes and other classes',
-    needs: ['throw-away'],
+    hazardous: true,
     run: (t) =>
       matrix(t, [
         ...RC_OPCODES.filter((opcode) => mayCrash(t, opcode)),
@@ -50,7 +50,7 @@ export function everyRight(t: Tester): ConnectOptions {
   return { access: [...ALL_ACCESS, ...more], regionAccess: [...windows, ...more] };
 }
 
-/** An opcode that the device cannot know, or says that it does not: an unpatched kernel may not survive it (ref:rxe#11). */
+/** An opcode that the device cannot know, or says that it does not: an unpatched kernel may not survive it (CVE-2026-46133). */
 export const mayCrash = (t: Tester, opcode: number): boolean =>
   isReserved(opcode) ||
   (opcode === Op.Flush && !t.has('flush')) ||

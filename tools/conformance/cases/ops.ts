@@ -42,7 +42,7 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
   {
     rules: ['OPS-01'],
     title: 'opcodes that the device may not know',
-    needs: ['throw-away'],
+    hazardous: true,
     run: (t) => follow(t, 'SEND', (opcode) => mayCrash(t, opcode)),
   },
   {
@@ -52,7 +52,7 @@ const OPS_RESPONDER_CASES: readonly Case[] = [
   {
     rules: ['OPS-02'],
     title: 'opcodes that the device may not know',
-    needs: ['throw-away'],
+    hazardous: true,
     run: (t) => follow(t, 'WRITE', (opcode) => mayCrash(t, opcode)),
   },
   {

@@ -21,22 +21,22 @@ export const PKT_FIELD_CASES: readonly Case[] = [
   {
     rules: ['PKT-07'],
     title: 'to an RC queue pair, opcodes that nobody knows',
-    needs: ['throw-away'],
+    hazardous: true,
     run: (t) => otherClasses(t, (code) => !opcodeInfo(code).known),
   },
   { rules: ['PKT-07'], title: 'to a UC queue pair', needs: ['hands', 'uc'], run: reliableToUc },
   { rules: ['PKT-07'], title: 'to a UD queue pair', needs: ['hands', 'ud'], run: reliableToUd },
-  { rules: ['PKT-08'], needs: ['throw-away'], run: reservedOpcodes },
+  { rules: ['PKT-08'], hazardous: true, run: reservedOpcodes },
   { rules: ['PKT-09'], needs: ['hands'], run: notReady },
   { rules: ['PKT-10'], run: otherAddresses },
-  { rules: ['PKT-11'], run: noGid },
+  { rules: ['PKT-11'], hazardous: true, run: noGid },
   { rules: ['PKT-15'], run: sourcePorts },
   { rules: ['PKT-16'], run: reservedBits },
   { rules: ['PKT-17'], run: migReq },
   { rules: ['PKT-18'], title: 'UD', needs: ['hands', 'ud'], run: ackReqOfUd },
   { rules: ['PKT-18'], title: 'UC', needs: ['hands', 'uc'], run: ackReqOfUc },
   { rules: ['PKT-18'], title: 'CNP', run: ackReqOfCnp },
-  { rules: ['PKT-22'], needs: ['throw-away'], run: multicastQpn },
+  { rules: ['PKT-22'], hazardous: true, run: multicastQpn },
 ];
 
 async function transportVersions(t: Tester): Promise<void> {

@@ -24,7 +24,7 @@ import { Line, type Make } from './line.ts';
 
 export const PKT_ORDER_CASES: readonly Case[] = [
   { rules: ['PKT-20'], run: silenceFirst },
-  { rules: ['PKT-20'], title: 'reserved opcodes', needs: ['throw-away'], run: silenceBeforeReserved },
+  { rules: ['PKT-20'], title: 'reserved opcodes', hazardous: true, run: silenceBeforeReserved },
   { rules: ['PKT-21'], run: twoFaults },
 ];
 

@@ -70,7 +70,7 @@ export const RD_REPLAY_CASES: readonly Case[] = [
       }
     },
   },
-  { rules: ['RD-10'], run: foreignReplays },
+  { rules: ['RD-10'], hazardous: true, run: foreignReplays },
   {
     rules: ['RD-16'],
     async run(t) {

@@ -222,8 +222,9 @@ export const UC_CASES: readonly Case[] = [
   },
   {
     rules: ['UC-10'],
-    // None of them is in the tables of an unpatched kernel (ref:rxe#11).
-    needs: ['uc', 'throw-away'],
+    // None of them is in the tables of an unpatched kernel (CVE-2026-46133).
+    needs: ['uc'],
+    hazardous: true,
     async run(t) {
       const peer = await connect(t);
       await peer.setMemory(MTU, pattern(MTU, 4));

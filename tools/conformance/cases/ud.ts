@@ -18,15 +18,15 @@ export const UD_CASES: readonly Case[] = [
   { rules: ['UD-02'], needs: ['hands', 'ud'], run: controlledQkey },
   { rules: ['UD-03'], needs: ['hands', 'ud'], run: headerArea },
   { rules: ['UD-04'], needs: ['hands', 'ud'], run: byteLen },
-  { rules: ['UD-05'], needs: ['hands', 'ud'], run: tooLarge },
+  { rules: ['UD-05'], needs: ['hands', 'ud'], hazardous: true, run: tooLarge },
   { rules: ['UD-06'], needs: ['hands', 'ud'], run: anyPsn },
-  { rules: ['UD-07'], needs: ['hands', 'ud', 'throw-away'], run: otherOpcodes },
+  { rules: ['UD-07'], needs: ['hands', 'ud'], hazardous: true, run: otherOpcodes },
   { rules: ['UD-08'], needs: ['hands', 'ud'], run: sourceQpn },
   { rules: ['UD-10'], title: 'RC to UD', needs: ['hands', 'ud'], run: reliableToDatagram },
   { rules: ['UD-10'], title: 'UD to RC', run: datagramToReliable },
   { rules: ['UD-11'], run: qkeyOfQp1 },
   { rules: ['UD-13'], needs: ['hands', 'ud'], run: trafficClass },
-  { rules: ['UD-14'], needs: ['hands', 'ud'], run: allFaults },
+  { rules: ['UD-14'], needs: ['hands', 'ud'], hazardous: true, run: allFaults },
 ];
 
 async function wrongQkey(t: Tester): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * What the tester found out about Linux rdma_rxe, as data: docs/rxe-findings.md is made from it, and tests hold it against our own stack and the
- * kernels of the lab. What else is known of rxe, the registry's deviations have.
+ * What the tester found out about Linux rdma_rxe, as data: docs/rxe-findings.md is made from what is published, and tests compare all of it
+ * with our own stack and the kernels of the lab. What else is known of rxe, the registry's deviations have.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,19 +8,30 @@ import { fileURLToPath } from 'node:url';
 import { CRASHES } from './crashes.ts';
 import { PROTOCOL } from './protocol.ts';
 import type { Finding } from './types.ts';
+import { EMBARGO_DIRECTORY, WITHHELD } from './withheld.ts';
 import { WRONG_DATA } from './wrong-data.ts';
 
-export type { Finding, Severity } from './types.ts';
+export type { Severity } from './severities.ts';
+export type { Finding } from './types.ts';
 
-/** All findings, the worst first. */
+/** Those that are published, the worst first. */
 export const FINDINGS: readonly Finding[] = [...CRASHES, ...WRONG_DATA, ...PROTOCOL];
+
+/** Those that are not, where this checkout has them. */
+export const EMBARGOED: readonly Finding[] = WITHHELD.findings;
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 export const FINDINGS_PAGE = join(ROOT, 'docs/rxe-findings.md');
-/** Ladders and captures. */
+/** Ladders and captures of those that are published. */
 export const FINDINGS_DIRECTORY = join(ROOT, 'docs/rxe-findings');
+/** Ladders and captures of the others. */
+export const WITHHELD_DIRECTORY = join(EMBARGO_DIRECTORY, 'findings');
+
+/** The folder of a finding's ladder and capture. */
+export const directoryOf = ({ report }: Finding): string =>
+  report === undefined ? FINDINGS_DIRECTORY : WITHHELD_DIRECTORY;
 
 /** The text of its ladder; undefined for a finding that has none. */
-export const ladderOf = ({ name, byRule }: Finding): string | undefined =>
-  byRule === true ? undefined : readFileSync(join(FINDINGS_DIRECTORY, `${name}.ladder`), 'utf8');
+export const ladderOf = (one: Finding): string | undefined =>
+  one.byRule === true ? undefined : readFileSync(join(directoryOf(one), `${one.name}.ladder`), 'utf8');

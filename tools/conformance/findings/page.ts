@@ -1,10 +1,14 @@
-/** docs/rxe-findings.md: findings and the registry's deviations of rdma_rxe. Owns the layout; the facts are data beside and in the rules. */
+/**
+ * docs/rxe-findings.md: findings and the registry's deviations of rdma_rxe, as far as they are published. Owns the layout; the facts are data
+ * beside and in the rules.
+ */
 import { KERNELS } from '../../lab/recipe.ts';
 import { findRule, RULES } from '../rules/index.ts';
 import type { Deviation, Rule } from '../rules/types.ts';
-import { isForThrowAway } from '../script/parse.ts';
+import { isHazardous } from '../script/parse.ts';
 import { FINDINGS, ladderOf } from './index.ts';
 import type { Finding } from './types.ts';
+import { WITHHELD_FINDINGS } from './withheld.ts';
 
 /** The whole page. */
 export function findingsPage(): string {
@@ -49,7 +53,7 @@ function section(one: Finding): string[] {
     ...(ladder === undefined
       ? []
       : [
-          `Ladder: [${one.name}.ladder](rxe-findings/${one.name}.ladder), capture: [${one.name}.pcapng](rxe-findings/${one.name}.pcapng).${isForThrowAway(ladder) ? ' It crashes what it is played against.' : ''}`,
+          `Ladder: [${one.name}.ladder](rxe-findings/${one.name}.ladder), capture: [${one.name}.pcapng](rxe-findings/${one.name}.pcapng).${isHazardous(ladder) ? ' It crashes an older kernel that it is played against.' : ''}`,
           '',
         ]),
     `**Source.** ${one.source}`,
@@ -82,10 +86,12 @@ const stepsOf = (ladder: string): string[] => ladder.split('\n').filter((line) =
 /** Every deviation that the registry knows of. */
 function others(): string[] {
   const known = RULES.flatMap((rule) =>
-    (rule.deviations ?? []).filter(({ device }) => device === 'rxe').map((deviation) => ({ rule, deviation })),
+    (rule.deviations ?? [])
+      .filter(({ device, withheld }) => device === 'rxe' && withheld !== true)
+      .map((deviation) => ({ rule, deviation })),
   );
   return [
-    '## All deviations that are known',
+    '## All deviations that are published',
     '',
     'What the registry has of rdma_rxe, those above included. `roce conformance --dut lab:6.12 --rules ID --strict` shows one; what is no `must` is an allowed',
     'variation. "Seen" means on the wire; the others were read in the source.',
@@ -120,10 +126,11 @@ const INTRODUCTION = [
   '',
   '<!-- Made by `npm run docs:conformance` from tools/conformance/findings/ and the registry: change those. -->',
   '',
-  '> **Not for the public yet.** Findings marked "security" look like security problems, and those of severity "crash" over a single datagram are not',
-  "> known to be fixed anywhere. Report them to the kernel's maintainers (security@kernel.org, then linux-rdma) before this page is published.",
+  `> **withheld: ${WITHHELD_FINDINGS} findings.** They look like security problems and are not known to be reported: [SECURITY.md](../SECURITY.md) says when they are`,
+  '> published. What is here is a plain deviation from the protocol, or fixed in public.',
   '>',
-  '> Ladders that crash are only for guests that can be thrown away: `roce conformance --script` refuses them for any other device.',
+  '> Hazardous ladders crash what they are played against. `roce conformance --script` refuses them for devices that are not guests of the lab, unless',
+  '> `--hazardous` allows it.',
   '',
   'Deviations of the software RoCE device of Linux from the rules of the [registry](conformance-registry.md), found by the [conformance tester](conformance.md)',
   'on the three kernels of the lab: `6.1` (Debian 12: 6.1.192), `6.12` (Debian 13: 6.12.117) and `sid` (7.2.13). Each is shown by one command, which boots',

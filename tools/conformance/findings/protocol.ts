@@ -43,18 +43,6 @@ export const PROTOCOL: readonly Finding[] = [
     users: 'A peer that sends too much ends the connection.',
   },
   {
-    name: 'UD-05-datagram-beyond-the-receive',
-    rule: 'UD-05',
-    title: 'UD: a datagram larger than its receive ends the queue pair',
-    severity: 'protocol',
-    kernels: ['6.1'],
-    security: 'anybody who knows the number and the Q_Key of a queue pair',
-    happens: 'The queue pair goes to ERROR, and its receive completes in error.',
-    source: 'rxe_resp.c#check_length, rxe_mr.c#copy_data.',
-    users: 'One datagram silences a UD service on 6.1.',
-    since: 'CVE-2024-40992; its fix is not in 6.1.192.',
-  },
-  {
     name: 'RD-07-replay-of-an-empty-read',
     rule: 'RD-07',
     title: 'the replay of a READ of no bytes is dropped',

@@ -1,9 +1,6 @@
 /** What a finding is: a rule that Linux rdma_rxe breaks, shown by a ladder of docs/rxe-findings or by the cases of the rule. Data only. */
 import type { KernelLabel } from '../../lab/recipe.ts';
-
-/** `crash`: a kernel that panics, oopses or hangs. `wrong data`: a program is told what is not so, or memory is open that must not be. */
-export const SEVERITIES = ['crash', 'wrong data', 'protocol', 'cosmetic'] as const;
-export type Severity = (typeof SEVERITIES)[number];
+import type { Severity } from './severities.ts';
 
 export interface Finding {
   /** `RULE-words`; names the ladder and the capture, where there is one. */
@@ -29,6 +26,8 @@ export interface Finding {
   readonly users: string;
   /** What is known of versions beyond those of the lab. */
   readonly since?: string;
+  /** It is not published: the name of its report in `embargo/reports/`. */
+  readonly report?: string;
 }
 
 export const ALL_KERNELS: readonly KernelLabel[] = ['6.1', '6.12', 'sid'];

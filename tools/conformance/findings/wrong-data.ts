@@ -3,19 +3,6 @@ import { ALL_KERNELS, type Finding, NEWER_KERNELS } from './types.ts';
 
 export const WRONG_DATA: readonly Finding[] = [
   {
-    name: 'KEY-11-window-bounds',
-    rule: 'KEY-11',
-    title: 'a memory window opens the whole region',
-    severity: 'wrong data',
-    kernels: ALL_KERNELS,
-    security: 'a connected peer that was lent a window reads and writes all of the region around it',
-    happens:
-      'READ and WRITE through a window reach every byte of the region that it is bound to, before and behind the window.',
-    source:
-      'rxe_resp.c#check_rkey looks the window up and then compares with the bounds of its region; rxe_mw.c#rxe_lookup_mw compares its length with 0 only.',
-    users: 'Windows do not separate clients of one region. Register a region for each.',
-  },
-  {
     name: 'KEY-20-domains-of-windows',
     rule: 'KEY-20',
     title: 'windows are bound across protection domains',

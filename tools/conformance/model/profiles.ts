@@ -141,7 +141,7 @@ export interface Profile {
   readonly name: string;
   /** Deviations that are known and therefore expected as much as the right answer is. */
   readonly switches: readonly SwitchName[];
-  /** Reserved opcodes, addresses that wrap and wrong sizes of ATOMIC WRITE are not sent: they may crash or corrupt the host (ref:rxe#11). */
+  /** Reserved opcodes, addresses that wrap and wrong sizes of ATOMIC WRITE are not sent: a device may not survive them. */
   readonly fragile: boolean;
 }
 

@@ -15,8 +15,8 @@ export function conformancePage(rules: readonly Rule[], results: readonly Result
     '',
     '## Devices',
     '',
-    '| device | what it is | pass | variation | fail, known | fail | inconclusive | n/a | died |',
-    '| --- | --- | --- | --- | --- | --- | --- | --- | --- |',
+    '| device | what it is | pass | variation | fail, known | fail | inconclusive | n/a | died | withheld |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |',
     ...results.map(deviceLine),
     '',
     ...areas.flatMap(({ area, of }) => areaSection(`${area}: ${AREA_TITLES[area]}`, of, results)),
@@ -38,7 +38,10 @@ function deviceLine(result: ResultFile): string {
     counts.inconclusive,
     counts['not-applicable'],
   ];
-  return row([columnName(result), result.description, ...numbers.map(String), String(result.deaths.length)]);
+  const { withheldFindings: withheld } = result;
+  const died = withheld === undefined ? String(result.deaths.length) : 'withheld';
+  const left = withheld === undefined ? '' : `${withheld} findings (${counts.withheld} rules)`;
+  return row([columnName(result), result.description, ...numbers.map(String), died, left]);
 }
 
 function areaSection(title: string, rules: readonly Rule[], results: readonly ResultFile[]): string[] {
@@ -65,13 +68,15 @@ function verdictCell(rule: Rule, result: ResultFile): string {
 function reasons(rules: readonly Rule[], result: ResultFile): string[] {
   const told = rules.flatMap((rule) => {
     const found = rowOf(rule, result);
-    if (found === undefined || found.verdict === 'pass') return [];
+    if (found === undefined || found.verdict === 'pass' || found.verdict === 'withheld') return [];
     const known = found.known === undefined ? '' : ` Known: ${found.known.does} (${found.known.evidence})`;
     return [
       `- **${rule.id}** ${verdictName({ verdict: found.verdict, known: found.known })}: ${steady(found.reason)}.${known}`,
     ];
   });
-  const deaths = result.deaths.map((death) => `- It died: ${steady(death)}`);
+  const { withheldFindings } = result;
+  const withheld = withheldFindings === undefined ? [] : [`- withheld: ${withheldFindings} findings`];
+  const deaths = [...withheld, ...result.deaths.map((death) => `- It died: ${steady(death)}`)];
   if (told.length + deaths.length === 0) return [`### ${columnName(result)}`, '', 'Nothing.', ''];
   return [`### ${columnName(result)}`, '', ...deaths, ...told, ''];
 }
@@ -111,5 +116,7 @@ const INTRODUCTION = [
   '- **pass**: the device did as the rule says, in every case of the rule.',
   '- **variation**: it did what is allowed and not usual, or broke a rule that is no `must`.',
   '- **fail (known)**: it broke the rule, as the registry says with evidence that it does. **FAIL**: it broke it, and nobody knew.',
+  '- **withheld**: security findings that are not published yet ([SECURITY.md](SECURITY.md)); the verdicts of a whole area are left out, so that none',
+  '  tells what to send, and with them those of rules that stand for it.',
   '- **inconclusive**: nothing was proven; the reason is below. **n/a**: the rule has no meaning for this device.',
 ];

@@ -212,7 +212,7 @@ function strange(limits: Limits): fc.Arbitrary<Step> {
 function opcode({ fragile, flush, atomicWrite }: Limits): fc.Arbitrary<number> {
   const known = Object.values(Op).filter((op) => op < 0x20 && op !== Op.Resync);
   const usable = known.filter((op) => (op !== Op.Flush || flush) && (op !== Op.AtomicWrite || atomicWrite));
-  // Those that a kernel may die of (ref:rxe#11) are for devices that are known not to.
+  // The others are for devices that are known to survive whatever comes.
   const safe = usable.filter((op) => op !== Op.SendOnlyInvalidate && op !== Op.SendLastInvalidate);
   return fc.constantFrom(...(fragile ? safe : [...known, 0x15, 0x18, 0x19, 0x1a, 0x1b, 0x1e, 0x1f]));
 }

@@ -335,13 +335,6 @@ export const CM_RULES: readonly Rule[] = [
         does: 'Answers a MAD of 255 bytes.',
         evidence: 'core/mad.c#ib_mad_recv_done does not look at the length; seen',
       },
-      {
-        device: 'rxe',
-        versions: ['6.1'],
-        does: 'A MAD of more than 256 bytes moves QP1 to ERROR, and the connection manager is silent from then on.',
-        evidence: 'rxe_resp.c#check_length, rxe_mr.c#copy_data, as for UD-05: QP1 has receives of 296 bytes; seen',
-        kills: true,
-      },
     ],
   },
   {

@@ -3,6 +3,7 @@
  */
 import { RoceError } from 'rocev2/packets';
 import { suggest } from 'rocev2/pcap/filter';
+import { WITHHELD } from '../findings/withheld.ts';
 import { ACK_RULES } from './ack.ts';
 import { ANX_RULES } from './anx.ts';
 import { ANX_INTERFACES_RULES } from './anx-interfaces.ts';
@@ -22,12 +23,11 @@ import { REQ_RULES } from './req.ts';
 import { REQ_RETRIES_RULES } from './req-retries.ts';
 import { RNR_RULES } from './rnr.ts';
 import { RSP_PSN_RULES } from './rsp-psn.ts';
-import type { Rule } from './types.ts';
+import type { Deviation, Rule } from './types.ts';
 import { UC_RULES } from './uc.ts';
 import { UD_RULES } from './ud.ts';
 
-/** All rules, area by area, ascending within an area. */
-export const RULES: readonly Rule[] = [
+const PUBLISHED: readonly Rule[] = [
   ...PKT_RULES,
   ...RSP_PSN_RULES,
   ...OPS_RULES,
@@ -50,6 +50,14 @@ export const RULES: readonly Rule[] = [
   ...MPE_RULES,
   ...QPS_RULES,
 ];
+
+/** All rules, area by area, ascending within an area; with the deviations that are not published, where this checkout has them. */
+export const RULES: readonly Rule[] = PUBLISHED.map((rule) => {
+  const withheld = WITHHELD.deviations
+    .filter((one) => one.rule === rule.id)
+    .map(({ rule: _, report: __, ...deviation }): Deviation => ({ ...deviation, withheld: true }));
+  return withheld.length === 0 ? rule : { ...rule, deviations: [...(rule.deviations ?? []), ...withheld] };
+});
 
 const BY_ID: ReadonlyMap<string, Rule> = new Map(RULES.map((rule) => [rule.id, rule]));
 

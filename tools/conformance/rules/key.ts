@@ -155,13 +155,6 @@ export const KEY_RULES: readonly Rule[] = [
     priority: 3,
     says: 'The bounds of a memory window hold.',
     shownBy: 'One byte before and one behind the window: NAK 0x62.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'Compares with the bounds of the region behind the window, not with those of the window.',
-        evidence: 'rxe_resp.c#check_rkey, rxe_mw.c#rxe_lookup_mw: the length of a window is compared with 0 only; seen',
-      },
-    ],
   },
   {
     id: 'KEY-12',
@@ -231,12 +224,6 @@ export const KEY_RULES: readonly Rule[] = [
         does: 'Sends a positive ACK where the SEND asked for one, then goes to ERROR.',
         evidence: 'rxe_resp.c#acknowledge: the syndrome is still that of an ACK; seen',
       },
-      {
-        device: 'rxe',
-        does: 'Follows a null pointer when the window is bound to nothing (never bound, or invalidated already): the kernel panics.',
-        evidence: 'rxe_mw.c#rxe_check_invalidate_mw, #rxe_do_invalidate_mw; seen',
-        kills: true,
-      },
     ],
   },
   {
@@ -300,14 +287,6 @@ export const KEY_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A QP with bound windows of type 2B can be destroyed, and the windows lose their binding.',
     shownBy: 'Destroy the QP, then use the key elsewhere: NAK 0x62.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'The destruction waits for the reference that the window holds, 50 s, and then fails.',
-        evidence: 'rxe_mw.c#rxe_do_bind_mw, rxe_pool.c#__rxe_cleanup; seen',
-        kills: true,
-      },
-    ],
   },
   {
     id: 'KEY-20',

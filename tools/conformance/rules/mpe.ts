@@ -194,15 +194,6 @@ export const MPE_RULES: readonly Rule[] = [
     priority: 3,
     says: 'FLUSH and ATOMIC WRITE use responder resources as READ does.',
     shownBy: 'Limit 0: NAK 0x61.',
-    deviations: [
-      {
-        device: 'rxe',
-        versions: ['6.12', 'sid'],
-        does: 'Does not count FLUSH; one to a QP whose limit is 0 writes through a null pointer, and the kernel of the device oopses.',
-        evidence: 'rxe_resp.c#check_resource, #rxe_prepare_res, rxe_qp.c#free_rd_atomic_resource; seen',
-        kills: true,
-      },
-    ],
   },
   {
     id: 'MPE-14',

@@ -44,14 +44,6 @@ export const PKT_RULES: readonly Rule[] = [
     priority: 1,
     says: 'Every bit outside the masked fields is covered by the ICRC.',
     shownBy: 'Flip each covered bit in turn and keep the old ICRC: the packet is dropped at every offset.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH: the way out releases a QP that was never looked up.',
-        evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1, 6.12 and 7.2',
-        kills: true,
-      },
-    ],
   },
   {
     id: 'PKT-04',
@@ -156,14 +148,6 @@ export const PKT_RULES: readonly Rule[] = [
     priority: 2,
     says: "The destination address of a packet has to be an entry of the port's GID table.",
     shownBy: 'Send to an address that the host owns but the port has no GID for: silence.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'Panics on a correct packet over IPv6 to an address of the host that is no GID; over IPv4 where it has IP options.',
-        evidence: 'rxe_recv.c#rxe_rcv and #rxe_chk_dgid: pkt->qp is set behind the goto drop; seen (over IPv4 on 6.12)',
-        kills: true,
-      },
-    ],
   },
   {
     id: 'PKT-12',
@@ -177,14 +161,6 @@ export const PKT_RULES: readonly Rule[] = [
     says: 'A packet shorter than the headers of its opcode plus pad and ICRC is dropped.',
     shownBy:
       'Send every opcode with every truncation from 0 to 80 bytes and pad 0 to 3: silence, and the device lives on.',
-    deviations: [
-      {
-        device: 'rxe',
-        does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH: the way out releases a QP that was never looked up.',
-        evidence: 'rxe_recv.c#rxe_rcv: pkt->qp is set behind the first goto drop; seen on 6.1, 6.12 and 7.2',
-        kills: true,
-      },
-    ],
   },
   {
     id: 'PKT-13',
@@ -198,12 +174,6 @@ export const PKT_RULES: readonly Rule[] = [
     says: 'A packet whose UDP length disagrees with its datagram is dropped.',
     shownBy: 'Send UDP lengths 4 less, 4 more, 0 and 8, with the ICRC where either length puts it: silence.',
     deviations: [
-      {
-        device: 'rxe',
-        does: 'Panics on a UDP datagram over IPv6 whose length leaves no room for a BTH.',
-        evidence: 'rxe_recv.c#rxe_rcv, as PKT-12; seen on 6.1, 6.12 and 7.2',
-        kills: true,
-      },
       {
         device: 'rxe',
         does: 'Takes the length from UDP alone: a shorter UDP length is accepted when the ICRC stands where it ends.',

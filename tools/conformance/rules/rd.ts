@@ -156,18 +156,6 @@ export const RD_RULES: readonly Rule[] = [
         does: 'After a partial replay it serves the original length from the new VA, beyond the original range but inside the region.',
         evidence: 'rxe_resp.c#duplicate_request; seen',
       },
-      {
-        device: 'rxe',
-        versions: ['6.1'],
-        does: 'Answers a replay whose VA plus length wraps 2^64 with a response that it never filled.',
-        evidence: 'rxe_resp.c#duplicate_request adds without a check, #read_reply ignores a failing copy; seen',
-      },
-      {
-        device: 'rxe',
-        versions: ['6.12', 'sid'],
-        does: 'Answers a replay whose VA plus length wraps 2^64 with NAK 0x62, and the QP goes to ERROR.',
-        evidence: 'rxe_resp.c#duplicate_request adds without a check, #read_reply; seen',
-      },
     ],
   },
   {

@@ -50,6 +50,8 @@ export interface Deviation {
   readonly evidence: string;
   /** The device does not survive the stimulus. */
   readonly kills?: boolean;
+  /** It is not published yet (SECURITY.md): pages and result files say `withheld`. It comes from `embargo/`, never from these files. */
+  readonly withheld?: true;
 }
 
 /** One rule. */

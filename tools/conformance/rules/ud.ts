@@ -73,14 +73,6 @@ export const UD_RULES: readonly Rule[] = [
     priority: 3,
     says: 'A message larger than the buffer is dropped, and the receive stays posted.',
     shownBy: 'Send one too large, then one that fits: the second is delivered.',
-    deviations: [
-      {
-        device: 'rxe',
-        versions: ['6.1'],
-        does: 'Moves the QP to ERROR.',
-        evidence: 'rxe_resp.c#check_length, rxe_mr.c#copy_data: CVE-2024-40992 is not fixed in 6.1.192; seen',
-      },
-    ],
   },
   {
     id: 'UD-06',
@@ -191,13 +183,5 @@ export const UD_RULES: readonly Rule[] = [
     priority: 2,
     says: 'Any fault on the receive side is silent, uses no receive and changes no state.',
     shownBy: 'All faults in one run, then a good message: it is delivered.',
-    deviations: [
-      {
-        device: 'rxe',
-        versions: ['6.1'],
-        does: 'An oversize message moves the QP to ERROR.',
-        evidence: 'rxe_resp.c#check_length, rxe_mr.c#copy_data: CVE-2024-40992 is not fixed in 6.1.192; seen',
-      },
-    ],
   },
 ];

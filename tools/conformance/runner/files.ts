@@ -13,12 +13,19 @@ export interface ResultFile {
   readonly description: string;
   readonly seed: number;
   readonly deaths: readonly string[];
+  /** Hazardous cases were left out. */
+  readonly partial: boolean;
+  /** How many. */
+  readonly notRun: number;
+  /** How many findings about the device are not published yet; absent where none is kept back. */
+  readonly withheldFindings?: number;
   readonly rules: readonly ResultRow[];
 }
 
 export interface ResultRow {
   readonly rule: string;
-  readonly verdict: Verdict;
+  /** `withheld`: it would show a finding that is not published yet. */
+  readonly verdict: Verdict | 'withheld';
   readonly reason: string;
   /** What the registry knows of the failure. */
   readonly known?: { readonly does: string; readonly evidence: string };
@@ -27,10 +34,11 @@ export interface ResultRow {
 }
 
 export function resultFile(result: SuiteResult): ResultFile {
-  const { dut, device, version, description, seed, deaths } = result;
+  const { dut, device, version, description, seed, deaths, notRun } = result;
   return {
     version: 1,
     ...{ dut, device, deviceVersion: version, description, seed, deaths },
+    ...{ partial: notRun > 0, notRun },
     rules: result.rules.map(({ rule, verdict, reason, known, captures, durationMs }) => ({
       rule: rule.id,
       verdict,
@@ -55,7 +63,7 @@ export function junit(result: SuiteResult): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="roce conformance">\n${suites.join('')}</testsuites>\n`;
 }
 
-function suiteXml(area: string, { dut, description }: SuiteResult, rules: readonly RuleResult[]): string {
+function suiteXml(area: string, { dut, description, notRun }: SuiteResult, rules: readonly RuleResult[]): string {
   const counts = countVerdicts(rules);
   const time = rules.reduce((sum, { durationMs }) => sum + durationMs, 0);
   const head = attributes({
@@ -64,10 +72,12 @@ function suiteXml(area: string, { dut, description }: SuiteResult, rules: readon
     tests: rules.length,
     failures: counts.fail + counts.known,
     errors: counts.inconclusive,
-    skipped: counts['not-applicable'],
+    skipped: counts['not-applicable'] + counts['not-run'],
     time: seconds(time),
   });
-  const property = `    <properties><property ${attributes({ name: 'device', value: description })}/></properties>\n`;
+  const partial = notRun === 0 ? '' : `<property ${attributes({ name: 'partial', value: `${notRun} not run` })}/>`;
+  const device = `<property ${attributes({ name: 'device', value: description })}/>`;
+  const property = `    <properties>${device}${partial}</properties>\n`;
   return `  <testsuite ${head}>\n${property}${rules.map(caseXml).join('')}  </testsuite>\n`;
 }
 
@@ -93,7 +103,8 @@ function bodyXml({ verdict, reason, known }: RuleResult): string {
     case 'inconclusive':
       return `<error ${attributes({ message: reason, type: 'inconclusive' })}/>`;
     case 'not-applicable':
-      return `<skipped ${attributes({ message: reason })}/>`;
+    case 'not-run':
+      return `<skipped ${attributes({ message: verdict === 'not-run' ? `not run: hazardous: ${reason}` : reason })}/>`;
     case 'variation':
       return `<system-err>${xml(`allowed variation: ${reason}`)}</system-err>`;
     case 'pass':

@@ -1,4 +1,4 @@
-/** Whether a device has what a case takes. */
+/** Whether a device has what a case takes, and whether it may be put at risk. */
 import { Medium } from 'rocev2/packets';
 import type { Case, Need } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';
@@ -11,6 +11,10 @@ export function unmetNeed(dut: Dut, one: Case): string | undefined {
   }
   return undefined;
 }
+
+/** Whether a case must not be run: it is hazardous, the device may not be crashed, and the user has not allowed it. */
+export const isTooHazardous = (dut: Dut, { hazardous }: Case, allowed: boolean): boolean =>
+  hazardous === true && !dut.throwAway && !allowed;
 
 function unmet(dut: Dut, need: Need): string | undefined {
   switch (need) {
@@ -26,8 +30,6 @@ function unmet(dut: Dut, need: Need): string | undefined {
     }
     case 'virtual':
       return dut.virtual ? undefined : 'it takes virtual time';
-    case 'throw-away':
-      return dut.throwAway ? undefined : 'it may crash the host: devices that can be thrown away only';
     default: {
       const { features } = dut;
       if (features === undefined) return `nobody says whether the device has ${need}: it takes an agent, or --features`;

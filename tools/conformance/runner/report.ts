@@ -8,10 +8,11 @@ export function verdictName({
   verdict,
   known,
 }: {
-  readonly verdict: Verdict;
+  readonly verdict: Verdict | 'withheld';
   readonly known?: object | undefined;
 }): string {
   if (verdict === 'fail') return known === undefined ? 'FAIL' : 'fail (known)';
+  if (verdict === 'not-run') return 'not run: hazardous';
   return verdict === 'not-applicable' ? 'n/a' : verdict;
 }
 
@@ -25,9 +26,12 @@ export function verdictTable(result: SuiteResult, { all = true } = {}): string {
 
 /** How many of each. */
 export function countVerdicts(
-  rules: readonly { readonly verdict: Verdict; readonly known?: object | undefined }[],
-): Readonly<Record<Verdict | 'known', number>> {
-  const counts = { pass: 0, variation: 0, fail: 0, inconclusive: 0, 'not-applicable': 0, known: 0 };
+  rules: readonly { readonly verdict: Verdict | 'withheld'; readonly known?: object | undefined }[],
+): Readonly<Record<Verdict | 'known' | 'withheld', number>> {
+  const counts = {
+    ...{ pass: 0, variation: 0, fail: 0, inconclusive: 0, 'not-applicable': 0, 'not-run': 0 },
+    ...{ known: 0, withheld: 0 },
+  };
   for (const one of rules) {
     if (one.verdict === 'fail' && one.known !== undefined) counts.known++;
     else counts[one.verdict]++;
@@ -35,7 +39,7 @@ export function countVerdicts(
   return counts;
 }
 
-/** One line. */
+/** One line; a run that left hazardous cases out says so. */
 export function summaryLine(result: SuiteResult): string {
   const counts = countVerdicts(result.rules);
   const parts = [
@@ -46,7 +50,10 @@ export function summaryLine(result: SuiteResult): string {
     `${counts.inconclusive} inconclusive`,
     `${counts['not-applicable']} not applicable`,
   ];
-  return `${result.dut} (${result.description}): ${parts.join(', ')}`;
+  const line = `${result.dut} (${result.description}): ${parts.join(', ')}`;
+  if (result.notRun === 0) return line;
+  const left = `${result.notRun} hazardous cases of ${counts['not-run']} rules were not run; --hazardous runs them`;
+  return `${line}\npartial: ${left}`;
 }
 
 /** 0: nothing failed that is not known; 1: something did; 3: nothing failed, and something was left open. */

@@ -9,9 +9,10 @@ import type { Case } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';
 import { Inconclusive, NotApplicable, Violation } from '../tester/outcome.ts';
 import { Tester } from '../tester/tester.ts';
-import { unmetNeed } from './needs.ts';
+import { isTooHazardous, unmetNeed } from './needs.ts';
 
-export const VERDICTS = ['pass', 'variation', 'fail', 'inconclusive', 'not-applicable'] as const;
+/** `not-run`: the case is hazardous, and nobody has allowed it (`RunOptions.hazardous`). */
+export const VERDICTS = ['pass', 'variation', 'fail', 'inconclusive', 'not-applicable', 'not-run'] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 /** How one run of a case ended. */
@@ -33,6 +34,8 @@ export interface CaseRun {
 export interface RunOptions {
   readonly seed: number;
   readonly psn?: number;
+  /** Runs hazardous cases against devices that may not be crashed too; default false. */
+  readonly hazardous?: boolean;
   /** Limit of one run in real time, for devices that are real; default 60 s. */
   readonly limitMs?: number;
 }
@@ -47,10 +50,9 @@ export async function runCase(dut: Dut, one: Case, options: RunOptions): Promise
   const unmet = unmetNeed(dut, one);
   let ending: Pick<CaseRun, 'verdict' | 'reason'>;
   try {
-    ending =
-      unmet === undefined
-        ? await limited(dut, one, t, options.limitMs ?? LIMIT_MS)
-        : { verdict: 'not-applicable', reason: unmet };
+    if (unmet !== undefined) ending = { verdict: 'not-applicable', reason: unmet };
+    else if (isTooHazardous(dut, one, options.hazardous === true)) ending = NOT_RUN;
+    else ending = await limited(dut, one, t, options.limitMs ?? LIMIT_MS);
   } finally {
     station.capture = undefined;
   }
@@ -166,6 +168,8 @@ class CaseCapture {
     return writer.take();
   }
 }
+
+const NOT_RUN = { verdict: 'not-run', reason: 'the device may not survive it' } as const;
 
 /** Sent before a device died, and told. */
 const LAST_FRAMES = 3;

@@ -40,10 +40,14 @@ export interface SuiteResult {
   readonly rules: readonly RuleResult[];
   /** Times the device died, or had to be exchanged because it served no more, and after what. */
   readonly deaths: readonly string[];
+  /** Hazardous cases that were left out; a run with any is partial. */
+  readonly notRun: number;
 }
 
 export interface SuiteOptions {
   readonly seed: number;
+  /** Runs hazardous cases against devices that may not be crashed too; default false. */
+  readonly hazardous?: boolean;
   /** Rules to be judged. */
   readonly rules: readonly Rule[];
   /** Milliseconds, for durations in reports. */
@@ -76,7 +80,7 @@ export async function runSuite(dut: Dut, options: SuiteOptions): Promise<SuiteRe
 export function nothingJudged(dut: string, rules: readonly Rule[], seed: number, why: string): SuiteResult {
   const row = { verdict: 'inconclusive', reason: why, known: undefined, captures: [], durationMs: 0, seed } as const;
   return {
-    ...{ dut, device: 'unknown', version: '', description: why, seed, deaths: [] },
+    ...{ dut, device: 'unknown', version: '', description: why, seed, deaths: [], notRun: 0 },
     rules: rules.map((rule) => ({ rule, ...row })),
   };
 }
@@ -87,6 +91,7 @@ class Suite {
   readonly #endings = new Map<string, Ending[]>();
   readonly #deaths: string[] = [];
   readonly #watchers: Watchers;
+  #notRun = 0;
   /** Why nothing more can be run. */
   #over: string | undefined;
 
@@ -108,6 +113,7 @@ class Suite {
       const decisive = runs.reduce((worst, run) => (rank(run.verdict) > rank(worst.verdict) ? run : worst));
       const captures = this.#kept(one, decisive);
       const { verdict, reason, died } = decisive;
+      if (verdict === 'not-run') this.#notRun++;
       for (const id of one.rules)
         this.#add(id, { verdict, reason, died, captures, durationMs: this.#options.now() - started });
       this.#options.progress?.(one, decisive, i + 1, cases.length);
@@ -127,6 +133,7 @@ class Suite {
       description,
       seed,
       deaths: this.#deaths,
+      notRun: this.#notRun,
       rules: rules.map((rule) => this.#judge(rule)),
     };
   }
@@ -137,7 +144,8 @@ class Suite {
     for (const psn of psnsOf(one)) {
       const run = await this.#confirmed(one, psn);
       runs.push(run);
-      if (run.verdict === 'fail' || run.verdict === 'not-applicable' || this.#over !== undefined) break;
+      const decided = run.verdict === 'fail' || run.verdict === 'not-applicable' || run.verdict === 'not-run';
+      if (decided || this.#over !== undefined) break;
     }
     return runs;
   }
@@ -163,7 +171,8 @@ class Suite {
     dut.station.watch = (sighting) => this.#watchers.see(sighting);
     dut.station.watchOther = (bytes, ip, timeNs) => this.#watchers.seeOther(bytes, ip, timeNs);
     this.#watchers.begin();
-    const run = await runCase(dut, one, { seed: this.#options.seed, ...(psn === undefined ? {} : { psn }) });
+    const { seed, hazardous = false } = this.#options;
+    const run = await runCase(dut, one, { seed, hazardous, ...(psn === undefined ? {} : { psn }) });
     const suspicious = run.verdict === 'fail' || run.verdict === 'inconclusive';
     if (!run.died && (dut.virtual || !suspicious || (await isHealthy(dut)))) return run;
     const reason = run.died ? run.reason : `the device serves no more afterwards: ${run.reason}`;
@@ -184,7 +193,8 @@ class Suite {
 
   #kept(one: Case, run: CaseRun): string[] {
     const { keep } = this.#options;
-    if (keep === undefined || run.verdict === 'not-applicable' || run.capture.length === 0) return [];
+    const played = run.verdict !== 'not-applicable' && run.verdict !== 'not-run';
+    if (keep === undefined || !played || run.capture.length === 0) return [];
     const title = one.title === undefined ? '' : `-${one.title.replace(/[^\w]+/g, '-').slice(0, 40)}`;
     return [keep(`${one.rules[0]}${title}.pcapng`, run.capture)];
   }
@@ -247,6 +257,8 @@ class Suite {
     if (failed.length > 0) return verdictOnly('fail', `broken: ${[...new Set(failed)].join(', ')}`);
     const open = judged.filter(({ ending }) => ending.verdict === 'inconclusive').map(({ part }) => part.id);
     if (open.length > 0) return verdictOnly('inconclusive', `open: ${[...new Set(open)].join(', ')}`);
+    const left = judged.filter(({ ending }) => ending.verdict === 'not-run').map(({ part }) => part.id);
+    if (left.length > 0) return verdictOnly('not-run', `hazardous cases of ${[...new Set(left)].join(', ')}`);
     return judged.length === 0 ? verdictOnly('inconclusive', 'none of its rules was judged') : verdictOnly('pass', '');
   }
 }
@@ -269,12 +281,13 @@ export function deviationOf(rule: Rule, dut: Pick<Dut, 'device' | 'version'>, di
   );
 }
 
-/** The worse of two decides: a failure above what is open, that above what was allowed, that above what was right. */
+/** The worse of two decides: a failure, what is open, what was not run, what was allowed, what was right. */
 const RANKS: Readonly<Record<Verdict, number>> = {
   'not-applicable': 0,
   pass: 1,
   variation: 2,
-  inconclusive: 3,
-  fail: 4,
+  'not-run': 3,
+  inconclusive: 4,
+  fail: 5,
 };
 const rank = (verdict: Verdict): number => RANKS[verdict];

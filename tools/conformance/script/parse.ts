@@ -7,8 +7,8 @@ import type { SendOpcode } from '../hands/hands.ts';
 import type { Line, RegionRef, ScriptPacket, Step } from './steps.ts';
 import { durationOf, FLAGS, NUMBERS, opcodeOf, payloadOf } from './words.ts';
 
-/** Whether a script says of itself, in a comment of its own, that it may crash the device: only devices to be thrown away may get it. */
-export const isForThrowAway = (text: string): boolean => /^\s*#\s*throw-away\s*$/m.test(text);
+/** Whether a script says of itself, in a comment of its own, that a device may not survive it. */
+export const isHazardous = (text: string): boolean => /^\s*#\s*hazardous\s*$/m.test(text);
 
 /** The steps of a script. @throws RoceError ERR_ROCE_ARGUMENT for a line that makes no sense */
 export function parseScript(text: string): Line[] {

@@ -12,23 +12,22 @@ import { malformation } from './malformed.ts';
 import type { Line, Right, ScriptPacket, Step } from './steps.ts';
 
 export interface ScriptOptions {
-  /** It may crash the device (`isForThrowAway`). */
-  readonly throwAway?: boolean;
+  /** The device may not survive it (`isHazardous`). */
+  readonly hazardous?: boolean;
 }
 
 /** A script as a case; a script that does not begin with `connect` gets the usual connection. */
 export function scriptCase(name: string, lines: readonly Line[], options: ScriptOptions = {}): Case {
-  const { throwAway = false } = options;
-  return { rules: [name], needs: needsOf(lines, throwAway), run: (t) => play(t, lines) };
+  const hazard = options.hazardous === true ? ({ hazardous: true } as const) : {};
+  return { rules: [name], needs: needsOf(lines), ...hazard, run: (t) => play(t, lines) };
 }
 
 /** What its steps take of a device. */
-function needsOf(lines: readonly Line[], throwAway: boolean): Need[] {
+function needsOf(lines: readonly Line[]): Need[] {
   const steps = lines.map(({ step }) => step);
   const has = (right: Right): boolean => steps.some((step) => step.kind === 'connect' && step.rights?.includes(right));
   const ipv6 = steps.some((step) => step.kind === 'connect' && step.options.version === 6);
   return [
-    ...(throwAway ? (['throw-away'] as const) : []),
     ...(ipv6 ? (['ipv6'] as const) : []),
     ...(has('flush') ? (['hands', 'flush'] as const) : []),
     ...(has('windows') || steps.some(({ kind }) => kind === 'window') ? (['hands', 'mw2'] as const) : []),

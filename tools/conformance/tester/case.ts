@@ -13,9 +13,7 @@ export type Need =
   | 'ipv4'
   | 'ipv6'
   /** Waits of hours, or millions of packets: virtual time only. */
-  | 'virtual'
-  /** Packets that may crash a host that is not ours: only devices that can be thrown away (ref:rxe#11). */
-  | 'throw-away';
+  | 'virtual';
 
 export interface Case {
   /** Ids of the rules it decides: all get the same verdict. */
@@ -23,6 +21,11 @@ export interface Case {
   /** Which of several cases of a rule it is, a few words; absent where there is one. */
   readonly title?: string;
   readonly needs?: readonly Need[];
+  /**
+   * A device that does not check before it acts may not survive it. It runs against devices that may be crashed (`Dut.throwAway`), and
+   * against others only where the user has asked for it (`RunOptions.hazardous`).
+   */
+  readonly hazardous?: true;
   /** Run with every starting PSN near a border of the number space, not with one. */
   readonly psnSweep?: boolean;
   /**

@@ -27,7 +27,7 @@ export interface Dut {
   readonly pollNs: number;
   /** True in virtual time: waits cost nothing, and no two runs differ. */
   readonly virtual: boolean;
-  /** It may be crashed: there is another one where it came from. */
+  /** It may be crashed, for there is another one where it came from: our own stack, a guest of the lab. Hazardous cases run against it. */
   readonly throwAway: boolean;
   /** Why the device is gone; undefined while it lives. */
   readonly gone: string | undefined;

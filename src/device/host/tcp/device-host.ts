@@ -16,7 +16,7 @@ export interface TcpDevice {
   readonly vlan: VlanOptions | undefined;
   readonly linkMtu: number;
   readonly random: Random;
-  readonly paths: Pick<Paths, 'isOurs' | 'sourceFor' | 'neighbours'>;
+  readonly paths: Pick<Paths, 'hosts' | 'isOurs' | 'neighbours' | 'sourceFor'>;
   resolve(address: IpAddress): Promise<void>;
 }
 
@@ -32,6 +32,7 @@ export function tcpOf(device: TcpDevice, host: Host): TcpStack | undefined {
     now: () => host.now(),
     wake: () => host.wake(),
     isOurs: (address) => paths.isOurs(address),
+    isHost: (address) => paths.hosts.isHost(address),
     sourceFor: (destination) => paths.sourceFor(destination),
     nextHopMac: (now, destination) => {
       const { neighbours } = paths;

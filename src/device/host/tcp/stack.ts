@@ -30,6 +30,8 @@ export interface TcpHost {
   /** There is something to send. */
   wake(): void;
   isOurs(address: IpAddress): boolean;
+  /** Whether it can be the address of another host. */
+  isHost(address: IpAddress): boolean;
   /** Our address for a destination. Throws ERR_ROCE_ADDRESS. */
   sourceFor(destination: IpAddress): IpAddress;
   /** MAC address of the next hop, or undefined after asking for it. */
@@ -122,9 +124,9 @@ export class TcpStack implements RdmaTcp {
     if (!this.#used) return;
     const localAddress = frameDestination(frame);
     const remoteAddress = frameSource(frame);
-    // RFC 1122 4.2.3.10: a connection has one peer.
+    // RFC 1122 4.2.3.10: a connection has one peer, and is with another host.
     const toGroup = (frame.view.getUint8(frame.start) & 1) !== 0;
-    if (toGroup || !this.#host.isOurs(localAddress) || remoteAddress.isMulticast || this.#host.isOurs(remoteAddress)) {
+    if (toGroup || !this.#host.isOurs(localAddress) || !this.#host.isHost(remoteAddress)) {
       this.counters.notOurs += 1;
       return;
     }

@@ -1,5 +1,5 @@
 /**
- * Goal: CONFORMANCE.md is true. Method: every case is run anew, against our own stack and against rdma_rxe of Linux 6.1 and 6.12 in guests; a
+ * Goal: CONFORMANCE.md is true, and what is withheld of it too. Method: every case is run anew, against our own stack and against rdma_rxe of Linux 6.1 and 6.12 in guests; a
  * verdict other than on the page fails. What differs of a real device is run once more first, alone: a busy machine is no deviation.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,10 @@ function differences(result: SuiteResult): { rule: Rule; text: string }[] {
   const page = new Map(readResult(result.dut)?.rules.map((row) => [row.rule, row]));
   return result.rules.flatMap(({ rule, verdict, reason }) => {
     const before = page.get(rule.id)?.verdict;
-    return verdict === before ? [] : [{ rule, text: `${rule.id}: ${before} on the page, ${verdict} now: ${reason}` }];
+    // A checkout without embargo/ does not know what was seen.
+    return verdict === before || before === 'withheld'
+      ? []
+      : [{ rule, text: `${rule.id}: ${before} on the page, ${verdict} now: ${reason}` }];
   });
 }
 

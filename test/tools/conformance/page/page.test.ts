@@ -6,8 +6,10 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { CASES } from '../../../../tools/conformance/cases/index.ts';
 import { conformancePage } from '../../../../tools/conformance/page/page.ts';
-import { PAGE_DUTS, PAGE_FILE, readResult } from '../../../../tools/conformance/page/results.ts';
+import { PAGE_DUTS, PAGE_FILE, readPublished, readResult } from '../../../../tools/conformance/page/results.ts';
+import { published, stillWithheld } from '../../../../tools/conformance/page/withhold.ts';
 import { findRule, RULES } from '../../../../tools/conformance/rules/index.ts';
+import type { ResultFile } from '../../../../tools/conformance/runner/files.ts';
 import { DERIVED_RULES } from '../../../../tools/conformance/watch/derived.ts';
 import { makeWatchers } from '../../../../tools/conformance/watch/index.ts';
 
@@ -40,7 +42,8 @@ describe('the registry and its cases', () => {
 });
 
 describe('CONFORMANCE.md', () => {
-  const results = PAGE_DUTS.map(readResult).filter((result) => result !== undefined);
+  const results = PAGE_DUTS.map(readPublished).filter((result) => result !== undefined);
+  const whole = PAGE_DUTS.map(readResult).filter((result) => result !== undefined);
 
   it('has our own stack and rdma_rxe of three kernels', () => {
     expect(results.map(({ dut }) => dut)).toEqual(PAGE_DUTS);
@@ -57,11 +60,50 @@ describe('CONFORMANCE.md', () => {
   });
 
   it('knows every failure of rdma_rxe: each is a deviation of the registry', () => {
-    const unknown = results.flatMap(({ dut, rules }) =>
+    const unknown = whole.flatMap(({ dut, rules }) =>
       rules
         .filter(({ verdict, known }) => verdict === 'fail' && known === undefined)
         .map(({ rule, reason }) => `${dut} ${rule}: ${reason}`),
     );
     expect(unknown).toEqual([]);
+  });
+
+  it('has of each device what may be published of all that this checkout knows', () => {
+    expect(whole.map((result) => (result.withheldFindings === undefined ? published(result) : result))).toEqual(
+      results,
+    );
+  });
+
+  it('links no verdict that is withheld, and says nothing of it', () => {
+    const lines = readFileSync(PAGE_FILE, 'utf8').split('\n');
+    expect(lines.filter((line) => line.includes('[withheld]'))).toEqual([]);
+    expect(lines.filter((line) => line === '- withheld: 6 findings')).toHaveLength(3);
+    expect(lines.filter((line) => line.includes('It died'))).toEqual([]);
+  });
+});
+
+describe('a result of a checkout that does not know what is withheld', () => {
+  const row = (rule: string, verdict: 'fail' | 'pass' | 'withheld', reason = '') => ({
+    ...{ rule, verdict, reason, durationMs: 0 },
+    captures: verdict === 'withheld' ? [] : [`${rule}.pcapng`],
+  });
+  const head: Omit<ResultFile, 'deaths' | 'rules'> = {
+    ...{ version: 1, dut: 'lab:6.1', device: 'rxe', deviceVersion: '6.1', description: '', seed: 1 },
+    ...{ partial: false, notRun: 0 },
+  };
+
+  it('still leaves out what was left out before, and every death', () => {
+    const before = {
+      ...head,
+      deaths: [],
+      withheldFindings: 2,
+      rules: [row('PKT-01', 'withheld'), row('PKT-02', 'pass')],
+    };
+    const now = {
+      ...head,
+      deaths: ['PKT-01: it died'],
+      rules: [row('PKT-01', 'fail', 'it died'), row('PKT-02', 'pass')],
+    };
+    expect(stillWithheld(now, before)).toEqual(before);
   });
 });

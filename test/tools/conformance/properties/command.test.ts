@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { pattern, sendOnly, writeOnly } from '../../../../packets/kit/packet.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import { ladderOf, profileOf } from '../../../../tools/conformance/properties/command.ts';
+import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
+import { ladderOf, profileOf, sparing } from '../../../../tools/conformance/properties/command.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { parseScript } from '../../../../tools/conformance/script/parse.ts';
 import { scriptCase } from '../../../../tools/conformance/script/play.ts';
@@ -60,5 +61,11 @@ describe('the profile of a device', () => {
     expect(profileOf({ device: 'rxe', version: '6.1' }).name).toBe('rxe-6.1');
     expect(profileOf({ device: 'rocev2', version: '' }).name).toBe('strict');
     expect(profileOf({ device: 'mlx5_core', version: '28.39' }).name).toBe('strict');
+  });
+
+  it('leaves out what a device may not survive that may not be crashed', () => {
+    expect(sparing(PROFILES.strict, { throwAway: true })).toBe(PROFILES.strict);
+    expect(sparing(PROFILES.strict, { throwAway: false })).toEqual({ ...PROFILES.strict, fragile: true });
+    expect(sparing(PROFILES['rxe-6.12'], { throwAway: false })).toBe(PROFILES['rxe-6.12']);
   });
 });

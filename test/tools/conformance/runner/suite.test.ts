@@ -184,7 +184,9 @@ describe('a suite', () => {
     expect([soft?.verdict, soft?.known]).toEqual(['fail', undefined]);
     const [other] = (await suite(new StubDut(), kill(knownOfRxe))).rules;
     expect([other?.verdict, other?.known]).toEqual(['fail', undefined]);
-    const [known] = (await suite(new StubDut(), kill(ruleOf('PKT-12')))).rules;
+    const deadly = { device: 'rxe', does: 'It ends.', evidence: 'the source', kills: true };
+    const rules = [{ ...should, deviations: [deadly] }];
+    const [known] = (await runSuite(new StubDut(), { seed: 1, rules, cases: [kill(should)], now: () => 0 })).rules;
     expect([known?.verdict, known?.known?.kills]).toEqual(['fail', true]);
   });
 
@@ -237,6 +239,58 @@ describe('a suite', () => {
     expect(verdicts(await run())).toEqual(['ANX-23 pass']);
     expect(verdicts(await run(new Violation('x')))).toEqual(['ANX-23 fail broken: PKT-01']);
     expect(verdicts(await run(new Inconclusive('x')))).toEqual(['ANX-23 inconclusive open: PKT-01']);
+  });
+});
+
+describe('a hazardous case', () => {
+  const precious = (): Dut => Object.assign(new InProcessDut({ seed: 1 }), { throwAway: false });
+  const risky = (rule: Rule, error?: Error): Case => caseOf(rule, inTurn(error), { hazardous: true });
+
+  it('is not run against a device that may not be crashed, and the run says that it is partial', async () => {
+    const runs: string[] = [];
+    const one = caseOf(must, async (t) => void runs.push(t.dut.name), { hazardous: true });
+    const result = await suite(precious(), one, caseOf(should, inTurn(undefined)));
+    expect(runs).toEqual([]);
+    expect(verdicts(result)).toEqual([`${must.id} not-run the device may not survive it`, `${should.id} pass`]);
+    expect(result.notRun).toBe(1);
+    expect(summaryLine(result)).toContain('partial: 1 hazardous cases of 1 rules were not run; --hazardous runs them');
+    expect(verdictTable(result)).toMatch(/RSP-PSN-04 +not run: hazardous/);
+    expect(resultFile(result)).toMatchObject({ partial: true, notRun: 1 });
+    expect(junit(result)).toContain('<skipped message="not run: hazardous: the device may not survive it"/>');
+    expect(junit(result)).toContain('<property name="partial" value="1 not run"/>');
+    expect(exitCodeOf(result)).toBe(0);
+  });
+
+  it('is run where that is allowed, and against our own stack', async () => {
+    const options = { seed: 1, rules: [must], cases: [risky(must)], now: () => 0 };
+    for (const result of [
+      await runSuite(precious(), { ...options, hazardous: true }),
+      await runSuite(new InProcessDut({ seed: 1 }), options),
+    ]) {
+      expect(verdicts(result)).toEqual([`${must.id} pass`]);
+      expect(result.notRun).toBe(0);
+      expect(summaryLine(result)).not.toContain('partial');
+    }
+  });
+
+  it('keeps its rule from a pass, and never hides a failure', async () => {
+    const passed = await suite(precious(), caseOf(must, inTurn(undefined)), risky(must));
+    expect(verdicts(passed)).toEqual([`${must.id} not-run the device may not survive it`]);
+    const failed = await suite(precious(), caseOf(must, inTurn(new Violation('bad'))), risky(must));
+    expect(verdicts(failed)).toEqual([`${must.id} fail bad`]);
+    expect(failed.notRun).toBe(1);
+  });
+
+  it('leaves a rule open that stands for its own', async () => {
+    const options = { seed: 1, rules: [ruleOf('ANX-23')], cases: [risky(ruleOf('PKT-01'))], now: () => 0 };
+    expect(verdicts(await runSuite(precious(), options))).toEqual(['ANX-23 not-run hazardous cases of PKT-01']);
+  });
+
+  it('does not apply where the device lacks what it needs, as any other', async () => {
+    const one = caseOf(must, inTurn(undefined), { hazardous: true, needs: ['mw2'] });
+    const dut = precious();
+    Object.defineProperty(dut, 'features', { value: [] });
+    expect((await runCase(dut, one, { seed: 1 })).verdict).toBe('not-applicable');
   });
 });
 

@@ -1,19 +1,19 @@
 /**
- * Goal: PKT-11-address-without-gid of docs/rxe-findings.md is true: a correct packet over IPv6 to an address of the host that is no GID ends the
+ * Goal: PKT-11-address-without-gid of embargo/findings.json is true: a correct packet over IPv6 to an address of the host that is no GID ends the
  * kernel, and one over IPv4 does not. Method: a guest gets an address on its loopback, and the tester's station sends one packet to it.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { IpAddress, IpPrefix, parseMac } from '../../../../packets/address.ts';
-import { buildFrame } from '../../../../packets/kit/build.ts';
-import { pattern, sendOnly } from '../../../../packets/kit/packet.ts';
-import { QemuLink } from '../../../../src/node/links/index.ts';
-import { openStation } from '../../../../tools/conformance/duts/live.ts';
-import { Guest } from '../../../../tools/lab/guest.ts';
-import { buildImage } from '../../../../tools/lab/image.ts';
-import { describeWithLab, TESTED_KERNELS } from '../../../lab/support.ts';
+import { IpAddress, IpPrefix, parseMac } from '../../packets/address.ts';
+import { buildFrame } from '../../packets/kit/build.ts';
+import { pattern, sendOnly } from '../../packets/kit/packet.ts';
+import { QemuLink } from '../../src/node/links/index.ts';
+import { describeWithLab, TESTED_KERNELS } from '../../test/lab/support.ts';
+import { openStation } from '../../tools/conformance/duts/live.ts';
+import { Guest } from '../../tools/lab/guest.ts';
+import { buildImage } from '../../tools/lab/image.ts';
 
 const OURS = parseMac('02:00:00:00:77:01');
 const THEIRS = parseMac('52:54:00:00:00:02');

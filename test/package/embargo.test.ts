@@ -1,0 +1,145 @@
+/**
+ * Goal: nothing that is withheld gets into the package, a page, or any other file outside of embargo/. Method: the list of files that npm would
+ * pack; the phrases of embargo/words.txt, looked for in every file; a planted phrase, so that looking is known to find. What the built package
+ * holds, tarball.test.ts looks at.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { EMBARGOED, ladderOf } from '../../tools/conformance/findings/index.ts';
+import { EMBARGO_DIRECTORY, WITHHELD, WITHHELD_FINDINGS } from '../../tools/conformance/findings/withheld.ts';
+import { readPublished } from '../../tools/conformance/page/results.ts';
+import { filesBelow, leaksIn, phrasesIn, phrasesOf } from '../support/embargo.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const MADE = ['node_modules', '.git', 'embargo', 'dist', 'api', 'coverage', '.lab', 'conformance-out', 'interop-out'];
+const LEFT_OUT = new Set([...MADE, 'experiment-out', 'explorer-out']);
+
+describe('looking for phrases', () => {
+  const phrases = phrasesOf('# a comment\nwindow of nothing\n\nrxe_do_it\n');
+
+  it('reads a list of them', () => {
+    expect(phrases).toEqual(['window of nothing', 'rxe_do_it']);
+  });
+
+  it.each([
+    ['as it is', 'It is the window of nothing.'],
+    ['in capitals', 'WINDOW OF NOTHING'],
+    ['across lines', 'the window\n   of nothing'],
+    ['across lines of a comment', ' * the window\n   * of nothing'],
+    ['across strings that are joined', "'the window of ' +\n  'nothing'"],
+    ['with escapes of Markdown', 'rxe\\_do\\_it'],
+  ])('finds one %s', (_, text) => {
+    expect(phrasesIn(text, phrases)).toHaveLength(1);
+  });
+
+  it('finds none where there is none', () => {
+    expect(phrasesIn('a window, and nothing of it', phrases)).toEqual([]);
+  });
+
+  it('finds one that is planted in a file of a folder, and not in a folder that is left out', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'roce-embargo-'));
+    try {
+      mkdirSync(join(folder, 'docs'));
+      mkdirSync(join(folder, 'embargo'));
+      writeFileSync(join(folder, 'clean.md'), 'nothing here');
+      for (const place of ['docs', 'embargo']) writeFileSync(join(folder, place, 'a.md'), 'see rxe_do_it');
+      expect(leaksIn(folder, filesBelow(folder, LEFT_OUT), phrases)).toEqual(['docs/a.md: rxe_do_it']);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('what is published', () => {
+  it('packs nothing of embargo/, and SECURITY.md', () => {
+    const json = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+      ...{ cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+    });
+    // npm 11 and before print a list, later ones an object with a name for each package.
+    const packed = Object.values<{ files: { path: string }[] }>(JSON.parse(json))[0];
+    const paths = packed?.files.map(({ path }) => path) ?? [];
+    expect(paths).toContain('SECURITY.md');
+    expect(paths.filter((path) => /(?:^|\/)embargo\//.test(path))).toEqual([]);
+  });
+
+  it('says how many findings are withheld', () => {
+    const say = `withheld: ${WITHHELD_FINDINGS} findings`;
+    for (const page of ['SECURITY.md', 'docs/rxe-findings.md'])
+      expect(readFileSync(join(ROOT, page), 'utf8')).toContain(say);
+    for (const kernel of ['6.1', '6.12', 'sid'])
+      expect(readPublished(`lab:${kernel}`)?.withheldFindings, kernel).toBeGreaterThan(0);
+  });
+
+  it('has no reason, capture or death for what is withheld', () => {
+    for (const kernel of ['6.1', '6.12', 'sid']) {
+      const { deaths = [], rules = [] } = readPublished(`lab:${kernel}`) ?? {};
+      const rows = rules.filter(({ verdict }) => verdict === 'withheld');
+      expect(rows.length, kernel).toBeGreaterThan(20);
+      expect(rows.filter(({ reason, captures, known }) => reason !== '' || captures.length > 0 || known)).toEqual([]);
+      expect(deaths).toEqual([]);
+    }
+  });
+});
+
+const isHere = existsSync(EMBARGO_DIRECTORY);
+if (!isHere) console.warn('embargo/: skipped, this checkout has no such folder, and does not know what is withheld');
+
+// Not a failure in CI either: a checkout that is published has no such folder.
+describe.skipIf(!isHere)('embargo/', () => {
+  const phrases = isHere ? phrasesOf(readFileSync(join(EMBARGO_DIRECTORY, 'words.txt'), 'utf8')) : [];
+
+  it('has phrases for every finding, each of which occurs in it', () => {
+    const files = filesBelow(EMBARGO_DIRECTORY).filter((file) => file !== 'words.txt');
+    const whole = files.map((file) => readFileSync(join(EMBARGO_DIRECTORY, file), 'latin1')).join('\n');
+    expect(phrases.filter((phrase) => phrasesIn(whole, [phrase]).length === 0)).toEqual([]);
+    for (const one of EMBARGOED)
+      expect(phrasesIn(`${one.title} ${one.happens} ${one.source} ${one.name}`, phrases), one.name).not.toEqual([]);
+    for (const { does, evidence } of WITHHELD.deviations)
+      expect(phrasesIn(`${does} ${evidence}`, phrases), does).not.toEqual([]);
+  });
+
+  it('leaks no phrase into any other file of the repository', () => {
+    expect(leaksIn(ROOT, filesBelow(ROOT, LEFT_OUT), phrases)).toEqual([]);
+  });
+
+  it('has one report for each finding that is counted, in plain text, with all that the kernel wants', () => {
+    const reports = new Set([...WITHHELD.findings, ...WITHHELD.deviations].map(({ report }) => report));
+    expect(readdirSync(join(EMBARGO_DIRECTORY, 'reports')).sort()).toEqual([...reports].sort());
+    expect(reports.size).toBe(WITHHELD_FINDINGS);
+    for (const report of reports) {
+      const text = readFileSync(join(EMBARGO_DIRECTORY, 'reports', report), 'latin1');
+      for (const part of [
+        'Subject: ',
+        'Affected versions',
+        'Impact',
+        'Trigger',
+        'Analysis',
+        'How to reproduce',
+        'Suggested fix',
+        'Found by',
+        'Embargo',
+      ])
+        expect(text.includes(part), `${report}: ${part}`).toBe(true);
+      expect(text).toMatch(/^[\n\t\x20-\x7e]*$/);
+      expect(
+        Math.max(
+          ...text
+            .split('\n')
+            .filter((line) => !/np[mx] /.test(line))
+            .map(({ length }) => length),
+        ),
+      ).toBeLessThan(90);
+    }
+  });
+
+  it('names its ladders in the reports', () => {
+    for (const one of EMBARGOED.filter((finding) => ladderOf(finding) !== undefined)) {
+      const text = readFileSync(join(EMBARGO_DIRECTORY, 'reports', one.report ?? ''), 'utf8');
+      expect(text).toContain(`embargo/findings/${one.name}.ladder`);
+    }
+  });
+});
