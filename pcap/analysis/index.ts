@@ -2,6 +2,7 @@
 export { Analyzer, type AnalyzerOptions } from './analyzer.ts';
 export type { Detector, DetectorContext, FindingDraft, Symptom } from './detector.ts';
 export { SYMPTOMS } from './detectors/index.ts';
+export { eventDetail, nakName } from './event-text.ts';
 export { MARK_NAMES, Mark, type PacketFacts, Role } from './facts.ts';
 export { RULE_LIST, type Rule } from './rules/index.ts';
 export * from './types.ts';

@@ -59,12 +59,37 @@ export const TRANSPORT_EVENT_KINDS = [
  * - `copy`: a frame that came past twice unchanged: the network or the mirror doubled it.
  * - `retransmission`: a run of requests or READ responses that were sent before; `cause` says why.
  * - `timeout`: the requester waited, nobody answered, and it began again.
- * - `nak`, `rnr-nak`: negative acknowledges; `detail` has the syndrome in words.
+ * - `nak`, `rnr-nak`: negative acknowledgements; `syndrome` is that of the AETH.
  * - `implied-nak`: a READ or atomic asked for again from a gap in its responses on.
  * - `ghost-ack`: an acknowledge of what was acknowledged before.
  * - `bad-icrc`, `ce-mark`, `cnp`: what the names say, one event for each packet.
  */
 export type TransportEventKind = (typeof TRANSPORT_EVENT_KINDS)[number];
+
+/** What is known about how an event came about, beyond its kind. `eventDetail` has the words. */
+export const TRANSPORT_EVENT_REASONS = [
+  'seen-then-nak',
+  'seen-then-implied-nak',
+  'retransmission-not-seen',
+  'service-without-acks',
+  'acknowledged',
+  'not-missed',
+  'after-retransmission',
+  'at-once',
+  'after-timeout',
+  'ack-not-received',
+] as const;
+/**
+ * One of them, by kind of event:
+ * - `loss`: `seen-then-nak`, the request passed this capture point and a sequence NAK then asked for it; `seen-then-implied-nak`, the
+ *   same of a response that the requester asked for again; `retransmission-not-seen`, it was requested again and not seen then either;
+ *   `service-without-acks`, nothing tells a loss of the network from one of the capture.
+ * - `unseen`: `acknowledged`, the peer has it; `not-missed`, nothing shows that the peer lacked it.
+ * - `reordering`: `after-retransmission`, the original came after its own retransmission.
+ * - `implied-nak`, and its retransmission: `at-once` or `after-timeout`.
+ * - `timeout`, and its retransmission: `ack-not-received`, the request was acknowledged, but the ACK did not reach the requester.
+ */
+export type TransportEventReason = (typeof TRANSPORT_EVENT_REASONS)[number];
 
 /** One event. */
 export interface TransportEvent {
@@ -90,8 +115,10 @@ export interface TransportEvent {
   readonly cause?: 'nak' | 'rnr' | 'implied-nak' | 'timeout' | 'duplicate-request' | 'unknown';
   /** How long it took: reaction to a NAK, wait before a timeout, generation of a NAK since the gap showed; -1: not known. */
   readonly durationNs: number;
-  /** Syndrome or code in words; may be empty. */
-  readonly detail: string;
+  /** How it came about; absent where the kind says everything. */
+  readonly reason?: TransportEventReason;
+  /** Of `nak` and `rnr-nak`: the whole syndrome of the AETH, 0..255. */
+  readonly syndrome?: number;
 }
 
 /** How long something took. Percentiles are those of a histogram whose buckets are 3 % wide. */

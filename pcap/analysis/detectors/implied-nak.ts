@@ -51,7 +51,7 @@ class ImpliedNak implements Detector {
     }
     noticed.frames.add(event.frame);
     if (event.refersTo > 0) noticed.gaps.add(event.refersTo);
-    if (event.detail === AFTER_TIMEOUT) noticed.afterTimeout++;
+    if (event.reason === 'after-timeout') noticed.afterTimeout++;
     else noticed.atOnce++;
     noticed.longestNs = Math.max(noticed.longestNs, event.durationNs);
   }
@@ -108,7 +108,5 @@ function report(context: DetectorContext, conversation: ConversationReport, requ
   });
 }
 
-/** As the tracker says it. */
-const AFTER_TIMEOUT = 'after a timeout';
 const MOST_SPACES = 4096;
 const MOST_FINDINGS = 50;

@@ -11,10 +11,12 @@
  *   every program does that waits for its READ, and is not spoken of.
  * Rules: ref:analyzer#1 row 19, ref:wire#10, ref:rxe#7 (max_dest_rd_atomic).
  */
+import { Syndrome } from '../../../packets/aeth.ts';
 import { FrameStatus } from '../../../packets/frame.ts';
 import { OpFlag } from '../../../packets/opcode.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
+import { nakName } from '../event-text.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { ALL_KINDS, PacketKind } from '../packet-kind.ts';
 import type { ConversationReport } from '../types.ts';
@@ -235,7 +237,7 @@ function reportStall(context: DetectorContext, { reads, conversation, requester,
 function reportOverrun(context: DetectorContext, { reads, conversation, requester, limit }: Found): void {
   const [end, other] = [conversation.ends[requester], conversation.ends[requester === 0 ? 1 : 0]];
   const { naks, timeouts } = end.requester;
-  const refused = naks['invalid request'] ?? 0;
+  const refused = naks[nakName(Syndrome.NakInvalidRequest)] ?? 0;
   const fails = timeouts > 0 || Object.keys(naks).length > 0;
   context.report({
     severity: fails ? 'error' : 'warning',

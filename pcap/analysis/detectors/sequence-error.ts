@@ -7,6 +7,7 @@
  * that an RNR NAK draws behind it (ref:rxe#7), nor UC, where nobody can tell the network from the capture.
  * Losses of READ responses count here only where no implied NAK tells of them (`implied-nak`). Rules: ref:analyzer#1 row 8.
  */
+import { Syndrome } from '../../../packets/aeth.ts';
 import { PSN_MASK } from '../../../packets/psn.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
@@ -72,7 +73,7 @@ class SequenceError implements Detector {
     if (troubles === undefined) return;
     if (kind === 'rnr-nak') troubles.rnrPsn = psn;
     else if (kind === 'nak') {
-      if (event.detail === SEQUENCE_ERROR_NAK && psn !== troubles.rnrPsn) troubles.naks.add(frame);
+      if (event.syndrome === Syndrome.NakSequence && psn !== troubles.rnrPsn) troubles.naks.add(frame);
     } else if (sender !== requester) {
       if (kind === 'loss') troubles.lostResponses += event.count;
     } else if (kind === 'loss') noteLoss(troubles, event);
@@ -108,8 +109,8 @@ class SequenceError implements Detector {
 }
 
 /** Who waits for a packet throws away what comes behind it, and asks for that too when the packet comes late: nothing was lost then. */
-function noteLoss(troubles: Troubles, { psn, frame, count, detail }: TransportEvent): void {
-  if (detail !== CAME_PAST_HERE) troubles.losses.add(frame);
+function noteLoss(troubles: Troubles, { psn, frame, count, reason }: TransportEvent): void {
+  if (reason !== 'seen-then-nak') troubles.losses.add(frame);
   else if (psn === troubles.behindLatePsn) troubles.discarded += count;
   else {
     troubles.losses.add(frame);
@@ -236,9 +237,6 @@ function wereOf(count: number): string {
   return count === 1 ? 'was' : 'were';
 }
 
-/** As the tracker says it. */
-const SEQUENCE_ERROR_NAK = 'PSN sequence error';
-const CAME_PAST_HERE = 'asked for by NAK, though it came past here';
 /** One packet in ten thousand: at that rate going back begins to cost goodput that can be measured. */
 const COSTLY_SHARE = 1e-4;
 const MOST_SPACES = 8192;

@@ -59,7 +59,6 @@ export class Datagrams {
       psn: dissection.frame.psn,
       count: 1,
       durationNs: -1,
-      detail: '',
     });
   }
 }

@@ -5,7 +5,7 @@
  * - After a NAK for a sequence error the requester begins again with the PSN of the NAK (ref:wire#8), after an RNR NAK with that of the RNR NAK.
  * - A READ that begins in the middle of an earlier one, or with the PSN at which responses have a gap, is an implied NAK (ref:analyzer#1, 9).
  * - Otherwise nobody has answered for a while: a timeout. A wait shorter than `SHORTEST_TIMEOUT_NS` is none, and the cause stays unknown.
- * - UC repeats nothing: what is missing is lost, be it on the network or in the capture (detail says so).
+ * - UC repeats nothing: what is missing is lost, be it on the network or in the capture (the reason of the event says so).
  */
 import { OpFlag, RETH_AT } from '../../../packets/opcode.ts';
 import { rethDmaLength } from '../../../packets/reth.ts';
@@ -224,13 +224,13 @@ export class RequestSide extends Side {
     const refusal = this.#refusalFor(psn, waitedNs);
     if (refusal !== undefined) {
       const durationNs = facts.timeNs - refusal.timeNs;
-      return { cause: refusal === state.nak ? 'nak' : 'rnr', refersTo: refusal.frame, durationNs, detail: '' };
+      return { cause: refusal === state.nak ? 'nak' : 'rnr', refersTo: refusal.frame, durationNs, reason: undefined };
     }
     const implied = this.#impliedNak(facts, psn, waitedNs);
     if (implied !== undefined) return implied;
     if (waitedNs < SHORTEST_TIMEOUT_NS && !(this.#oldestWaitsSince(facts) >= SURE_TIMEOUT_NS)) return undefined;
-    const detail = psn < state.acked ? 'acknowledged before: the acknowledge has not arrived' : '';
-    return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs: waitedNs, detail };
+    const reason = psn < state.acked ? 'ack-not-received' : undefined;
+    return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs: waitedNs, reason };
   }
 
   /** How long the oldest request without an answer has been under way; NaN: not known. */
@@ -265,7 +265,7 @@ export class RequestSide extends Side {
     if (fromStart && late) return undefined;
     const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
     const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
-    return { cause: 'implied-nak', refersTo, durationNs: sinceNs, detail: late ? AFTER_TIMEOUT : AT_ONCE };
+    return { cause: 'implied-nak', refersTo, durationNs: sinceNs, reason: late ? 'after-timeout' : 'at-once' };
   }
 
   protected begins(facts: Facts, psn: number, reason: Reason): void {
@@ -279,11 +279,11 @@ export class RequestSide extends Side {
       if (reason.cause === 'nak') report.addNakReaction(reason.durationNs);
     }
     if (reason.cause === 'implied-nak') this.#tellImpliedNak(facts, psn, reason);
-    if (reason.cause !== 'timeout' && reason.detail !== AFTER_TIMEOUT) return;
+    if (reason.cause !== 'timeout' && reason.reason !== 'after-timeout') return;
     facts.marks |= Mark.AfterTimeout;
     report.timeouts++;
-    const { refersTo, detail } = reason;
-    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs: waitedNs, detail });
+    const { refersTo } = reason;
+    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs: waitedNs, reason: reason.reason });
   }
 
   #tellImpliedNak(facts: Facts, psn: number, reason: Reason): void {
@@ -297,7 +297,7 @@ export class RequestSide extends Side {
     state.report.responses.lostPackets++;
     const refersTo = state.responses.frameOf(psn);
     state.responses.addFlag(psn, PacketFlag.BookedLost);
-    state.emit('loss', facts, state.requester === 0 ? 1 : 0, { psn, refersTo, detail: 'asked for again' });
+    state.emit('loss', facts, state.requester === 0 ? 1 : 0, { psn, refersTo, reason: 'seen-then-implied-nak' });
   }
 }
 
@@ -311,8 +311,6 @@ export function readLength({ dissection: { frame } }: Facts): number {
 /** Requests whose answer is a packet of its own and not an acknowledge that may stand for several. */
 const ANSWERED = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
 const MOST_REPEATS = 1000;
-const AT_ONCE = 'at once';
-const AFTER_TIMEOUT = 'after a timeout';
 /** 4.096 us * 2^n (ref:wire#7). */
 const TIMEOUT_UNIT_NS = 4096;
 /** An ACK timeout below this is not usable on any network. */

@@ -9,9 +9,16 @@
  * - An acknowledge of what is acknowledged already is a ghost, unless a repeated request explains it, its identification shows that it was
  *   overtaken, or it brings other credits.
  */
-import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../../../packets/aeth.ts';
+import {
+  aethMsn,
+  aethSyndrome,
+  SYNDROME_KIND_MASK,
+  SYNDROME_VALUE_MASK,
+  Syndrome,
+  SyndromeKind,
+} from '../../../packets/aeth.ts';
 import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
-import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
+import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
@@ -77,7 +84,7 @@ export class ResponseSide extends Side {
     this.#acks.put(psn, facts, 0, Number.POSITIVE_INFINITY);
     const kind = syndrome & SYNDROME_KIND_MASK;
     if (kind === SyndromeKind.Ack) this.#positive(facts, psn, syndrome & SYNDROME_VALUE_MASK, overtaken);
-    else if (kind === SyndromeKind.RnrNak) this.#notReady(facts, psn, syndrome & SYNDROME_VALUE_MASK);
+    else if (kind === SyndromeKind.RnrNak) this.#notReady(facts, psn, syndrome);
     else if (kind === SyndromeKind.Nak) this.#negative(facts, psn, syndrome);
     if (overtaken) this.#tellOvertaken(facts, psn);
     else this.ids.step(facts.ipId);
@@ -128,13 +135,12 @@ export class ResponseSide extends Side {
     state.emit('ghost-ack', facts, this.sender, { psn });
   }
 
-  #notReady(facts: Facts, psn: number, timer: number): void {
+  #notReady(facts: Facts, psn: number, syndrome: number): void {
     const { state } = this;
     facts.marks |= Mark.RnrNak;
     facts.refersTo = state.requests.frameOf(psn);
     state.report.rnrNaks++;
-    const detail = `wait ${(RNR_TIMER_NS[timer] ?? 0) / 1e6} ms`;
-    state.emit('rnr-nak', facts, this.sender, { psn, refersTo: facts.refersTo, detail });
+    state.emit('rnr-nak', facts, this.sender, { psn, refersTo: facts.refersTo, syndrome });
     if (psn < state.acked) return;
     this.#progress(facts, psn);
     this.#passReads(facts, psn);
@@ -143,9 +149,8 @@ export class ResponseSide extends Side {
 
   #negative(facts: Facts, psn: number, syndrome: number): void {
     const { state } = this;
-    const name = NAK_NAMES[syndrome & SYNDROME_VALUE_MASK] ?? `NAK code ${syndrome & SYNDROME_VALUE_MASK}`;
     facts.marks |= Mark.Nak;
-    state.report.countNak(name);
+    state.report.countNak(nakName(syndrome));
     if (psn >= state.acked) {
       this.#progress(facts, psn);
       this.#passReads(facts, psn);
@@ -153,8 +158,8 @@ export class ResponseSide extends Side {
     const hole = state.requestHoles.at(psn);
     const durationNs = hole?.from === psn ? facts.timeNs - hole.openedNs : -1;
     facts.refersTo = hole?.openedFrame ?? state.requests.frameOf(psn);
-    state.emit('nak', facts, this.sender, { psn, refersTo: facts.refersTo, durationNs, detail: name });
-    if ((syndrome & SYNDROME_VALUE_MASK) !== SEQUENCE_ERROR) return;
+    state.emit('nak', facts, this.sender, { psn, refersTo: facts.refersTo, durationNs, syndrome });
+    if (syndrome !== Syndrome.NakSequence) return;
     if (hole !== undefined) hole.asked = true;
     else this.#blame(facts, psn);
     if (durationNs >= 0 && state.nak?.psn !== psn) state.report.addNakGeneration(durationNs);
@@ -178,7 +183,7 @@ export class ResponseSide extends Side {
     state.emit('loss', facts, state.requester, {
       psn,
       refersTo: requests.frameOf(psn),
-      detail: 'asked for by NAK, though it came past here',
+      reason: 'seen-then-nak',
     });
   }
 
@@ -307,13 +312,13 @@ export class ResponseSide extends Side {
   protected reasonFor(_facts: Facts, psn: number): Reason | undefined {
     const entry = this.state.reads.find(psn);
     if (entry === undefined || entry.askedAgainNs < 0 || entry.askedAgainNs < this.memory.timeOf(psn)) return undefined;
-    return { cause: 'duplicate-request', refersTo: entry.askedAgainFrame, durationNs: -1, detail: '' };
+    return { cause: 'duplicate-request', refersTo: entry.askedAgainFrame, durationNs: -1, reason: undefined };
   }
 
   protected override reasonless(psn: number): Reason {
     const entry = this.state.reads.find(psn);
     if (entry === undefined || entry.copiedFrame < 0) return super.reasonless(psn);
-    return { cause: 'duplicate-request', refersTo: entry.copiedFrame, durationNs: -1, detail: '' };
+    return { cause: 'duplicate-request', refersTo: entry.copiedFrame, durationNs: -1, reason: undefined };
   }
 
   protected begins(facts: Facts, _psn: number, reason: Reason): void {
@@ -327,15 +332,6 @@ export class ResponseSide extends Side {
   }
 }
 
-/** By NAK code (ref:wire#7). */
-const NAK_NAMES = [
-  'PSN sequence error',
-  'invalid request',
-  'remote access error',
-  'remote operational error',
-  'invalid RD request',
-];
-const SEQUENCE_ERROR = 0;
 /** Acknowledges are many and cheap: a few of them are remembered. */
 const ACK_ENTRIES = 12;
 const COPY_NS = 500_000;

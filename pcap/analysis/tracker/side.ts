@@ -10,7 +10,7 @@
  * What is lost is told when its repetition has come; a late original that comes after its own repetition takes the loss back, if it was not told yet.
  */
 import { Mark } from '../facts.ts';
-import type { TransportEvent } from '../types.ts';
+import type { TransportEvent, TransportEventReason } from '../types.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
 import type { IdOrder } from './id-order.ts';
@@ -23,7 +23,7 @@ export interface Reason {
   readonly cause: NonNullable<TransportEvent['cause']>;
   readonly refersTo: number;
   readonly durationNs: number;
-  readonly detail: string;
+  readonly reason: TransportEventReason | undefined;
 }
 
 interface Pending {
@@ -212,13 +212,13 @@ export abstract class Side {
       psn: from,
       count,
       frame,
-      detail: asked ? 'asked for again, and not seen then either' : this.#whyUnfilled(hole),
+      reason: asked ? 'retransmission-not-seen' : this.#whyUnfilled(hole),
     });
   }
 
-  #whyUnfilled(hole: Hole): string {
-    if (!this.state.reliable) return 'nobody acknowledges: the network or the capture has lost them';
-    return hole.coveredNs >= 0 ? 'acknowledged, so that it was the capture that lost them' : 'nobody missed them';
+  #whyUnfilled(hole: Hole): TransportEventReason {
+    if (!this.state.reliable) return 'service-without-acks';
+    return hole.coveredNs >= 0 ? 'acknowledged' : 'not-missed';
   }
 
   /** Whether the packet at hand goes on with the run of repetitions under way. */
@@ -283,8 +283,8 @@ export abstract class Side {
     if (booked) this.counts.lostPackets--;
     if (booked && loss !== undefined && psn >= loss.psn && psn < loss.to) this.#takeBack(facts, loss, psn);
     this.counts.reorderedPackets++;
-    const detail = 'after its own repetition';
-    this.state.emit('reordering', facts, this.sender, { psn, refersTo: facts.refersTo, detail });
+    const { refersTo } = facts;
+    this.state.emit('reordering', facts, this.sender, { psn, refersTo, reason: 'after-retransmission' });
   }
 
   #takeBack(facts: Facts, loss: Pending, psn: number): void {
@@ -322,7 +322,7 @@ function pendingOf(facts: Facts, psn: number, psnCount: number, refersTo: number
   return { psn, to: psn + psnCount, count: 1, frame: facts.packet.number, timeNs: facts.timeNs, refersTo, durationNs };
 }
 
-const NO_REASON: Reason = { cause: 'unknown', refersTo: -1, durationNs: -1, detail: '' };
+const NO_REASON: Reason = { cause: 'unknown', refersTo: -1, durationNs: -1, reason: undefined };
 /** A copy that is not told by its identification follows its original within this time. */
 const COPY_NS = 500_000;
 /** Between packets of one run, when the one expected comes, and when some are missing in between. */

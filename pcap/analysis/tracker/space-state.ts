@@ -5,7 +5,7 @@
  * `response-side.ts` do. All PSNs in here are relative: counted from the first of the space, without wrapping (ref:wire#8).
  */
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
-import type { TransportEvent, TransportEventKind } from '../types.ts';
+import type { TransportEvent, TransportEventKind, TransportEventReason } from '../types.ts';
 import type { Conversation } from './conversation.ts';
 import { DamagedPsns } from './damaged-psns.ts';
 import { Holes } from './holes.ts';
@@ -43,8 +43,9 @@ export interface EventDetails {
   readonly timeNs?: number;
   readonly refersTo?: number;
   readonly durationNs?: number;
-  readonly detail?: string;
   readonly cause?: TransportEvent['cause'];
+  readonly reason?: TransportEventReason | undefined;
+  readonly syndrome?: number;
 }
 
 export class SpaceState {
@@ -120,7 +121,7 @@ export class SpaceState {
   }
 
   emit(kind: TransportEventKind, facts: Facts, sender: 0 | 1, details: EventDetails): void {
-    const { psn, cause } = details;
+    const { psn, cause, reason, syndrome } = details;
     this.surroundings.sink.emit({
       kind,
       timeNs: details.timeNs ?? facts.timeNs,
@@ -132,8 +133,9 @@ export class SpaceState {
       psn: psn === undefined ? -1 : this.absolute(psn),
       count: details.count ?? 1,
       durationNs: details.durationNs ?? -1,
-      detail: details.detail ?? '',
       ...(cause === undefined ? {} : { cause }),
+      ...(reason === undefined ? {} : { reason }),
+      ...(syndrome === undefined ? {} : { syndrome }),
     });
   }
 }

@@ -226,7 +226,6 @@ export class Tracker {
       psn: Number.isNaN(relativePsn) ? -1 : dissection.frame.psn,
       count: 1,
       durationNs: -1,
-      detail: '',
     });
   }
 

@@ -16,6 +16,8 @@ export interface ChangedFields {
   readonly fields: readonly string[];
   /** What was there when the ICRC was computed, of each field; "" where packets differ in it. */
   readonly originals: readonly string[];
+  /** One of the fields is an address or a port, as after address translation. */
+  readonly translation: boolean;
 }
 
 /** The smallest change that explains all samples; undefined when none does. `known`: addresses that the capture has seen. */
@@ -45,6 +47,8 @@ export function flippedByte(sample: IcrcSample): number {
 
 interface Field {
   readonly name: string;
+  /** An address or a port, which address translation changes. */
+  readonly translated: boolean;
   readonly at: number;
   readonly length: number;
   /** Packets of one flow differ in it, so that each may have been changed by something else. */
@@ -65,7 +69,7 @@ function sameChange(fields: readonly Field[], samples: readonly IcrcSample[]): C
     const texts = samples.map((sample) => field.print(originalOf(field, sample, mask)));
     return texts.every((text) => text === texts[0]) ? (texts[0] ?? '') : '';
   });
-  return { fields: fields.map(({ name }) => name), originals };
+  return { ...described(fields), originals };
 }
 
 /** Every packet's field was changed by bits of its own: the identification that a kernel counts up. */
@@ -78,14 +82,15 @@ function eachItsOwn(field: Field, samples: readonly IcrcSample[]): ChangedFields
   }
   const distinct = new Set(samples.map(syndromeOf)).size;
   if (distinct * (32 - 8 * field.length) < SURE_BITS) return undefined;
-  return { fields: [field.name], originals: [texts.every((text) => text === texts[0]) ? (texts[0] ?? '') : ''] };
+  return { ...described([field]), originals: [texts.every((text) => text === texts[0]) ? (texts[0] ?? '') : ''] };
 }
 
 /** The lengths of IP and UDP counted some bytes more or less: the ICRC itself, the pad. */
 function bothLengths(samples: readonly IcrcSample[]): ChangedFields | undefined {
   for (let more = -MOST_LENGTH_CHANGE; more <= MOST_LENGTH_CHANGE; more++) {
     if (more === 0 || !samples.every((sample) => lengthsFit(sample, more))) continue;
-    return { fields: ['lengths of IP and UDP'], originals: [`${Math.abs(more)} bytes ${more < 0 ? 'less' : 'more'}`] };
+    const original = `${Math.abs(more)} bytes ${more < 0 ? 'less' : 'more'}`;
+    return { fields: ['lengths of IP and UDP'], originals: [original], translation: false };
   }
   return undefined;
 }
@@ -103,20 +108,20 @@ function lengthsFit(sample: IcrcSample, more: number): boolean {
 function replacedAddress(samples: readonly IcrcSample[], known: readonly IpAddress[]): ChangedFields | undefined {
   const [first] = samples;
   if (first === undefined) return undefined;
-  const fields = fieldsOf(first);
-  const port = fields.find(({ name }) => name === 'UDP source port');
-  for (const { name, at, length } of addressFields(first)) {
+  const port = sourcePortOf(first);
+  for (const field of addressFields(first)) {
+    const { at, length } = field;
     for (const address of known) {
       if (address.version !== first.ipVersion) continue;
       const bytes = addressBytes(address);
       const rest = samples.map((sample) => (syndromeOf(sample) ^ replacement(sample, at, bytes)) >>> 0);
       if (bytes.every((byte, i) => byte === first.bytes[at + i])) continue;
-      if (rest.every((syndrome) => syndrome === 0)) return { fields: [name], originals: [address.toString()] };
-      if (port === undefined || length !== 4) continue;
+      if (rest.every((syndrome) => syndrome === 0)) return { ...described([field]), originals: [address.toString()] };
+      if (length !== 4) continue;
       const solution = solve(bitColumns(port, samples), rest);
       if (solution === undefined) continue;
       const original = port.print(originalOf(port, first, bytesOf(solution.chosen)));
-      return { fields: [name, port.name], originals: [address.toString(), original] };
+      return { ...described([field, port]), originals: [address.toString(), original] };
     }
   }
   return undefined;
@@ -127,13 +132,13 @@ function translated(samples: readonly IcrcSample[]): ChangedFields | undefined {
   const [first] = samples;
   if (first === undefined || !samples.every((sample) => headerSyndrome(sample) === headerSyndrome(first)))
     return undefined;
-  const generic = { fields: [first.ipVersion === 4 ? 'addresses or ports' : 'headers'], originals: [''] };
-  if (first.ipVersion !== 4) return generic;
+  if (first.ipVersion !== 4) return { fields: ['headers'], originals: [''], translation: false };
+  const generic = { fields: ['addresses or ports'], originals: [''], translation: true };
   const plausible = addressFields(first).flatMap((field) => {
     const solution = solve(bitColumns(field, [first]), [syndromeOf(first)]);
     const original = solution === undefined ? undefined : originalOf(field, first, bytesOf(solution.chosen));
     return original !== undefined && isPrivate(original)
-      ? [{ fields: [field.name], originals: [field.print(original)] }]
+      ? [{ ...described([field]), originals: [field.print(original)] }]
       : [];
   });
   return plausible.length === 1 ? plausible[0] : generic;
@@ -183,31 +188,39 @@ function addressBytes(address: IpAddress): Uint8Array {
   return address.version === 4 ? bytes.slice(12) : bytes;
 }
 
+function described(fields: readonly Field[]): Pick<ChangedFields, 'fields' | 'translation'> {
+  return { fields: fields.map(({ name }) => name), translation: fields.some(({ translated }) => translated) };
+}
+
 /** From the narrowest, which explains least by chance, to the widest. */
 function fieldsOf({ ipVersion, bthAt }: IcrcSample): readonly Field[] {
   const udpAt = bthAt - 8;
   const ip: readonly Field[] =
     ipVersion === 4
       ? [
-          { name: 'traffic class (TOS), which is not masked,', at: 1, length: 1, varies: false, print: hex },
-          { name: 'TTL, which is not masked,', at: 8, length: 1, varies: false, print: decimal },
-          { name: 'IPv4 identification', at: 4, length: 2, varies: true, print: decimal },
-          { name: 'IPv4 flags and fragment offset', at: 6, length: 2, varies: false, print: hex },
-          { name: 'IPv4 total length', at: 2, length: 2, varies: true, print: decimal },
+          { ...KEPT, name: 'traffic class (TOS), which is not masked,', at: 1, length: 1, print: hex },
+          { ...KEPT, name: 'TTL, which is not masked,', at: 8, length: 1, print: decimal },
+          { ...KEPT, name: 'IPv4 identification', varies: true, at: 4, length: 2, print: decimal },
+          { ...KEPT, name: 'IPv4 flags and fragment offset', at: 6, length: 2, print: hex },
+          { ...KEPT, name: 'IPv4 total length', varies: true, at: 2, length: 2, print: decimal },
         ]
       : [
-          { name: 'hop limit, which is not masked,', at: 7, length: 1, varies: false, print: decimal },
-          { name: 'IPv6 payload length', at: 4, length: 2, varies: true, print: decimal },
+          { ...KEPT, name: 'hop limit, which is not masked,', at: 7, length: 1, print: decimal },
+          { ...KEPT, name: 'IPv6 payload length', varies: true, at: 4, length: 2, print: decimal },
         ];
   return [
     ...ip,
-    { name: 'UDP source port', at: udpAt, length: 2, varies: false, print: decimal },
-    { name: 'UDP destination port', at: udpAt + 2, length: 2, varies: false, print: decimal },
-    { name: 'UDP length', at: udpAt + 4, length: 2, varies: true, print: decimal },
-    { name: 'P_Key', at: bthAt + 2, length: 2, varies: false, print: hex },
-    { name: 'flags and pad count of the BTH', at: bthAt + 1, length: 1, varies: false, print: hex },
-    { name: 'AckReq byte of the BTH', at: bthAt + 8, length: 1, varies: false, print: hex },
+    sourcePortOf({ bthAt }),
+    { ...KEPT, name: 'UDP destination port', translated: true, at: udpAt + 2, length: 2, print: decimal },
+    { ...KEPT, name: 'UDP length', varies: true, at: udpAt + 4, length: 2, print: decimal },
+    { ...KEPT, name: 'P_Key', at: bthAt + 2, length: 2, print: hex },
+    { ...KEPT, name: 'flags and pad count of the BTH', at: bthAt + 1, length: 1, print: hex },
+    { ...KEPT, name: 'AckReq byte of the BTH', at: bthAt + 8, length: 1, print: hex },
   ];
+}
+
+function sourcePortOf({ bthAt }: Pick<IcrcSample, 'bthAt'>): Field {
+  return { ...KEPT, name: 'UDP source port', translated: true, at: bthAt - 8, length: 2, print: decimal };
 }
 
 function addressFields({ ipVersion }: IcrcSample): readonly Field[] {
@@ -215,8 +228,8 @@ function addressFields({ ipVersion }: IcrcSample): readonly Field[] {
   const at = ipVersion === 4 ? 12 : 8;
   const print = (bytes: Uint8Array) => IpAddress.read(new DataView(bytes.buffer), 0, ipVersion).toString();
   return [
-    { name: 'source address', at, length, varies: false, print },
-    { name: 'destination address', at: at + length, length, varies: false, print },
+    { ...KEPT, name: 'source address', translated: true, at, length, print },
+    { ...KEPT, name: 'destination address', translated: true, at: at + length, length, print },
   ];
 }
 
@@ -228,6 +241,8 @@ function hex(bytes: Uint8Array): string {
   return `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
+/** Packets of one flow have the same value, and address translation does not change it. */
+const KEPT = { varies: false, translated: false } as const;
 const SURE_BITS = 16;
 const MOST_LENGTH_CHANGE = 64;
 /** What a flip of the bit right before the ICRC does to it: the last byte's most significant bit is the last fed. */

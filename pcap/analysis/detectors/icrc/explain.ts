@@ -50,12 +50,11 @@ export function damagedPart(sample: IcrcSample): string | undefined {
   return at >= sample.bthAt - UDP_BYTES ? 'UDP header' : 'IP header';
 }
 
-function changed({ fields, originals }: ChangedFields): Explanation {
+function changed({ fields, originals, translation }: ChangedFields): Explanation {
   const parts = fields.map((field, index) => {
     const original = originals[index] ?? '';
     return original === '' ? `other ${field}` : `${field} ${original}`;
   });
-  const translation = fields.some((field) => field.includes('address') || field.includes('port'));
   return {
     kind: 'changed',
     clause: `fits with ${parts.join(' and ')}: changed after the ICRC had been computed`,

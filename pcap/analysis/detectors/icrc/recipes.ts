@@ -9,7 +9,7 @@ import { CRC32, CRC32C, crcUpdate, effectOf, type IcrcSample, ONES, PREFIX } fro
 /** One way to compute it; the right one has none of the mistakes. */
 export interface Recipe {
   readonly polynomial: typeof CRC32 | typeof CRC32C;
-  readonly pad: 'covered' | 'left out' | 'behind the ICRC';
+  readonly pad: 'covered' | 'left-out' | 'behind-icrc';
   readonly prefix: 'ones' | 'none' | 'zeros';
   readonly initial: typeof ONES | 0;
   readonly inverted: boolean;
@@ -19,7 +19,7 @@ export interface Recipe {
 }
 
 /** What stands in the place of a field that the network may change. */
-export type Mask = 'ones' | 'as sent' | 'zeros';
+export type Mask = 'ones' | 'as-sent' | 'zeros';
 
 /** The simplest recipe that gives the ICRC of at least nine in ten of the samples; undefined when none does. */
 export function findRecipe(samples: readonly IcrcSample[]): Recipe | undefined {
@@ -51,8 +51,8 @@ export function mistakesOf(recipe: Recipe): string[] {
   const mistakes: string[] = [];
   if (polynomial === CRC32C) mistakes.push('with CRC-32C (Castagnoli) instead of CRC-32');
   if (bigEndian) mistakes.push('and stored big-endian');
-  if (pad === 'left out') mistakes.push('without the pad bytes');
-  if (pad === 'behind the ICRC') mistakes.push('and put before the pad bytes');
+  if (pad === 'left-out') mistakes.push('without the pad bytes');
+  if (pad === 'behind-icrc') mistakes.push('and put before the pad bytes');
   if (prefix === 'none') mistakes.push('without the eight bytes of ones in front');
   if (prefix === 'zeros') mistakes.push('with zeros in the place of the eight bytes of ones in front');
   if (initial === 0) mistakes.push('from 0 on');
@@ -91,7 +91,7 @@ function maskEffect(
   for (let i = 0; i < length; i++) {
     const ones = masked[at + i] ?? 0;
     const version = at + i === 0 ? 0xf0 : 0;
-    difference[i] = (ones ^ (mask === 'as sent' ? (bytes[at + i] ?? 0) : 0)) & ~version;
+    difference[i] = (ones ^ (mask === 'as-sent' ? (bytes[at + i] ?? 0) : 0)) & ~version;
   }
   return effectOf(polynomial, difference, at, end);
 }
@@ -147,7 +147,7 @@ function registerOf(recipe: Omit<Recipe, 'masks'>, sample: IcrcSample): number {
 
 /** Register before the inversion that would make the ICRC found. */
 function wanted({ pad, inverted, bigEndian }: Omit<Recipe, 'masks'>, sample: IcrcSample): number {
-  const at = pad === 'behind the ICRC' ? sample.icrcAt - sample.padCount : sample.icrcAt;
+  const at = pad === 'behind-icrc' ? sample.icrcAt - sample.padCount : sample.icrcAt;
   const value = sample.view.getUint32(at, !bigEndian);
   return (inverted ? ~value : value) >>> 0;
 }
@@ -157,8 +157,8 @@ function endOf(pad: Recipe['pad'], { icrcAt, padCount }: IcrcSample): number {
 }
 
 const NEEDED_SHARE = 0.9;
-const MASKS = ['ones', 'as sent', 'zeros'] as const;
-const PADS = ['covered', 'left out', 'behind the ICRC'] as const;
+const MASKS = ['ones', 'as-sent', 'zeros'] as const;
+const PADS = ['covered', 'left-out', 'behind-icrc'] as const;
 const FIELD_NAMES = [
   'traffic class (TOS)',
   'TTL or hop limit',
