@@ -22,8 +22,8 @@ import { FindingList } from './finding-list.ts';
 import { PathComparer } from './paths/path-compare.ts';
 import { makeRuleChecker } from './rules/index.ts';
 import { conversationReport } from './tracker/conversation.ts';
-import { Elsewhere } from './tracker/elsewhere.ts';
-import { Facts } from './tracker/packet-facts.ts';
+import { MutableFacts } from './tracker/mutable-facts.ts';
+import { OtherInterfaces } from './tracker/other-interfaces.ts';
 import { Tracker } from './tracker/tracker.ts';
 import type { Analysis, ConversationReport, TransportEvent } from './types.ts';
 import { Watchers } from './watchers.ts';
@@ -43,7 +43,7 @@ export interface AnalyzerOptions {
 /** Looks at one capture. */
 export class Analyzer {
   readonly #verifyIcrc: boolean;
-  readonly #facts = new Facts();
+  readonly #facts = new MutableFacts();
   readonly #totals = new CaptureTotals();
   readonly #events: EventLog;
   readonly #tracker: Tracker;
@@ -137,7 +137,7 @@ export class Analyzer {
     const conversations = tracker.conversations.map(conversationReport);
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));
     const conversation = (id: number) => byId.get(tracker.byId(id)?.id ?? 0);
-    const elsewhere = new Elsewhere(conversations);
+    const elsewhere = new OtherInterfaces(conversations);
     const findings = new FindingList(conversation);
     const seenElsewhere = (each: ConversationReport, sender: 0 | 1) => elsewhere.seen(each, sender);
     const context = { capture, conversations, conversation, seenElsewhere };

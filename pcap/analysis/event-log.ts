@@ -3,7 +3,7 @@
  *
  * Owns the list and the exact number of what it left out. Events are handed over after the packet at which they became certain.
  */
-import type { EventSink } from './tracker/space-state.ts';
+import type { EventSink } from './tracker/psn-space-state.ts';
 import type { TransportEvent } from './types.ts';
 
 export class EventLog implements EventSink {

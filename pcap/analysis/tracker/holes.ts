@@ -14,9 +14,9 @@ export interface Hole {
   /** Its IPv4 identification; -1: none. */
   readonly behindId: number;
   /** A NAK, or a request for what is missing, has named it: the network has lost it. */
-  asked: boolean;
+  requestedAgain: boolean;
   /** When the peer was known to have what is missing; -1: not known to have it. */
-  coveredNs: number;
+  acknowledgedNs: number;
 }
 
 export class Holes {

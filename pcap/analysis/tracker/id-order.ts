@@ -5,7 +5,7 @@
  * original that comes late has an earlier identification than what overtook it, and a repetition a later one. Senders that always write 0, or random
  * numbers, tell nothing; nor does IPv6. Several flows share one counter, which may therefore jump (ref:rxe#5).
  */
-export class IdOrder {
+export class IpIdOrder {
   #last = -1;
   #forward = 0;
   #other = 0;
@@ -24,7 +24,7 @@ export class IdOrder {
   }
 
   /** Of two halves of one sender: the one that knows more. */
-  better(other: IdOrder): IdOrder {
+  better(other: IpIdOrder): IpIdOrder {
     return other.#forward + other.#other > this.#forward + this.#other ? other : this;
   }
 

@@ -11,7 +11,7 @@ export interface MemoryBudget {
   entries: number;
 }
 
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 
 /** What is known of a packet beside its identity; bits. */
 export const PacketFlag = {
@@ -38,7 +38,7 @@ export class PacketMemory {
   }
 
   /** @param keepFrom packets from this PSN on are worth more memory */
-  put(psn: number, facts: Facts, flags: number, keepFrom: number): void {
+  put(psn: number, facts: MutableFacts, flags: number, keepFrom: number): void {
     let slot = slotOf(psn, this.#mask);
     const before = this.#doubles[2 * slot] as number;
     if (before !== psn && before !== -Infinity && this.#shouldGrow(slot, before >= keepFrom, facts.timeNs)) {
@@ -85,7 +85,7 @@ export class PacketMemory {
   }
 
   /** Whether the packet at hand is, as far as one can see, the frame that had this PSN last. */
-  isSameFrame(psn: number, facts: Facts): boolean {
+  isSameFrame(psn: number, facts: MutableFacts): boolean {
     if (!this.has(psn)) return false;
     const at = WORDS * slotOf(psn, this.#mask);
     return (
@@ -94,12 +94,12 @@ export class PacketMemory {
   }
 
   /** Whether the packet at hand has the identification of the sending before the last. */
-  isEarlierSending(psn: number, facts: Facts): boolean {
+  isEarlierSending(psn: number, facts: MutableFacts): boolean {
     return this.has(psn) && facts.ipId >= 0 && this.#words[WORDS * slotOf(psn, this.#mask) + 3] === facts.ipId;
   }
 
   /** The packet at hand is that sending, and has come late: another one like it will be its copy. */
-  noteEarlierSending(psn: number, facts: Facts): void {
+  noteEarlierSending(psn: number, facts: MutableFacts): void {
     if (this.has(psn) && facts.ipId >= 0) this.#words[WORDS * slotOf(psn, this.#mask) + 3] = facts.ipId;
   }
 

@@ -20,16 +20,16 @@ import { isMarked } from '../../../packets/traffic-class.ts';
 import { IcrcState } from '../../dissection.ts';
 import { Mark, Role } from '../facts.ts';
 import type { ConversationReport, TransportEvent } from '../types.ts';
-import { type Agreement, CmLearner } from './cm-learner.ts';
-import type { Conversation, End } from './conversation.ts';
-import { Datagrams } from './datagrams.ts';
+import { type CmAgreement, CmLearner } from './cm-learner.ts';
+import type { Conversation, ConversationEnd } from './conversation.ts';
+import { ConversationRegistry } from './conversation-registry.ts';
+import { DatagramFlow } from './datagram-flow.ts';
 import { type Flow, FlowKey, FlowTable } from './flow-table.ts';
-import type { Facts } from './packet-facts.ts';
-import { Registry } from './registry.ts';
-import { Space } from './space.ts';
-import type { EventSink, Surroundings } from './space-state.ts';
-import { type Match, other, Unpaired } from './unpaired.ts';
-import { Vantages } from './vantages.ts';
+import type { MutableFacts } from './mutable-facts.ts';
+import { PsnSpace } from './psn-space.ts';
+import type { EventSink, SharedResources } from './psn-space-state.ts';
+import { other, UnpairedConversations, type UnpairedMatch } from './unpaired-conversations.ts';
+import { VantagePoints } from './vantage-points.ts';
 
 export interface TrackerOptions {
   readonly maxConversations: number;
@@ -38,20 +38,20 @@ export interface TrackerOptions {
 
 export class Tracker {
   readonly #sink: EventSink;
-  readonly #surroundings: Surroundings;
-  readonly #vantages: Vantages;
+  readonly #surroundings: SharedResources;
+  readonly #vantages: VantagePoints;
   readonly #flows = new FlowTable();
-  readonly #unpaired = new Unpaired();
+  readonly #unpaired = new UnpairedConversations();
   readonly #cm = new CmLearner();
-  readonly #datagrams = new Map<Conversation, [Datagrams | undefined, Datagrams | undefined]>();
-  readonly #registry: Registry;
+  readonly #datagrams = new Map<Conversation, [DatagramFlow | undefined, DatagramFlow | undefined]>();
+  readonly #registry: ConversationRegistry;
   readonly #key = new FlowKey();
 
   constructor(sink: EventSink, options: TrackerOptions) {
     this.#sink = sink;
     this.#surroundings = { sink, budget: { entries: MEMORY_ENTRIES } };
-    this.#vantages = new Vantages(options.interfacesTogether);
-    this.#registry = new Registry(options.maxConversations, this.#flows, this.#vantages);
+    this.#vantages = new VantagePoints(options.interfacesTogether);
+    this.#registry = new ConversationRegistry(options.maxConversations, this.#flows, this.#vantages);
   }
 
   /** All that are followed, by number. */
@@ -84,7 +84,7 @@ export class Tracker {
   }
 
   /** Places a packet that was dissected well. */
-  observe(facts: Facts): void {
+  observe(facts: MutableFacts): void {
     const { frame } = facts.dissection;
     const { flags, opcode } = frame;
     const vantage = this.#vantages.of(facts);
@@ -100,13 +100,13 @@ export class Tracker {
     if (isMarked(frame.trafficClass)) this.#marked(facts);
   }
 
-  finish(facts: Facts): void {
+  finish(facts: MutableFacts): void {
     for (const conversation of this.conversations) {
       for (const end of conversation.ends) end.space?.finish(facts);
     }
   }
 
-  #request(facts: Facts, vantage: number): void {
+  #request(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Request;
     let flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
@@ -119,13 +119,13 @@ export class Tracker {
     conversation.count(facts, sender);
     end.congestion.countData(frame.trafficClass);
     facts.requester = sender;
-    end.space ??= new Space(conversation, sender, this.#surroundings, frame.psn, false);
+    end.space ??= new PsnSpace(conversation, sender, this.#surroundings, frame.psn, false);
     if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength)
       learnMtu(conversation, end, frame.payloadLength);
     end.space.request(facts);
   }
 
-  #response(facts: Facts, vantage: number): void {
+  #response(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Response;
     let flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
@@ -141,14 +141,14 @@ export class Tracker {
     end.congestion.countData(frame.trafficClass);
     facts.requester = requester;
     const asking = conversation.end(requester);
-    asking.space ??= new Space(conversation, requester, this.#surroundings, frame.psn, false);
+    asking.space ??= new PsnSpace(conversation, requester, this.#surroundings, frame.psn, false);
     if ((frame.flags & FULL) !== 0 && end.pathMtu < frame.payloadLength) {
       learnMtu(conversation, end, frame.payloadLength);
     }
     asking.space.response(facts);
   }
 
-  #notification(facts: Facts, vantage: number): void {
+  #notification(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.role = Role.Cnp;
     const flow = this.#flows.find(frame, this.#key.set(vantage, frame.destQpn, -1, false));
@@ -164,7 +164,7 @@ export class Tracker {
     this.#tell('cnp', facts, conversation);
   }
 
-  #datagram(facts: Facts, vantage: number): void {
+  #datagram(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     const sourceQpn = dethSourceQpn(frame.view, frame.bthOffset + (DETH_AT[frame.opcode] ?? 0));
     if (frame.destQpn === GSI_QPN) {
@@ -183,12 +183,12 @@ export class Tracker {
     facts.requester = sender;
     const sides = this.#datagrams.get(conversation);
     if (sides === undefined) return;
-    sides[sender] ??= new Datagrams(this.#sink, frame.psn);
+    sides[sender] ??= new DatagramFlow(this.#sink, frame.psn);
     sides[sender]?.datagram(facts, conversation);
   }
 
   /** Its receiver drops it in silence. */
-  #damaged(facts: Facts, vantage: number): void {
+  #damaged(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.marks |= Mark.BadIcrc;
     const deth = DETH_AT[frame.opcode] ?? -1;
@@ -208,12 +208,12 @@ export class Tracker {
     this.#tell('bad-icrc', facts, flow?.conversation);
   }
 
-  #marked(facts: Facts): void {
+  #marked(facts: MutableFacts): void {
     facts.marks |= Mark.Ce;
     this.#tell('ce-mark', facts, facts.conversation);
   }
 
-  #tell(kind: 'cnp' | 'bad-icrc' | 'ce-mark', facts: Facts, conversation: ConversationReport | undefined): void {
+  #tell(kind: 'cnp' | 'bad-icrc' | 'ce-mark', facts: MutableFacts, conversation: ConversationReport | undefined): void {
     const { timeNs, packet, requester, sender, relativePsn, dissection } = facts;
     this.#sink.emit({
       kind,
@@ -230,7 +230,7 @@ export class Tracker {
   }
 
   /** @param stale where the packet would belong if its PSN could be of that connection */
-  #openForRequest(facts: Facts, vantage: number, stale: Flow | undefined): Flow | undefined {
+  #openForRequest(facts: MutableFacts, vantage: number, stale: Flow | undefined): Flow | undefined {
     const { frame } = facts.dissection;
     const service = serviceOf(frame);
     const found =
@@ -252,7 +252,7 @@ export class Tracker {
   }
 
   /** @param known where packets to this queue pair belong, as far as is known: to nobody, or to a conversation this cannot answer */
-  #pairForResponse(facts: Facts, vantage: number, known: Flow | undefined): Flow | undefined {
+  #pairForResponse(facts: MutableFacts, vantage: number, known: Flow | undefined): Flow | undefined {
     const { frame } = facts.dissection;
     const space = known?.conversation.end(other(known.sender)).space;
     // Both queue pairs are known, and only the requests were not seen.
@@ -268,7 +268,7 @@ export class Tracker {
   }
 
   /** The response at hand shows the queue pair of the requester. */
-  #pair(frame: Frame, { conversation, sender }: Match, known: Flow | undefined): Flow {
+  #pair(frame: Frame, { conversation, sender }: UnpairedMatch, known: Flow | undefined): Flow {
     conversation.end(other(sender)).qpn = frame.destQpn;
     const half = known?.conversation;
     const isHalf = half !== undefined && known !== undefined && half.end(known.sender).qpn < 0;
@@ -304,7 +304,7 @@ export class Tracker {
     if (a.qpn >= 0 && b.qpn >= 0) this.#unpaired.remove(frame, conversation);
   }
 
-  #openForDatagram(facts: Facts, vantage: number, sourceQpn: number): Flow | undefined {
+  #openForDatagram(facts: MutableFacts, vantage: number, sourceQpn: number): Flow | undefined {
     const { frame } = facts.dissection;
     const { destQpn } = frame;
     const back = this.#flows.find(frame, this.#key.set(vantage, sourceQpn, destQpn, true));
@@ -321,7 +321,7 @@ export class Tracker {
   }
 
   /** The frame at hand is the REP: its sender is the passive end. */
-  readonly #establish = (facts: Facts, agreement: Agreement): Conversation | undefined => {
+  readonly #establish = (facts: MutableFacts, agreement: CmAgreement): Conversation | undefined => {
     const { frame } = facts.dissection;
     const { active, passive, service, pathMtu, cm } = agreement;
     const vantage = this.#vantages.of(facts);
@@ -333,8 +333,8 @@ export class Tracker {
     conversation.pathMtu = pathMtu;
     first.qpn = active.qpn;
     second.qpn = passive.qpn;
-    first.space = new Space(conversation, 0, this.#surroundings, active.firstPsn, true);
-    second.space = new Space(conversation, 1, this.#surroundings, passive.firstPsn, true);
+    first.space = new PsnSpace(conversation, 0, this.#surroundings, active.firstPsn, true);
+    second.space = new PsnSpace(conversation, 1, this.#surroundings, passive.firstPsn, true);
     this.#flows.point(frame, this.#key.set(vantage, active.qpn, -1, false), conversation, 1);
     this.#flows.point(frame, this.#key.set(vantage, passive.qpn, -1, true), conversation, 0);
     return conversation;
@@ -342,7 +342,7 @@ export class Tracker {
 }
 
 /** FIRST and MIDDLE packets are full: their payload is the path MTU (ref:wire#8). */
-function learnMtu(conversation: Conversation, end: End, payloadLength: number): void {
+function learnMtu(conversation: Conversation, end: ConversationEnd, payloadLength: number): void {
   end.pathMtu = payloadLength;
   if (conversation.pathMtu > 0) return;
   conversation.pathMtu = payloadLength;

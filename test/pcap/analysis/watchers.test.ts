@@ -11,17 +11,20 @@ import { Mark, Role } from '../../../pcap/analysis/facts.ts';
 import { ALL_KINDS, PacketKind, packetKind, REQUEST_KINDS } from '../../../pcap/analysis/packet-kind.ts';
 import { BrokenRules } from '../../../pcap/analysis/rules/broken.ts';
 import { RequestRules } from '../../../pcap/analysis/rules/request-rules.ts';
-import { Conversation, End } from '../../../pcap/analysis/tracker/conversation.ts';
-import { Facts } from '../../../pcap/analysis/tracker/packet-facts.ts';
+import { Conversation, ConversationEnd } from '../../../pcap/analysis/tracker/conversation.ts';
+import { MutableFacts } from '../../../pcap/analysis/tracker/mutable-facts.ts';
 import { Watchers } from '../../../pcap/analysis/watchers.ts';
 
-function factsOf(role: Role, flags: number, marks = 0): Facts {
-  const facts = new Facts();
+function factsOf(role: Role, flags: number, marks = 0): MutableFacts {
+  const facts = new MutableFacts();
   facts.dissection.status = FrameStatus.Ok;
   facts.dissection.frame.flags = flags;
   facts.role = role;
   facts.marks = marks;
-  const ends = [new End(IpAddress.parse('10.0.0.1')), new End(IpAddress.parse('10.0.0.2'))] as const;
+  const ends = [
+    new ConversationEnd(IpAddress.parse('10.0.0.1')),
+    new ConversationEnd(IpAddress.parse('10.0.0.2')),
+  ] as const;
   facts.conversation = new Conversation(1, 'traffic', 0, ends, facts);
   return facts;
 }
@@ -41,7 +44,7 @@ describe('The kind of a packet', () => {
     ['a CNP', factsOf(Role.Cnp, OpFlag.Cnp), PacketKind.Cnp],
     ['management', factsOf(Role.Management, OpFlag.Request | OpFlag.Send | OpFlag.Only), PacketKind.Management],
     ['what has a mark', MARKED, PacketKind.Other],
-    ['what is no RoCEv2', new Facts(), PacketKind.Other],
+    ['what is no RoCEv2', new MutableFacts(), PacketKind.Other],
   ])('of %s is one of them', (_, facts, kind) => {
     expect(packetKind(facts)).toBe(kind);
   });

@@ -10,7 +10,7 @@ import { type PacketFacts, Role } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
 
 /** `PacketFacts` that can be written; made once. */
-export class Facts implements PacketFacts {
+export class MutableFacts implements PacketFacts {
   packet: CapturedPacket = NO_PACKET;
   readonly dissection = new Dissection();
   icrc: IcrcState = IcrcState.Unknown;

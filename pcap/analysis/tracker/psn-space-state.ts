@@ -1,19 +1,19 @@
 /**
  * What is known of one PSN space: the requests of one end, and what answers them.
  *
- * Owns the state that the two sides of a space share, and how an event of this space is told. Decides nothing: `request-side.ts` and
- * `response-side.ts` do. All PSNs in here are relative: counted from the first of the space, without wrapping (ref:wire#8).
+ * Owns the state that the two sides of a space share, and how an event of this space is told. Decides nothing: `request-tracker.ts` and
+ * `response-tracker.ts` do. All PSNs in here are relative: counted from the first of the space, without wrapping (ref:wire#8).
  */
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
-import type { TransportEvent, TransportEventKind, TransportEventReason } from '../types.ts';
-import type { Conversation } from './conversation.ts';
+import type { ConversationReport, TransportEvent, TransportEventKind, TransportEventReason } from '../types.ts';
 import { DamagedPsns } from './damaged-psns.ts';
 import { Holes } from './holes.ts';
+import type { IpIdOrder } from './id-order.ts';
 import type { MessageEnds } from './message-ends.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
-import type { Requester } from './requester.ts';
+import type { RequesterFigures } from './requester-figures.ts';
 
 /** Takes events as they become certain. */
 export interface EventSink {
@@ -21,13 +21,30 @@ export interface EventSink {
 }
 
 /** What all spaces of an analysis share. */
-export interface Surroundings {
+export interface SharedResources {
   readonly sink: EventSink;
   readonly budget: MemoryBudget;
 }
 
+/** What a PSN space reads of its conversation, which in turn holds the space. */
+export interface PsnSpaceOwner {
+  readonly id: number;
+  readonly service: ConversationReport['service'];
+  /** Payload of a full packet, bytes; 0: not known. */
+  readonly pathMtu: number;
+  /** A DREQ has been seen. */
+  readonly ended: boolean;
+  readonly cm?: { readonly ackTimeoutExponent: number };
+  end(index: 0 | 1): {
+    readonly ids: IpIdOrder;
+    readonly requester: RequesterFigures;
+    /** Largest payload of a FIRST or MIDDLE packet of this end, bytes; 0: none seen. */
+    readonly pathMtu: number;
+  };
+}
+
 /** A negative acknowledge that the requester has to react to. */
-export interface Refusal {
+export interface PendingNak {
   readonly psn: number;
   readonly timeNs: number;
   readonly frame: number;
@@ -48,11 +65,11 @@ export interface EventDetails {
   readonly syndrome?: number;
 }
 
-export class SpaceState {
-  conversation: Conversation;
+export class PsnSpaceState {
+  conversation: PsnSpaceOwner;
   requester: 0 | 1;
-  report: Requester;
-  readonly surroundings: Surroundings;
+  report: RequesterFigures;
+  readonly surroundings: SharedResources;
   /** PSN on the wire of relative PSN 0. */
   readonly origin: number;
   /** The origin is where the requester really began: its peer has announced it. */
@@ -72,8 +89,8 @@ export class SpaceState {
   lastProgressNs = -Infinity;
   /** The packet with which a response of a READ or atomic last came, or was last seen to be missing. */
   lastResponseFrame = -1;
-  nak: Refusal | undefined;
-  rnr: Refusal | undefined;
+  nak: PendingNak | undefined;
+  rnr: PendingNak | undefined;
   /** Repeated requests that the responder may acknowledge once more each. */
   repeats = 0;
   readonly requestHoles = new Holes();
@@ -88,9 +105,9 @@ export class SpaceState {
   readonly damagedResponses = new DamagedPsns();
 
   constructor(
-    conversation: Conversation,
+    conversation: PsnSpaceOwner,
     requester: 0 | 1,
-    surroundings: Surroundings,
+    surroundings: SharedResources,
     origin: number,
     announced: boolean,
     reliable: boolean,
@@ -120,7 +137,7 @@ export class SpaceState {
     return (this.origin + relative) & PSN_MASK;
   }
 
-  emit(kind: TransportEventKind, facts: Facts, sender: 0 | 1, details: EventDetails): void {
+  emit(kind: TransportEventKind, facts: MutableFacts, sender: 0 | 1, details: EventDetails): void {
     const { psn, cause, reason, syndrome } = details;
     this.surroundings.sink.emit({
       kind,

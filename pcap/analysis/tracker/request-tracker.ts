@@ -12,12 +12,12 @@ import { rethDmaLength } from '../../../packets/reth.ts';
 import { Mark } from '../facts.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
-import { type Reason, Side } from './side.ts';
-import type { Refusal } from './space-state.ts';
+import type { PendingNak } from './psn-space-state.ts';
+import { type RetransmissionTrigger, SequenceTracker } from './sequence-tracker.ts';
 
-export class RequestSide extends Side {
+export class RequestTracker extends SequenceTracker {
   protected get sender(): 0 | 1 {
     return this.state.requester;
   }
@@ -44,30 +44,30 @@ export class RequestSide extends Side {
    * @param count PSNs that it takes
    * @param limit PSNs that it takes at most: more than `count` when the path MTU is not known
    */
-  request(facts: Facts, psn: number, count: number, limit: number): void {
+  request(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { state } = this;
     state.report.packets++;
     facts.psnCount = count;
-    if (psn >= state.next || !state.begun) this.#ahead(facts, psn, count, limit);
-    else this.#behind(facts, psn, count, limit);
+    if (psn >= state.next || !state.begun) this.#handleNew(facts, psn, count, limit);
+    else this.#handleOld(facts, psn, count, limit);
     state.lastRequestNs = facts.timeNs;
     if (this.holes.list.length > 0) {
       if (!state.reliable) this.#ageHoles(facts);
-      this.sweep(facts);
+      this.closeOldHoles(facts);
     }
   }
 
-  #ahead(facts: Facts, psn: number, count: number, limit: number): void {
+  #handleNew(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { state } = this;
-    this.settle(facts);
+    this.reportPending(facts);
     if (state.next < state.nextLimit) this.#closeOpenRead(psn);
-    if (psn > state.next) this.#jump(facts, psn);
+    if (psn > state.next) this.#openGap(facts, psn);
     state.begun = true;
     this.ids.step(facts.ipId);
-    this.#react(facts, psn);
+    this.#noteNakReaction(facts, psn);
     state.requests.put(psn, facts, facts.dissection.frame.ackReq === 1 ? PacketFlag.AckReq : 0, state.acked);
     this.#advance(facts, psn, count, limit);
-    this.#bookNew(facts);
+    this.#countGoodput(facts);
   }
 
   /** A READ of unknown path MTU ends where the next request begins, at the latest: more than one may have passed unseen. */
@@ -78,14 +78,14 @@ export class RequestSide extends Side {
   }
 
   /** The PSN is beyond the one expected. */
-  #jump(facts: Facts, psn: number): void {
+  #openGap(facts: MutableFacts, psn: number): void {
     const { state } = this;
     const expected = Math.min(Math.max(state.next, state.nextLimit), psn);
     // Without announcement nobody knows where the first request belongs.
-    if (psn > expected && (state.begun || state.announced)) this.open(facts, expected, psn);
+    if (psn > expected && (state.begun || state.announced)) this.openHole(facts, expected, psn);
   }
 
-  #advance(facts: Facts, psn: number, count: number, limit: number): void {
+  #advance(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { state } = this;
     const { flags, opcode } = facts.dissection.frame;
     state.next = Math.max(state.next, psn + count);
@@ -93,7 +93,7 @@ export class RequestSide extends Side {
     state.report.nextPsn = state.absolute(state.next);
     if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) state.report.countMessage(flags, opcode);
     if ((flags & (OpFlag.Last | OpFlag.Only)) !== 0) state.messages?.end(psn);
-    if ((flags & ANSWERED) !== 0 && state.reliable) this.#expect(facts, psn, count, limit);
+    if ((flags & HAS_RESPONSE) !== 0 && state.reliable) this.#expectResponses(facts, psn, count, limit);
     if (state.acked === -Infinity || !state.reliable) return;
     const { report, reads } = state;
     const unacked = state.next - state.acked;
@@ -102,7 +102,7 @@ export class RequestSide extends Side {
   }
 
   /** Responses are to come. */
-  #expect(facts: Facts, psn: number, count: number, limit: number): void {
+  #expectResponses(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { reads, report } = this.state;
     const entry = reads.push();
     entry.start = psn;
@@ -116,29 +116,29 @@ export class RequestSide extends Side {
     if (reads.outstanding > report.mostOutstandingReads) report.mostOutstandingReads = reads.outstanding;
   }
 
-  #behind(facts: Facts, psn: number, count: number, limit: number): void {
+  #handleOld(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { state } = this;
     const hole = this.holes.at(psn);
     if (hole !== undefined) {
-      const acknowledged = hole.coveredNs >= 0 && !hole.asked;
+      const acknowledged = hole.acknowledgedNs >= 0 && !hole.requestedAgain;
       if (acknowledged) this.holes.fill(hole, psn, psn + count);
-      else if (!this.fill(facts, psn, count, hole)) state.repeats++;
+      else if (!this.fillHole(facts, psn, count, hole)) state.repeats++;
       // Acknowledged first and seen then: the capture has two queues, the network is innocent.
       if (acknowledged) state.requests.put(psn, facts, 0, state.acked);
-      this.#fillLater(facts, psn, count, limit);
+      this.#countLateRequest(facts, psn, count, limit);
       if (psn + count > state.next) this.#extend(psn, count);
       return;
     }
     if (psn < 0 && !state.announced) {
-      this.#beforeTheFirst(facts, psn, count, limit);
+      this.#handleBeforeFirst(facts, psn, count, limit);
       return;
     }
     if (this.isCopy(facts, psn)) {
-      this.copy(facts, psn);
+      this.reportCopy(facts, psn);
       state.reads.copied(psn, psn + count, facts.packet.number);
     } else if (state.reliable) {
-      this.again(facts, psn, count);
-      if ((facts.dissection.frame.flags & ANSWERED) !== 0) this.#askAgain(facts, psn, count);
+      this.handleRepeated(facts, psn, count);
+      if ((facts.dissection.frame.flags & HAS_RESPONSE) !== 0) this.#markRequestedAgain(facts, psn, count);
     }
     if (state.repeats < MOST_REPEATS) state.repeats++;
     // A READ whose length in packets was not known the first time.
@@ -155,53 +155,55 @@ export class RequestSide extends Side {
   }
 
   /** A request that was missing is here now. */
-  #fillLater(facts: Facts, psn: number, count: number, limit: number): void {
+  #countLateRequest(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { flags, opcode } = facts.dissection.frame;
     if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) this.state.report.countMessage(flags, opcode);
-    if ((flags & ANSWERED) !== 0 && this.state.reliable) this.#expectAmong(facts, psn, count, limit);
-    this.#bookNew(facts);
+    if ((flags & HAS_RESPONSE) !== 0 && this.state.reliable) this.#expectLateResponses(facts, psn, count, limit);
+    this.#countGoodput(facts);
   }
 
-  /** Like `#expect`, when later requests may have been seen. */
-  #expectAmong(facts: Facts, psn: number, count: number, limit: number): void {
+  /** Like `#expectResponses`, when later requests may have been seen. */
+  #expectLateResponses(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { reads, responses } = this.state;
     const later = (reads.newest?.start ?? -Infinity) > psn;
-    this.#expect(facts, psn, count, limit);
+    this.#expectResponses(facts, psn, count, limit);
     const entry = reads.newest;
     if (later) reads.sort();
     // Its responses may have come past already.
     while (entry !== undefined && entry.next < entry.end && responses.has(entry.next)) entry.next++;
   }
 
-  #askAgain(facts: Facts, psn: number, count: number): void {
+  #markRequestedAgain(facts: MutableFacts, psn: number, count: number): void {
     const { state } = this;
     state.reads.askAgain(psn, psn + count, facts.timeNs, facts.packet.number);
-    for (const hole of state.responseHoles.list) if (hole.from < psn + count && hole.to > psn) hole.asked = true;
+    for (const hole of state.responseHoles.list)
+      if (hole.from < psn + count && hole.to > psn) hole.requestedAgain = true;
   }
 
   /** From before the capture began: sent again when there is a reason to, otherwise nobody knows. */
-  #beforeTheFirst(facts: Facts, psn: number, count: number, limit: number): void {
+  #handleBeforeFirst(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { reads, acked } = this.state;
     if (this.memory.has(psn) && this.isCopy(facts, psn)) {
-      this.copy(facts, psn);
+      this.reportCopy(facts, psn);
       return;
     }
     const isKnown = reads.find(psn) !== undefined;
-    if (this.memory.has(psn)) this.again(facts, psn, count);
-    else if (this.continues(facts, psn) || this.reasonFor(facts, psn) !== undefined) this.repeat(facts, psn, count);
+    if (this.memory.has(psn)) this.handleRepeated(facts, psn, count);
+    else if (this.continuesRun(facts, psn) || this.triggerOf(facts, psn) !== undefined)
+      this.countRetransmission(facts, psn, count);
     else this.memory.put(psn, facts, 0, acked);
-    if ((facts.dissection.frame.flags & ANSWERED) === 0 || !this.state.reliable) return;
-    if (isKnown) this.#askAgain(facts, psn, count);
-    else this.#expectAmong(facts, psn, count, limit);
+    if ((facts.dissection.frame.flags & HAS_RESPONSE) === 0 || !this.state.reliable) return;
+    if (isKnown) this.#markRequestedAgain(facts, psn, count);
+    else this.#expectLateResponses(facts, psn, count, limit);
   }
 
-  #bookNew(facts: Facts): void {
+  #countGoodput(facts: MutableFacts): void {
     const { flags, payloadLength } = facts.dissection.frame;
     if ((flags & OpFlag.Payload) !== 0) this.state.report.goodputBytes += payloadLength;
   }
 
   /** What a NAK asks for may be new to this place, when it was lost before it came past here. */
-  #react(facts: Facts, psn: number): void {
+  #noteNakReaction(facts: MutableFacts, psn: number): void {
     const { nak } = this.state;
     if (nak === undefined || nak.answered || nak.psn !== psn) return;
     nak.answered = true;
@@ -210,36 +212,41 @@ export class RequestSide extends Side {
   }
 
   /** Nothing acknowledges: a hole that is old enough stays one. */
-  #ageHoles(facts: Facts): void {
+  #ageHoles(facts: MutableFacts): void {
     const [hole] = this.holes.list;
     if (hole === undefined) return;
     const old = facts.timeNs - hole.openedNs > UNRELIABLE_NS || this.state.next - hole.to > UNRELIABLE_PSNS;
-    if (old) hole.coveredNs = hole.openedNs;
+    if (old) hole.acknowledgedNs = hole.openedNs;
   }
 
-  protected reasonFor(facts: Facts, psn: number): Reason | undefined {
+  protected triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined {
     const { state } = this;
     if (!state.reliable) return undefined;
     const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
-    const refusal = this.#refusalFor(psn, waitedNs);
-    if (refusal !== undefined) {
-      const durationNs = facts.timeNs - refusal.timeNs;
-      return { cause: refusal === state.nak ? 'nak' : 'rnr', refersTo: refusal.frame, durationNs, reason: undefined };
+    const pendingNak = this.#pendingNakFor(psn, waitedNs);
+    if (pendingNak !== undefined) {
+      const durationNs = facts.timeNs - pendingNak.timeNs;
+      return {
+        cause: pendingNak === state.nak ? 'nak' : 'rnr',
+        refersTo: pendingNak.frame,
+        durationNs,
+        reason: undefined,
+      };
     }
     const implied = this.#impliedNak(facts, psn, waitedNs);
     if (implied !== undefined) return implied;
-    if (waitedNs < SHORTEST_TIMEOUT_NS && !(this.#oldestWaitsSince(facts) >= SURE_TIMEOUT_NS)) return undefined;
+    if (waitedNs < SHORTEST_TIMEOUT_NS && !(this.#oldestWaitNs(facts) >= SURE_TIMEOUT_NS)) return undefined;
     const reason = psn < state.acked ? 'ack-not-received' : undefined;
     return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs: waitedNs, reason };
   }
 
   /** How long the oldest request without an answer has been under way; NaN: not known. */
-  #oldestWaitsSince(facts: Facts): number {
+  #oldestWaitNs(facts: MutableFacts): number {
     const { state } = this;
     return facts.timeNs - Math.max(state.lastProgressNs, state.requests.timeOf(state.acked));
   }
 
-  #refusalFor(psn: number, waitedNs: number): Refusal | undefined {
+  #pendingNakFor(psn: number, waitedNs: number): PendingNak | undefined {
     const { nak, rnr, conversation } = this.state;
     // Packets behind one that was refused draw a NAK with its PSN, too (ref:rxe#7).
     if (rnr !== undefined && !rnr.answered && psn >= rnr.psn) return rnr;
@@ -248,10 +255,10 @@ export class RequestSide extends Side {
     return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
   }
 
-  #impliedNak(facts: Facts, psn: number, waitedNs: number): Reason | undefined {
+  #impliedNak(facts: MutableFacts, psn: number, waitedNs: number): RetransmissionTrigger | undefined {
     const { flags } = facts.dissection.frame;
     const { responseHoles, reads, responses, report } = this.state;
-    if ((flags & ANSWERED) === 0) return undefined;
+    if ((flags & HAS_RESPONSE) === 0) return undefined;
     const hole = responseHoles.at(psn);
     const entry = reads.find(psn);
     if (hole === undefined && entry === undefined) return undefined;
@@ -268,29 +275,29 @@ export class RequestSide extends Side {
     return { cause: 'implied-nak', refersTo, durationNs: sinceNs, reason: late ? 'after-timeout' : 'at-once' };
   }
 
-  protected begins(facts: Facts, psn: number, reason: Reason): void {
+  protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     const { report } = state;
     const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
-    if (reason.refersTo >= 0) facts.refersTo = reason.refersTo;
-    if (reason.cause === 'nak' || reason.cause === 'rnr') {
-      const refusal = reason.cause === 'nak' ? state.nak : state.rnr;
-      if (refusal !== undefined) refusal.answered = true;
-      if (reason.cause === 'nak') report.addNakReaction(reason.durationNs);
+    if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
+    if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
+      const pendingNak = trigger.cause === 'nak' ? state.nak : state.rnr;
+      if (pendingNak !== undefined) pendingNak.answered = true;
+      if (trigger.cause === 'nak') report.addNakReaction(trigger.durationNs);
     }
-    if (reason.cause === 'implied-nak') this.#tellImpliedNak(facts, psn, reason);
-    if (reason.cause !== 'timeout' && reason.reason !== 'after-timeout') return;
+    if (trigger.cause === 'implied-nak') this.#reportImpliedNak(facts, psn, trigger);
+    if (trigger.cause !== 'timeout' && trigger.reason !== 'after-timeout') return;
     facts.marks |= Mark.AfterTimeout;
     report.timeouts++;
-    const { refersTo } = reason;
-    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs: waitedNs, reason: reason.reason });
+    const { refersTo } = trigger;
+    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs: waitedNs, reason: trigger.reason });
   }
 
-  #tellImpliedNak(facts: Facts, psn: number, reason: Reason): void {
+  #reportImpliedNak(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     facts.marks |= Mark.ImpliedNak;
     state.report.impliedNaks++;
-    state.emit('implied-nak', facts, this.sender, { ...reason, psn });
+    state.emit('implied-nak', facts, this.sender, { ...trigger, psn });
     // It came past here and has not arrived: lost behind this place.
     if (state.responseHoles.at(psn) !== undefined || !state.responses.has(psn)) return;
     if ((state.responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.take(psn)) return;
@@ -302,14 +309,14 @@ export class RequestSide extends Side {
 }
 
 /** DMA length of a READ; 0 for what takes one PSN anyway. */
-export function readLength({ dissection: { frame } }: Facts): number {
+export function readLength({ dissection: { frame } }: MutableFacts): number {
   return (frame.flags & OpFlag.Read) === 0
     ? 0
     : rethDmaLength(frame.view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0));
 }
 
 /** Requests whose answer is a packet of its own and not an acknowledge that may stand for several. */
-const ANSWERED = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
+const HAS_RESPONSE = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
 const MOST_REPEATS = 1000;
 /** 4.096 us * 2^n (ref:wire#7). */
 const TIMEOUT_UNIT_NS = 4096;

@@ -6,11 +6,11 @@
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import { Mark } from '../facts.ts';
 import type { Conversation } from './conversation.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { PacketMemory } from './packet-memory.ts';
-import type { EventSink } from './space-state.ts';
+import type { EventSink } from './psn-space-state.ts';
 
-export class Datagrams {
+export class DatagramFlow {
   readonly #sink: EventSink;
   readonly #memory = new PacketMemory({ entries: REMEMBERED });
   readonly #origin: number;
@@ -21,7 +21,7 @@ export class Datagrams {
     this.#origin = origin;
   }
 
-  datagram(facts: Facts, conversation: Conversation): void {
+  datagram(facts: MutableFacts, conversation: Conversation): void {
     const { frame } = facts.dissection;
     const report = conversation.end(facts.sender).requester;
     const psn = this.#next + psnDiff(frame.psn, (this.#origin + this.#next) & PSN_MASK);
@@ -43,7 +43,7 @@ export class Datagrams {
     report.countMessage(frame.flags, frame.opcode);
   }
 
-  #tellCopy(facts: Facts, conversation: Conversation, psn: number): void {
+  #tellCopy(facts: MutableFacts, conversation: Conversation, psn: number): void {
     const { sender, timeNs, packet, dissection } = facts;
     facts.marks |= Mark.Copy;
     facts.refersTo = this.#memory.frameOf(psn);

@@ -7,15 +7,15 @@
 import { type Frame, frameDestinationIs, frameSourceIs } from '../../../packets/frame.ts';
 import type { Conversation } from './conversation.ts';
 import { pairHash } from './flow-table.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 
 /** A conversation, and which of its ends has sent the packet at hand. */
-export interface Match {
+export interface UnpairedMatch {
   readonly conversation: Conversation;
   readonly sender: 0 | 1;
 }
 
-export class Unpaired {
+export class UnpairedConversations {
   readonly #lists = new Map<number, Conversation[]>();
 
   add(frame: Frame, conversation: Conversation): void {
@@ -34,9 +34,9 @@ export class Unpaired {
   }
 
   /** Whose requests the response at hand answers. */
-  forResponse(facts: Facts, vantage: number, except: Conversation | undefined): Match | undefined {
+  forResponse(facts: MutableFacts, vantage: number, except: Conversation | undefined): UnpairedMatch | undefined {
     const { frame } = facts.dissection;
-    let best: Match | undefined;
+    let best: UnpairedMatch | undefined;
     let bestScore = Number.POSITIVE_INFINITY;
     let bestNs = Number.POSITIVE_INFINITY;
     for (const match of this.#between(frame, vantage)) {
@@ -56,8 +56,8 @@ export class Unpaired {
   }
 
   /** Whose responses have shown that there is such a request. */
-  forRequest(frame: Frame, vantage: number): Match | undefined {
-    let best: Match | undefined;
+  forRequest(frame: Frame, vantage: number): UnpairedMatch | undefined {
+    let best: UnpairedMatch | undefined;
     let bestDistance = Number.POSITIVE_INFINITY;
     for (const match of this.#between(frame, vantage)) {
       const { conversation, sender } = match;
@@ -72,8 +72,8 @@ export class Unpaired {
   }
 
   /** The only one there is whose end at the destination of the packet has not shown its queue pair, of this service. */
-  onlyOne(frame: Frame, vantage: number, service: Conversation['service'] | undefined): Match | undefined {
-    let found: Match | undefined;
+  onlyOne(frame: Frame, vantage: number, service: Conversation['service'] | undefined): UnpairedMatch | undefined {
+    let found: UnpairedMatch | undefined;
     for (const match of this.#between(frame, vantage)) {
       const { conversation, sender } = match;
       if (conversation.end(other(sender)).qpn >= 0 || (service ?? conversation.service) !== conversation.service)
@@ -85,7 +85,7 @@ export class Unpaired {
   }
 
   /** The newest conversations between the addresses of a frame, as many as one may look through. */
-  *#between(frame: Frame, vantage: number): Generator<Match> {
+  *#between(frame: Frame, vantage: number): Generator<UnpairedMatch> {
     const list = this.#lists.get(pairHash(frame, vantage)) ?? [];
     for (let i = list.length - 1; i >= Math.max(0, list.length - MOST_LOOKS); i--) {
       const conversation = list[i];

@@ -7,7 +7,7 @@ import { dscpOf, ECN_MASK, Ecn } from '../../../packets/traffic-class.ts';
 import type { CongestionReport, LatencyReport } from '../types.ts';
 import { Histogram, latencyOf } from './histogram.ts';
 
-export class Congestion implements CongestionReport {
+export class CongestionFigures implements CongestionReport {
   notEct = 0;
   ect0 = 0;
   ect1 = 0;
@@ -55,7 +55,7 @@ export class Congestion implements CongestionReport {
     this.#lastCnpNs = timeNs;
   }
 
-  absorb(other: Congestion): void {
+  absorb(other: CongestionFigures): void {
     this.notEct += other.notEct;
     this.ect0 += other.ect0;
     this.ect1 += other.ect1;

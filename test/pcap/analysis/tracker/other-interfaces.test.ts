@@ -1,12 +1,12 @@
 /** Goal: who sees no answers can ask whether another interface does. Method: scripts on one and on two interfaces, asked for each end. */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
-import { Elsewhere } from '../../../../pcap/analysis/tracker/elsewhere.ts';
+import { OtherInterfaces } from '../../../../pcap/analysis/tracker/other-interfaces.ts';
 import type { Analysis } from '../../../../pcap/analysis/types.ts';
 import { B_QPN, Script } from './script.ts';
 
 const seen = ({ conversations }: Analysis): boolean[][] => {
-  const elsewhere = new Elsewhere(conversations);
+  const elsewhere = new OtherInterfaces(conversations);
   return conversations.map((conversation) => [elsewhere.seen(conversation, 0), elsewhere.seen(conversation, 1)]);
 };
 

@@ -22,18 +22,18 @@ import { nakName } from '../event-text.ts';
 import { Mark } from '../facts.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, PacketMemory } from './packet-memory.ts';
 import type { ReadEntry } from './read-queue.ts';
-import { type Reason, Side } from './side.ts';
+import { type RetransmissionTrigger, SequenceTracker } from './sequence-tracker.ts';
 
-export class ResponseSide extends Side {
+export class ResponseTracker extends SequenceTracker {
   #acks: PacketMemory | undefined;
   /** Of responses whose request was not seen: the PSN to come. */
-  #anonymousNext = -1;
+  #unrequestedNext = -1;
   /** The PSN that was last booked as lost because of a NAK, and when. */
-  #blamedPsn = -1;
-  #blamedNs = -1;
+  #seenLossPsn = -1;
+  #seenLossNs = -1;
 
   protected get sender(): 0 | 1 {
     return this.state.requester === 0 ? 1 : 0;
@@ -55,13 +55,13 @@ export class ResponseSide extends Side {
     return this.state.damagedResponses;
   }
 
-  response(facts: Facts, psn: number): void {
+  response(facts: MutableFacts, psn: number): void {
     const { frame } = facts.dissection;
     const aeth = AETH_AT[frame.opcode] ?? -1;
     if (aeth >= 0 && !this.state.answered) this.#learnStart(aethMsn(frame.view, frame.bthOffset + aeth));
     this.state.answered = true;
-    if ((frame.flags & OpFlag.Ack) === 0) this.#data(facts, psn);
-    else this.#acknowledge(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
+    if ((frame.flags & OpFlag.Ack) === 0) this.#handleResponse(facts, psn);
+    else this.#handleAcknowledgement(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
   }
 
   /** Who has counted no more messages than were seen here saw the beginning here. */
@@ -70,7 +70,7 @@ export class ResponseSide extends Side {
     if (begun && msn <= report.messagesBegun) report.fromStart = true;
   }
 
-  #acknowledge(facts: Facts, psn: number, syndrome: number): void {
+  #handleAcknowledgement(facts: MutableFacts, psn: number, syndrome: number): void {
     this.#acks ??= new PacketMemory({ entries: ACK_ENTRIES });
     const known = this.#acks.isSameFrame(psn, facts);
     if (known && this.#isCopiedAck(facts, psn, this.#acks)) {
@@ -83,25 +83,25 @@ export class ResponseSide extends Side {
     const overtaken = this.ids.compareToLast(facts.ipId) < 0;
     this.#acks.put(psn, facts, 0, Number.POSITIVE_INFINITY);
     const kind = syndrome & SYNDROME_KIND_MASK;
-    if (kind === SyndromeKind.Ack) this.#positive(facts, psn, syndrome & SYNDROME_VALUE_MASK, overtaken);
-    else if (kind === SyndromeKind.RnrNak) this.#notReady(facts, psn, syndrome);
-    else if (kind === SyndromeKind.Nak) this.#negative(facts, psn, syndrome);
-    if (overtaken) this.#tellOvertaken(facts, psn);
+    if (kind === SyndromeKind.Ack) this.#handleAck(facts, psn, syndrome & SYNDROME_VALUE_MASK, overtaken);
+    else if (kind === SyndromeKind.RnrNak) this.#handleRnrNak(facts, psn, syndrome);
+    else if (kind === SyndromeKind.Nak) this.#handleNak(facts, psn, syndrome);
+    if (overtaken) this.#reportReordering(facts, psn);
     else this.ids.step(facts.ipId);
   }
 
-  #isCopiedAck(facts: Facts, psn: number, acks: PacketMemory): boolean {
+  #isCopiedAck(facts: MutableFacts, psn: number, acks: PacketMemory): boolean {
     if (facts.ipId >= 0 && this.ids.tells) return true;
     return this.state.repeats === 0 && facts.timeNs - acks.timeOf(psn) < COPY_NS;
   }
 
-  #tellOvertaken(facts: Facts, psn: number): void {
+  #reportReordering(facts: MutableFacts, psn: number): void {
     facts.marks |= Mark.Late;
     this.counts.reorderedPackets++;
     this.state.emit('reordering', facts, this.sender, { psn });
   }
 
-  #positive(facts: Facts, psn: number, creditCode: number, overtaken: boolean): void {
+  #handleAck(facts: MutableFacts, psn: number, creditCode: number, overtaken: boolean): void {
     const { state } = this;
     const { report, requests } = state;
     const sameCredits = report.creditCode === creditCode;
@@ -111,13 +111,13 @@ export class ResponseSide extends Side {
       // A repeated request may have been answered for its first sending: that says nothing about time.
       const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
       if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs);
-      this.#progress(facts, psn + 1);
-      this.#passReads(facts, psn + 1);
-    } else if (!overtaken) this.#old(facts, psn, sameCredits);
+      this.#acknowledgeUpTo(facts, psn + 1);
+      this.#skipReads(facts, psn + 1);
+    } else if (!overtaken) this.#handleDuplicateAck(facts, psn, sameCredits);
   }
 
   /** Acknowledged before. */
-  #old(facts: Facts, psn: number, sameCredits: boolean): void {
+  #handleDuplicateAck(facts: MutableFacts, psn: number, sameCredits: boolean): void {
     const { state } = this;
     if (state.repeats > 0) {
       state.repeats--;
@@ -127,7 +127,7 @@ export class ResponseSide extends Side {
     if (!state.begun || !sameCredits) return;
     const soon = psn + 1 < state.acked && facts.timeNs - state.lastProgressNs < COPY_NS;
     if (soon && !this.ids.tells) {
-      this.#tellOvertaken(facts, psn);
+      this.#reportReordering(facts, psn);
       return;
     }
     facts.marks |= Mark.GhostAck;
@@ -135,33 +135,33 @@ export class ResponseSide extends Side {
     state.emit('ghost-ack', facts, this.sender, { psn });
   }
 
-  #notReady(facts: Facts, psn: number, syndrome: number): void {
+  #handleRnrNak(facts: MutableFacts, psn: number, syndrome: number): void {
     const { state } = this;
     facts.marks |= Mark.RnrNak;
     facts.refersTo = state.requests.frameOf(psn);
     state.report.rnrNaks++;
     state.emit('rnr-nak', facts, this.sender, { psn, refersTo: facts.refersTo, syndrome });
     if (psn < state.acked) return;
-    this.#progress(facts, psn);
-    this.#passReads(facts, psn);
+    this.#acknowledgeUpTo(facts, psn);
+    this.#skipReads(facts, psn);
     state.rnr = { psn, timeNs: facts.timeNs, frame: facts.packet.number, answered: false };
   }
 
-  #negative(facts: Facts, psn: number, syndrome: number): void {
+  #handleNak(facts: MutableFacts, psn: number, syndrome: number): void {
     const { state } = this;
     facts.marks |= Mark.Nak;
     state.report.countNak(nakName(syndrome));
     if (psn >= state.acked) {
-      this.#progress(facts, psn);
-      this.#passReads(facts, psn);
+      this.#acknowledgeUpTo(facts, psn);
+      this.#skipReads(facts, psn);
     }
     const hole = state.requestHoles.at(psn);
     const durationNs = hole?.from === psn ? facts.timeNs - hole.openedNs : -1;
     facts.refersTo = hole?.openedFrame ?? state.requests.frameOf(psn);
     state.emit('nak', facts, this.sender, { psn, refersTo: facts.refersTo, durationNs, syndrome });
     if (syndrome !== Syndrome.NakSequence) return;
-    if (hole !== undefined) hole.asked = true;
-    else this.#blame(facts, psn);
+    if (hole !== undefined) hole.requestedAgain = true;
+    else this.#countSeenLoss(facts, psn);
     if (durationNs >= 0 && state.nak?.psn !== psn) state.report.addNakGeneration(durationNs);
     // A NAK that is repeated is the echo of one loss.
     if (state.nak?.psn === psn && !state.nak.answered) return;
@@ -169,15 +169,15 @@ export class ResponseSide extends Side {
   }
 
   /** The responder lacks what came past here. */
-  #blame(facts: Facts, psn: number): void {
+  #countSeenLoss(facts: MutableFacts, psn: number): void {
     const { state } = this;
     const { requests, rnr } = state;
     if (!requests.has(psn) || (requests.flagsOf(psn) & PacketFlag.Late) !== 0) return;
     const sentNs = requests.timeOf(psn);
     if (rnr?.psn === psn && sentNs <= rnr.timeNs) return;
-    if (this.#blamedPsn === psn && sentNs <= this.#blamedNs) return;
-    this.#blamedPsn = psn;
-    this.#blamedNs = facts.timeNs;
+    if (this.#seenLossPsn === psn && sentNs <= this.#seenLossNs) return;
+    this.#seenLossPsn = psn;
+    this.#seenLossNs = facts.timeNs;
     if (state.damagedRequests.take(psn)) return;
     state.report.lostPackets++;
     state.emit('loss', facts, state.requester, {
@@ -188,25 +188,25 @@ export class ResponseSide extends Side {
   }
 
   /** Everything before `to` has arrived. */
-  #progress(facts: Facts, to: number): void {
+  #acknowledgeUpTo(facts: MutableFacts, to: number): void {
     const { state } = this;
-    if (to > state.next) this.#unseenRequests(facts, to);
+    if (to > state.next) this.#skipRequests(facts, to);
     if (to > state.acked) {
       state.acked = to;
       state.lastProgressNs = facts.timeNs;
     }
-    if (state.requestHoles.list.length > 0) this.#cover(facts, to);
+    if (state.requestHoles.list.length > 0) this.#acknowledgeHoles(facts, to);
     if (state.nak !== undefined && state.nak.psn < to) state.nak = undefined;
     if (state.rnr !== undefined && state.rnr.psn < to) state.rnr = undefined;
   }
 
   /** What is answered with `to` or later: READs before it have no responses to come. */
-  #passReads(facts: Facts, to: number): void {
+  #skipReads(facts: MutableFacts, to: number): void {
     const { reads } = this.state;
     let entry = reads.incompleteBefore(to);
     while (entry !== undefined && entry.end <= to) {
       if (!entry.openEnded && entry.next < entry.end) {
-        this.open(facts, entry.next, entry.end);
+        this.openHole(facts, entry.next, entry.end);
         this.state.lastResponseFrame = facts.packet.number;
       }
       entry.openEnded = false;
@@ -216,7 +216,7 @@ export class ResponseSide extends Side {
   }
 
   /** The responder has seen more than this place. */
-  #unseenRequests(facts: Facts, to: number): void {
+  #skipRequests(facts: MutableFacts, to: number): void {
     const { state } = this;
     const from = Math.min(to, Math.max(state.next, state.nextLimit));
     if (state.begun && to > from) {
@@ -227,8 +227,8 @@ export class ResponseSide extends Side {
         openedNs: timeNs,
         openedFrame: packet.number,
         behindId: -1,
-        asked: false,
-        coveredNs: timeNs,
+        requestedAgain: false,
+        acknowledgedNs: timeNs,
       };
       state.requestHoles.open(hole);
     }
@@ -237,44 +237,44 @@ export class ResponseSide extends Side {
     state.report.nextPsn = state.absolute(to);
   }
 
-  #cover(facts: Facts, to: number): void {
+  #acknowledgeHoles(facts: MutableFacts, to: number): void {
     const { requestHoles } = this.state;
     for (const hole of [...requestHoles.list]) {
       if (hole.from >= to) return;
       if (hole.to > to) requestHoles.split(hole, to);
-      if (hole.coveredNs < 0) hole.coveredNs = facts.timeNs;
+      if (hole.acknowledgedNs < 0) hole.acknowledgedNs = facts.timeNs;
     }
   }
 
-  #data(facts: Facts, psn: number): void {
+  #handleResponse(facts: MutableFacts, psn: number): void {
     const { state } = this;
     this.counts.packets++;
     state.lastResponseFrame = facts.packet.number;
     const entry = state.reads.find(psn);
-    if (entry === undefined) this.#anonymous(facts, psn);
-    else if (psn >= entry.next) this.#inOrder(facts, psn, entry);
-    else this.#behind(facts, psn);
+    if (entry === undefined) this.#handleUnrequested(facts, psn);
+    else if (psn >= entry.next) this.#handleInOrder(facts, psn, entry);
+    else this.#handleOld(facts, psn);
   }
 
-  #inOrder(facts: Facts, psn: number, entry: ReadEntry): void {
+  #handleInOrder(facts: MutableFacts, psn: number, entry: ReadEntry): void {
     const { state } = this;
-    this.settle(facts);
-    this.#passReads(facts, entry.start);
-    if (psn > entry.next) this.open(facts, entry.next, psn);
+    this.reportPending(facts);
+    this.#skipReads(facts, entry.start);
+    if (psn > entry.next) this.openHole(facts, entry.next, psn);
     else if (psn === entry.start && entry.askedAgainNs < 0) state.report.addReadLatency(facts.timeNs - entry.askedNs);
     entry.next = psn + 1;
     this.#learnEnd(facts, psn, entry);
-    this.#progress(facts, psn + 1);
+    this.#acknowledgeUpTo(facts, psn + 1);
     this.#accept(facts, psn);
   }
 
-  #accept(facts: Facts, psn: number): void {
+  #accept(facts: MutableFacts, psn: number): void {
     this.ids.step(facts.ipId);
     this.memory.put(psn, facts, 0, this.state.acked);
     this.state.report.goodputBytes += facts.dissection.frame.payloadLength;
   }
 
-  #learnEnd(facts: Facts, psn: number, entry: ReadEntry): void {
+  #learnEnd(facts: MutableFacts, psn: number, entry: ReadEntry): void {
     if (!entry.openEnded || (facts.dissection.frame.flags & (OpFlag.Last | OpFlag.Only)) === 0) return;
     const { state } = this;
     entry.end = psn + 1;
@@ -282,53 +282,53 @@ export class ResponseSide extends Side {
     if (entry === state.reads.newest) state.nextLimit = Math.max(state.next, entry.end);
   }
 
-  #behind(facts: Facts, psn: number): void {
+  #handleOld(facts: MutableFacts, psn: number): void {
     const hole = this.holes.at(psn);
     if (hole !== undefined) {
-      this.fill(facts, psn, 1, hole);
+      this.fillHole(facts, psn, 1, hole);
       this.state.report.goodputBytes += facts.dissection.frame.payloadLength;
-    } else if (this.isCopy(facts, psn)) this.copy(facts, psn);
-    else this.again(facts, psn, 1);
+    } else if (this.isCopy(facts, psn)) this.reportCopy(facts, psn);
+    else this.handleRepeated(facts, psn, 1);
   }
 
   /** Its request was not seen: all that can be known of it is whether it follows what came before. */
-  #anonymous(facts: Facts, psn: number): void {
+  #handleUnrequested(facts: MutableFacts, psn: number): void {
     const { flags } = facts.dissection.frame;
-    const expected = this.#anonymousNext;
+    const expected = this.#unrequestedNext;
     if (expected >= 0 && psn < expected) {
-      if (this.memory.has(psn) || this.holes.at(psn) !== undefined) this.#behind(facts, psn);
+      if (this.memory.has(psn) || this.holes.at(psn) !== undefined) this.#handleOld(facts, psn);
       return;
     }
-    this.settle(facts);
+    this.reportPending(facts);
     const follows =
       expected >= 0 && psn > expected && psn - expected < FARTHEST && (flags & (OpFlag.First | OpFlag.Only)) === 0;
-    if (follows) this.open(facts, expected, psn);
-    this.#anonymousNext = (flags & (OpFlag.Last | OpFlag.Only)) === 0 ? psn + 1 : -1;
-    this.#passReads(facts, psn);
-    this.#progress(facts, psn + 1);
+    if (follows) this.openHole(facts, expected, psn);
+    this.#unrequestedNext = (flags & (OpFlag.Last | OpFlag.Only)) === 0 ? psn + 1 : -1;
+    this.#skipReads(facts, psn);
+    this.#acknowledgeUpTo(facts, psn + 1);
     this.#accept(facts, psn);
   }
 
-  protected reasonFor(_facts: Facts, psn: number): Reason | undefined {
+  protected triggerOf(_facts: MutableFacts, psn: number): RetransmissionTrigger | undefined {
     const entry = this.state.reads.find(psn);
     if (entry === undefined || entry.askedAgainNs < 0 || entry.askedAgainNs < this.memory.timeOf(psn)) return undefined;
     return { cause: 'duplicate-request', refersTo: entry.askedAgainFrame, durationNs: -1, reason: undefined };
   }
 
-  protected override reasonless(psn: number): Reason {
+  protected override fallbackTrigger(psn: number): RetransmissionTrigger {
     const entry = this.state.reads.find(psn);
-    if (entry === undefined || entry.copiedFrame < 0) return super.reasonless(psn);
+    if (entry === undefined || entry.copiedFrame < 0) return super.fallbackTrigger(psn);
     return { cause: 'duplicate-request', refersTo: entry.copiedFrame, durationNs: -1, reason: undefined };
   }
 
-  protected begins(facts: Facts, _psn: number, reason: Reason): void {
-    if (reason.refersTo >= 0) facts.refersTo = reason.refersTo;
+  protected onRunStart(facts: MutableFacts, _psn: number, trigger: RetransmissionTrigger): void {
+    if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
   }
 
   /** What a hole lacks was asked for. */
-  protected override isAsked(hole: Hole): boolean {
+  protected override isRequestedAgain(hole: Hole): boolean {
     const entry = this.state.reads.find(hole.from);
-    return hole.asked || (entry !== undefined && entry.askedAgainNs >= hole.openedNs);
+    return hole.requestedAgain || (entry !== undefined && entry.askedAgainNs >= hole.openedNs);
   }
 }
 

@@ -3,9 +3,9 @@
  *
  * Owns the numbers of vantage points, in the order of their appearance. Packets of `any` (Linux cooked v2) name the interface themselves.
  */
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 
-export class Vantages {
+export class VantagePoints {
   readonly #together: boolean;
   readonly #numbers = new Map<number, number>();
   #lastInterface = -1;
@@ -21,7 +21,7 @@ export class Vantages {
     return this.#numbers.size;
   }
 
-  of({ packet: { interfaceIndex }, dissection: { cookedInterface } }: Facts): number {
+  of({ packet: { interfaceIndex }, dissection: { cookedInterface } }: MutableFacts): number {
     if (this.#together) return 0;
     if (interfaceIndex === this.#lastInterface && cookedInterface === this.#lastCooked) return this.#lastNumber;
     const key = interfaceIndex * 0x1_00_00_00_00 + cookedInterface;

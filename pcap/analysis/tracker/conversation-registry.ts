@@ -6,16 +6,16 @@
  */
 import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
 import { Role } from '../facts.ts';
-import { Conversation, End } from './conversation.ts';
+import { Conversation, ConversationEnd } from './conversation.ts';
 import { FlowKey, type FlowTable } from './flow-table.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { OmittedCount } from './omitted-count.ts';
-import type { Facts } from './packet-facts.ts';
-import type { Vantages } from './vantages.ts';
+import type { VantagePoints } from './vantage-points.ts';
 
-export class Registry {
+export class ConversationRegistry {
   readonly #most: number;
   readonly #flows: FlowTable;
-  readonly #vantages: Vantages;
+  readonly #vantages: VantagePoints;
   readonly #conversations: Conversation[] = [];
   /** By number, halves included. */
   readonly #byId: Conversation[] = [];
@@ -23,7 +23,7 @@ export class Registry {
   readonly #key = new FlowKey();
   #live = 0;
 
-  constructor(most: number, flows: FlowTable, vantages: Vantages) {
+  constructor(most: number, flows: FlowTable, vantages: VantagePoints) {
     this.#most = most;
     this.#flows = flows;
     this.#vantages = vantages;
@@ -63,7 +63,7 @@ export class Registry {
    */
   open(
     learnt: 'cm' | 'traffic',
-    facts: Facts,
+    facts: MutableFacts,
     vantage: number,
     service: Conversation['service'],
     destQpn: number,
@@ -74,9 +74,10 @@ export class Registry {
       if (facts.role !== Role.Response) this.#omitted.add(frame, vantage, sourceQpn);
       return undefined;
     }
-    const source = new End(frameSource(frame));
-    const destination = new End(frameDestination(frame));
-    const ends: readonly [End, End] = learnt === 'cm' ? [destination, source] : [source, destination];
+    const source = new ConversationEnd(frameSource(frame));
+    const destination = new ConversationEnd(frameDestination(frame));
+    const ends: readonly [ConversationEnd, ConversationEnd] =
+      learnt === 'cm' ? [destination, source] : [source, destination];
     const conversation = new Conversation(this.#byId.length + 1, learnt, vantage, ends, facts);
     conversation.service = service;
     conversation.sameAs = this.#sameElsewhere(frame, vantage, destQpn, sourceQpn);

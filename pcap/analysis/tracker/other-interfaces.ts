@@ -5,7 +5,7 @@
  */
 import type { ConversationReport, EndReport } from '../types.ts';
 
-export class Elsewhere {
+export class OtherInterfaces {
   readonly #byPair = new Map<string, ConversationReport[]>();
 
   constructor(conversations: readonly ConversationReport[]) {

@@ -1,7 +1,7 @@
 /**
  * What the requests of one end went through, counted while the capture is read: a `RequesterReport` that is always up to date.
  *
- * Owns the figures. Who counts what, and when, is `space.ts`.
+ * Owns the figures. Who counts what, and when, is `psn-space.ts`.
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import type { LatencyReport, RequesterReport } from '../types.ts';
@@ -16,7 +16,7 @@ export class PacketCounts {
   reorderedPackets = 0;
 }
 
-export class Requester implements RequesterReport {
+export class RequesterFigures implements RequesterReport {
   firstPsn = -1;
   fromStart = false;
   nextPsn = -1;

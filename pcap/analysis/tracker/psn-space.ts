@@ -2,62 +2,61 @@
  * One PSN space: the requests of one end and all that answers them.
  *
  * Owns how many PSNs a packet takes, which packets can belong to the space at all, and its beginning and end. What a packet is to those
- * before it is `request-side.ts` and `response-side.ts`. Rule: a READ takes ceil(length / path MTU) PSNs (ref:wire#8).
+ * before it is `request-tracker.ts` and `response-tracker.ts`. Rule: a READ takes ceil(length / path MTU) PSNs (ref:wire#8).
  */
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
 import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
-import type { Conversation } from './conversation.ts';
 import { MessageEnds } from './message-ends.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag } from './packet-memory.ts';
-import { RequestSide, readLength } from './request-side.ts';
-import { ResponseSide } from './response-side.ts';
-import { SpaceState, type Surroundings } from './space-state.ts';
+import { type PsnSpaceOwner, PsnSpaceState, type SharedResources } from './psn-space-state.ts';
+import { RequestTracker, readLength } from './request-tracker.ts';
+import { ResponseTracker } from './response-tracker.ts';
 
-export class Space {
-  readonly state: SpaceState;
-  readonly #requests: RequestSide;
-  readonly #responses: ResponseSide;
+export class PsnSpace {
+  readonly state: PsnSpaceState;
+  readonly #requests: RequestTracker;
+  readonly #responses: ResponseTracker;
 
   /** @param announced `origin` is what connection management said, and not what was seen first */
   constructor(
-    conversation: Conversation,
+    conversation: PsnSpaceOwner,
     requester: 0 | 1,
-    surroundings: Surroundings,
+    surroundings: SharedResources,
     origin: number,
     announced: boolean,
   ) {
     const reliable = conversation.service !== 'UC';
-    this.state = new SpaceState(conversation, requester, surroundings, origin, announced, reliable);
-    this.#requests = new RequestSide(this.state);
-    this.#responses = new ResponseSide(this.state);
+    this.state = new PsnSpaceState(conversation, requester, surroundings, origin, announced, reliable);
+    this.#requests = new RequestTracker(this.state);
+    this.#responses = new ResponseTracker(this.state);
     const { report } = this.state;
     report.firstPsn = origin;
     report.nextPsn = origin;
     report.fromStart = announced;
   }
 
-  request(facts: Facts): void {
+  request(facts: MutableFacts): void {
     const { state } = this;
     const { frame } = facts.dissection;
     const psn = state.relative(frame.psn);
     facts.relativePsn = psn;
-    this.#touch(facts);
+    this.#noteTime(facts);
     if (!state.begun && !state.announced && (frame.flags & BEGINS) !== 0) state.messages = new MessageEnds();
     if ((frame.flags & OpFlag.Read) === 0) this.#requests.request(facts, psn, 1, 1);
     else this.#read(facts, psn);
   }
 
-  response(facts: Facts): void {
+  response(facts: MutableFacts): void {
     const psn = this.state.relative(facts.dissection.frame.psn);
     facts.relativePsn = psn;
     this.state.messages = undefined;
-    this.#touch(facts);
+    this.#noteTime(facts);
     this.#responses.response(facts, psn);
   }
 
   /** A packet with a wrong ICRC: its receiver has dropped it, and what will be sent in its place was not lost. */
-  damaged(facts: Facts): void {
+  damaged(facts: MutableFacts): void {
     const { state } = this;
     const { psn, flags } = facts.dissection.frame;
     const relative = state.relative(psn);
@@ -96,7 +95,7 @@ export class Space {
    * so. Then counts whether the MSN is right, and whether an acknowledge was asked for.
    * The answer to a request from just before the capture began counts as possible.
    */
-  answerScore(facts: Facts): number {
+  answerScore(facts: MutableFacts): number {
     const { state } = this;
     const { psn, flags, view, bthOffset, opcode } = facts.dissection.frame;
     if (!state.begun) return Number.POSITIVE_INFINITY;
@@ -129,7 +128,7 @@ export class Space {
     return this.state.begun || distance > NEAR ? Number.POSITIVE_INFINITY : distance;
   }
 
-  finish(facts: Facts): void {
+  finish(facts: MutableFacts): void {
     const { state } = this;
     this.#requests.finish(facts);
     this.#responses.finish(facts);
@@ -140,7 +139,7 @@ export class Space {
     else state.report.unansweredPsn = acked < state.next ? state.absolute(acked) : -1;
   }
 
-  #read(facts: Facts, psn: number): void {
+  #read(facts: MutableFacts, psn: number): void {
     const { conversation, requester } = this.state;
     const responder = requester === 0 ? 1 : 0;
     const length = readLength(facts);
@@ -149,7 +148,7 @@ export class Space {
     this.#requests.request(facts, psn, mtu > 0 ? limit : 1, limit);
   }
 
-  #touch(facts: Facts): void {
+  #noteTime(facts: MutableFacts): void {
     const { report } = this.state;
     if (report.startNs < 0) report.startNs = facts.timeNs;
     report.endNs = facts.timeNs;

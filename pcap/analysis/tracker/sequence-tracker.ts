@@ -5,7 +5,7 @@
  * - A frame equal in all that its sender gives it (IPv4 identification, ICRC) is a copy, when identifications count; when they do not (IPv6, or
  *   always 0), when it follows its original at once and there is no reason to repeat.
  * - A packet that fills a hole is late when its identification is before that of the packet that showed the hole, and a repetition when it is after.
- * - Without that, it is a repetition when there is a reason for one (`reasonFor`), and late otherwise; if what follows turns out to be repeated
+ * - Without that, it is a repetition when there is a reason for one (`triggerOf`), and late otherwise; if what follows turns out to be repeated
  *   too, the sender had gone back after all, and what was to be told as late is told as lost.
  * What is lost is told when its repetition has come; a late original that comes after its own repetition takes the loss back, if it was not told yet.
  */
@@ -13,20 +13,20 @@ import { Mark } from '../facts.ts';
 import type { TransportEvent, TransportEventReason } from '../types.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Hole, Holes } from './holes.ts';
-import type { IdOrder } from './id-order.ts';
-import type { Facts } from './packet-facts.ts';
+import type { IpIdOrder } from './id-order.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
-import type { SpaceState } from './space-state.ts';
+import type { PsnSpaceState } from './psn-space-state.ts';
 
 /** Why packets are sent again. */
-export interface Reason {
+export interface RetransmissionTrigger {
   readonly cause: NonNullable<TransportEvent['cause']>;
   readonly refersTo: number;
   readonly durationNs: number;
   readonly reason: TransportEventReason | undefined;
 }
 
-interface Pending {
+interface PendingReport {
   readonly psn: number;
   /** The PSN behind it. */
   to: number;
@@ -38,68 +38,68 @@ interface Pending {
   readonly durationNs: number;
 }
 
-interface Run extends Pending {
-  readonly reason: Reason;
+interface RetransmissionRun extends PendingReport {
+  readonly trigger: RetransmissionTrigger;
   /** What it repeats next. */
   cursor: number;
   lastNs: number;
 }
 
-interface Counts {
+interface SequenceCounts {
   retransmittedPackets: number;
   lostPackets: number;
   unseenPackets: number;
   reorderedPackets: number;
 }
 
-export abstract class Side {
-  readonly state: SpaceState;
-  protected run: Run | undefined;
-  #loss: Pending | undefined;
-  #late: Pending | undefined;
+export abstract class SequenceTracker {
+  readonly state: PsnSpaceState;
+  protected run: RetransmissionRun | undefined;
+  #loss: PendingReport | undefined;
+  #late: PendingReport | undefined;
 
-  constructor(state: SpaceState) {
+  constructor(state: PsnSpaceState) {
     this.state = state;
   }
 
   protected abstract get sender(): 0 | 1;
 
   /** What the identifications of the sender tell: all that it sends has one counter. */
-  protected get ids(): IdOrder {
+  protected get ids(): IpIdOrder {
     return this.state.conversation.end(this.sender).ids;
   }
 
-  protected abstract get counts(): Counts;
+  protected abstract get counts(): SequenceCounts;
   protected abstract get holes(): Holes;
   protected abstract get memory(): PacketMemory;
   protected abstract get damaged(): DamagedPsns;
   /** Why the sender would begin again with this PSN now; undefined when it has no reason. */
-  protected abstract reasonFor(facts: Facts, psn: number): Reason | undefined;
+  protected abstract triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined;
   /** What to say of a repetition without a reason. */
-  protected reasonless(_psn: number): Reason {
-    return NO_REASON;
+  protected fallbackTrigger(_psn: number): RetransmissionTrigger {
+    return UNKNOWN_TRIGGER;
   }
 
   /** Whether what a hole lacks was asked for again. */
-  protected isAsked(hole: Hole): boolean {
-    return hole.asked;
+  protected isRequestedAgain(hole: Hole): boolean {
+    return hole.requestedAgain;
   }
 
   /** A run begins, for this reason: what else has to be told. */
-  protected abstract begins(facts: Facts, psn: number, reason: Reason): void;
+  protected abstract onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void;
 
   /** Whether the packet at hand is one that came past before, doubled by the network or by what mirrors it. */
-  protected isCopy(facts: Facts, psn: number): boolean {
+  protected isCopy(facts: MutableFacts, psn: number): boolean {
     const counts = facts.ipId >= 0 && this.ids.tells;
     if (counts && this.memory.isEarlierSending(psn, facts)) return true;
     if (!this.memory.isSameFrame(psn, facts)) return false;
     if (counts) return true;
-    if (this.continues(facts, psn) || this.#late?.to === psn) return false;
+    if (this.continuesRun(facts, psn) || this.#late?.to === psn) return false;
     if (facts.timeNs - this.memory.timeOf(psn) > COPY_NS) return false;
-    return this.reasonFor(facts, psn) === undefined;
+    return this.triggerOf(facts, psn) === undefined;
   }
 
-  protected copy(facts: Facts, psn: number): void {
+  protected reportCopy(facts: MutableFacts, psn: number): void {
     facts.marks |= Mark.Copy;
     facts.refersTo = this.memory.frameOf(psn);
     this.state.report.copies++;
@@ -107,7 +107,7 @@ export abstract class Side {
   }
 
   /** Packets were passed over: a hole of [from, to) shows with the packet at hand. */
-  protected open(facts: Facts, from: number, to: number): void {
+  protected openHole(facts: MutableFacts, from: number, to: number): void {
     facts.marks |= Mark.Gap;
     facts.missing += to - from;
     const { timeNs, packet, ipId } = facts;
@@ -117,91 +117,91 @@ export abstract class Side {
       openedNs: timeNs,
       openedFrame: packet.number,
       behindId: ipId,
-      asked: false,
-      coveredNs: -1,
+      requestedAgain: false,
+      acknowledgedNs: -1,
     });
-    if (evicted !== undefined) this.giveUp(facts, evicted);
+    if (evicted !== undefined) this.reportUnfilled(facts, evicted);
   }
 
   /** The packet at hand takes [psn, psn + count), which begins in `hole`. Returns whether it is an original. */
-  protected fill(facts: Facts, psn: number, count: number, hole: Hole): boolean {
+  protected fillHole(facts: MutableFacts, psn: number, count: number, hole: Hole): boolean {
     this.holes.fill(hole, psn, psn + count);
     const order = this.ids.compare(facts.ipId, hole.behindId);
-    const repeated = order === 0 ? this.continues(facts, psn) || this.#hasReason(facts, psn, hole) : order > 0;
+    const repeated = order === 0 ? this.continuesRun(facts, psn) || this.#hasTrigger(facts, psn, hole) : order > 0;
     if (!repeated) {
-      this.#cameLate(facts, psn, count, hole);
+      this.#handleLate(facts, psn, count, hole);
       return true;
     }
-    this.#settleLate(facts, psn);
+    this.#resolveLate(facts, psn);
     facts.refersTo = hole.openedFrame;
-    this.repeat(facts, psn, count);
-    this.#lose(facts, psn, count, hole);
+    this.countRetransmission(facts, psn, count);
+    this.#countLoss(facts, psn, count, hole);
     return false;
   }
 
   /** The packet at hand was sent before. */
-  protected again(facts: Facts, psn: number, count: number): void {
+  protected handleRepeated(facts: MutableFacts, psn: number, count: number): void {
     const order = this.ids.compare(facts.ipId, this.memory.idOf(psn));
     if (order < 0) {
-      this.#cameAfterItsRepetition(facts, psn);
+      this.#handleLateOriginal(facts, psn);
       return;
     }
-    this.#settleLate(facts, psn);
-    this.repeat(facts, psn, count);
+    this.#resolveLate(facts, psn);
+    this.countRetransmission(facts, psn, count);
   }
 
-  protected repeat(facts: Facts, psn: number, count: number): void {
+  protected countRetransmission(facts: MutableFacts, psn: number, count: number): void {
     facts.marks |= Mark.Retransmission;
     if (facts.refersTo < 0) facts.refersTo = this.memory.frameOf(psn);
     this.counts.retransmittedPackets++;
     this.ids.step(facts.ipId);
     const { run } = this;
-    if (run !== undefined && this.continues(facts, psn)) {
+    if (run !== undefined && this.continuesRun(facts, psn)) {
       run.count++;
       run.cursor = psn + count;
       run.lastNs = facts.timeNs;
-    } else this.#begin(facts, psn, count);
+    } else this.#startRun(facts, psn, count);
     this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.Repeated, this.state.acked);
   }
 
   /** Something new has come in order: what was pending is certain now. */
-  protected settle(facts: Facts): void {
-    if (this.#late !== undefined) this.#settleLate(facts, -Infinity);
+  protected reportPending(facts: MutableFacts): void {
+    if (this.#late !== undefined) this.#resolveLate(facts, -Infinity);
     if (this.run !== undefined) this.closeRun(facts);
-    if (this.#loss !== undefined) this.#tellLoss(facts);
+    if (this.#loss !== undefined) this.#reportLoss(facts);
   }
 
-  protected closeRun(facts: Facts): void {
+  protected closeRun(facts: MutableFacts): void {
     const { run } = this;
     this.run = undefined;
     if (run === undefined) return;
-    const { psn, count, frame, timeNs, reason } = run;
-    this.state.emit('retransmission', facts, this.sender, { ...reason, psn, count, frame, timeNs });
-    if (this.#loss !== undefined) this.#tellLoss(facts);
+    const { psn, count, frame, timeNs, trigger } = run;
+    this.state.emit('retransmission', facts, this.sender, { ...trigger, psn, count, frame, timeNs });
+    if (this.#loss !== undefined) this.#reportLoss(facts);
   }
 
   /** Tells of holes that the peer has had filled for a while, and never past here. */
-  protected sweep(facts: Facts): void {
+  protected closeOldHoles(facts: MutableFacts): void {
     const { list } = this.holes;
     for (let i = list.length - 1; i >= 0; i--) {
       const hole = list[i] as Hole;
-      if (hole.coveredNs < 0 || facts.timeNs - hole.coveredNs < GRACE_NS) continue;
+      if (hole.acknowledgedNs < 0 || facts.timeNs - hole.acknowledgedNs < GRACE_NS) continue;
       list.splice(i, 1);
-      this.giveUp(facts, hole);
+      this.reportUnfilled(facts, hole);
     }
   }
 
   /** Whatever has not come until now will not. */
-  finish(facts: Facts): void {
-    this.settle(facts);
+  finish(facts: MutableFacts): void {
+    this.reportPending(facts);
     const { list } = this.holes;
-    for (let hole = list.shift(); hole !== undefined; hole = list.shift()) this.giveUp(facts, hole);
+    for (let hole = list.shift(); hole !== undefined; hole = list.shift()) this.reportUnfilled(facts, hole);
   }
 
   /** What a hole was that nothing has filled. */
-  protected giveUp(facts: Facts, hole: Hole): void {
+  protected reportUnfilled(facts: MutableFacts, hole: Hole): void {
     const { from, to, openedFrame: frame } = hole;
-    const asked = this.isAsked(hole);
+    const asked = this.isRequestedAgain(hole);
     const lost = asked || !this.state.reliable;
     const damaged = lost ? this.damaged.takeAll(from, to) : 0;
     const count = to - from - damaged;
@@ -212,61 +212,61 @@ export abstract class Side {
       psn: from,
       count,
       frame,
-      reason: asked ? 'retransmission-not-seen' : this.#whyUnfilled(hole),
+      reason: asked ? 'retransmission-not-seen' : this.#unfilledReason(hole),
     });
   }
 
-  #whyUnfilled(hole: Hole): TransportEventReason {
+  #unfilledReason(hole: Hole): TransportEventReason {
     if (!this.state.reliable) return 'service-without-acks';
-    return hole.coveredNs >= 0 ? 'acknowledged' : 'not-missed';
+    return hole.acknowledgedNs >= 0 ? 'acknowledged' : 'not-missed';
   }
 
   /** Whether the packet at hand goes on with the run of repetitions under way. */
-  protected continues(facts: Facts, psn: number): boolean {
+  protected continuesRun(facts: MutableFacts, psn: number): boolean {
     const { run } = this;
     if (run === undefined || psn < run.cursor) return false;
     return facts.timeNs - run.lastNs < (psn === run.cursor ? RUN_PAUSE_NS : RUN_JUMP_NS);
   }
 
-  #hasReason(facts: Facts, psn: number, hole: Hole): boolean {
-    return this.isAsked(hole) || this.reasonFor(facts, psn) !== undefined;
+  #hasTrigger(facts: MutableFacts, psn: number, hole: Hole): boolean {
+    return this.isRequestedAgain(hole) || this.triggerOf(facts, psn) !== undefined;
   }
 
-  #begin(facts: Facts, psn: number, count: number): void {
+  #startRun(facts: MutableFacts, psn: number, count: number): void {
     this.closeRun(facts);
-    const reason = this.reasonFor(facts, psn) ?? this.reasonless(psn);
-    this.run = { ...pendingOf(facts, psn, count, -1, -1), reason, cursor: psn + count, lastNs: facts.timeNs };
-    this.begins(facts, psn, reason);
+    const trigger = this.triggerOf(facts, psn) ?? this.fallbackTrigger(psn);
+    this.run = { ...pendingReport(facts, psn, count, -1, -1), trigger, cursor: psn + count, lastNs: facts.timeNs };
+    this.onRunStart(facts, psn, trigger);
   }
 
-  #cameLate(facts: Facts, psn: number, count: number, hole: Hole): void {
+  #handleLate(facts: MutableFacts, psn: number, count: number, hole: Hole): void {
     facts.marks |= Mark.Late;
     facts.refersTo = hole.openedFrame;
     this.memory.put(psn, facts, PacketFlag.Late, this.state.acked);
-    if (this.#late !== undefined) this.#tellLate(facts);
-    this.#late = pendingOf(facts, psn, count, hole.openedFrame, facts.timeNs - hole.openedNs);
+    if (this.#late !== undefined) this.#reportLate(facts);
+    this.#late = pendingReport(facts, psn, count, hole.openedFrame, facts.timeNs - hole.openedNs);
     // Where identifications have told, nothing that follows can change it.
-    if (this.ids.tells && facts.ipId >= 0) this.#tellLate(facts);
+    if (this.ids.tells && facts.ipId >= 0) this.#reportLate(facts);
   }
 
   /** `psn` was sent before. When it follows what was taken for late, the sender had gone back. */
-  #settleLate(facts: Facts, psn: number): void {
+  #resolveLate(facts: MutableFacts, psn: number): void {
     const late = this.#late;
     if (late === undefined) return;
     if (psn !== late.to || this.run !== undefined) {
-      this.#tellLate(facts);
+      this.#reportLate(facts);
       return;
     }
     this.#late = undefined;
     this.counts.lostPackets++;
     this.counts.retransmittedPackets++;
     this.#loss = late;
-    const reason = this.reasonFor(facts, late.psn) ?? this.reasonless(late.psn);
-    this.run = { ...late, reason, cursor: psn, lastNs: facts.timeNs };
-    this.begins(facts, late.psn, reason);
+    const trigger = this.triggerOf(facts, late.psn) ?? this.fallbackTrigger(late.psn);
+    this.run = { ...late, trigger, cursor: psn, lastNs: facts.timeNs };
+    this.onRunStart(facts, late.psn, trigger);
   }
 
-  #tellLate(facts: Facts): void {
+  #reportLate(facts: MutableFacts): void {
     const late = this.#late;
     this.#late = undefined;
     if (late === undefined) return;
@@ -274,29 +274,29 @@ export abstract class Side {
     this.state.emit('reordering', facts, this.sender, late);
   }
 
-  #cameAfterItsRepetition(facts: Facts, psn: number): void {
+  #handleLateOriginal(facts: MutableFacts, psn: number): void {
     facts.marks |= Mark.Late;
     facts.refersTo = this.memory.frameOf(psn);
     this.memory.noteEarlierSending(psn, facts);
     const loss = this.#loss;
     const booked = (this.memory.flagsOf(psn) & PacketFlag.BookedLost) !== 0;
     if (booked) this.counts.lostPackets--;
-    if (booked && loss !== undefined && psn >= loss.psn && psn < loss.to) this.#takeBack(facts, loss, psn);
+    if (booked && loss !== undefined && psn >= loss.psn && psn < loss.to) this.#retractLoss(facts, loss, psn);
     this.counts.reorderedPackets++;
     const { refersTo } = facts;
     this.state.emit('reordering', facts, this.sender, { psn, refersTo, reason: 'after-retransmission' });
   }
 
-  #takeBack(facts: Facts, loss: Pending, psn: number): void {
+  #retractLoss(facts: MutableFacts, loss: PendingReport, psn: number): void {
     const behind = Math.min(loss.to - psn - 1, loss.count - 1);
     const { to } = loss;
     loss.count -= behind + 1;
     loss.to = psn;
-    if (loss.count > 0) this.#tellLoss(facts);
+    if (loss.count > 0) this.#reportLoss(facts);
     this.#loss = behind > 0 ? { ...loss, psn: psn + 1, to, count: behind } : undefined;
   }
 
-  #lose(facts: Facts, psn: number, count: number, hole: Hole): void {
+  #countLoss(facts: MutableFacts, psn: number, count: number, hole: Hole): void {
     if (this.damaged.takeAll(psn, psn + count) > 0) return;
     this.counts.lostPackets++;
     const loss = this.#loss;
@@ -304,13 +304,13 @@ export abstract class Side {
       loss.count++;
       loss.to = psn + count;
     } else {
-      if (loss !== undefined) this.#tellLoss(facts);
-      this.#loss = pendingOf(facts, psn, count, hole.openedFrame, -1);
+      if (loss !== undefined) this.#reportLoss(facts);
+      this.#loss = pendingReport(facts, psn, count, hole.openedFrame, -1);
     }
     this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.BookedLost, this.state.acked);
   }
 
-  #tellLoss(facts: Facts): void {
+  #reportLoss(facts: MutableFacts): void {
     const loss = this.#loss;
     this.#loss = undefined;
     if (loss !== undefined) this.state.emit('loss', facts, this.sender, loss);
@@ -318,11 +318,17 @@ export abstract class Side {
 }
 
 /** One packet that takes `psnCount` PSNs. */
-function pendingOf(facts: Facts, psn: number, psnCount: number, refersTo: number, durationNs: number): Pending {
+function pendingReport(
+  facts: MutableFacts,
+  psn: number,
+  psnCount: number,
+  refersTo: number,
+  durationNs: number,
+): PendingReport {
   return { psn, to: psn + psnCount, count: 1, frame: facts.packet.number, timeNs: facts.timeNs, refersTo, durationNs };
 }
 
-const NO_REASON: Reason = { cause: 'unknown', refersTo: -1, durationNs: -1, reason: undefined };
+const UNKNOWN_TRIGGER: RetransmissionTrigger = { cause: 'unknown', refersTo: -1, durationNs: -1, reason: undefined };
 /** A copy that is not told by its identification follows its original within this time. */
 const COPY_NS = 500_000;
 /** Between packets of one run, when the one expected comes, and when some are missing in between. */
