@@ -15,6 +15,7 @@ import { dissect, IcrcState, icrcState } from '../dissection.ts';
 import { type CapturedPacket, nanosecondsSince } from '../types.ts';
 import { CaptureTotals } from './capture-totals.ts';
 import type { Detector } from './detector.ts';
+import { DetectorDispatcher } from './detector-dispatcher.ts';
 import { SYMPTOMS } from './detectors/index.ts';
 import { EventLog } from './event-log.ts';
 import { Mark, type PacketFacts } from './facts.ts';
@@ -26,7 +27,6 @@ import { MutableFacts } from './tracker/mutable-facts.ts';
 import { OtherInterfaces } from './tracker/other-interfaces.ts';
 import { Tracker } from './tracker/tracker.ts';
 import type { Analysis, ConversationReport, TransportEvent } from './types.ts';
-import { Watchers } from './watchers.ts';
 
 /** How to look at a capture. */
 export interface AnalyzerOptions {
@@ -51,7 +51,7 @@ export class Analyzer {
   readonly #paths: PathComparer;
   readonly #detectors = SYMPTOMS.map((symptom) => ({ symptom, detector: symptom.make() }));
   /** Those that look at packets, and those that look at events. */
-  readonly #watchers: Watchers;
+  readonly #dispatcher: DetectorDispatcher;
   readonly #listeners: readonly Detector[];
   #analysis: Analysis | undefined;
 
@@ -65,7 +65,7 @@ export class Analyzer {
     });
     this.#paths = new PathComparer({ maxEvents: options.maxEvents ?? DEFAULT_EVENTS });
     const all = this.#detectors.map(({ detector }) => detector);
-    this.#watchers = new Watchers(all);
+    this.#dispatcher = new DetectorDispatcher(all);
     this.#listeners = all.filter((detector) => detector.event !== undefined);
   }
 
@@ -108,11 +108,11 @@ export class Analyzer {
     this.#totals.count(packet, dissection, icrc, timeNs);
     if (status === FrameStatus.Ok) this.#tracker.observe(facts);
     if (this.#rules.check(facts)) facts.marks |= Mark.Violation;
-    this.#watchers.packet(facts);
+    this.#dispatcher.packet(facts);
     this.#paths.packet(facts);
     if (this.#events.hasFresh) {
       this.#events.drain(this.#tell);
-      this.#watchers.ask();
+      this.#dispatcher.updateInterests();
     }
     return facts;
   }
@@ -137,9 +137,9 @@ export class Analyzer {
     const conversations = tracker.conversations.map(conversationReport);
     const byId = new Map(conversations.map((conversation) => [conversation.id, conversation]));
     const conversation = (id: number) => byId.get(tracker.byId(id)?.id ?? 0);
-    const elsewhere = new OtherInterfaces(conversations);
+    const otherInterfaces = new OtherInterfaces(conversations);
     const findings = new FindingList(conversation);
-    const seenElsewhere = (each: ConversationReport, sender: 0 | 1) => elsewhere.seen(each, sender);
+    const seenElsewhere = (each: ConversationReport, sender: 0 | 1) => otherInterfaces.saw(each, sender);
     const context = { capture, conversations, conversation, seenElsewhere };
     this.#rules.finish({ ...context, report: (draft) => findings.add(draft, undefined) });
     for (const { symptom, detector } of this.#detectors) {

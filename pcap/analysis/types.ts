@@ -337,9 +337,9 @@ export interface CaptureReport {
 }
 
 /** What the way between two interfaces of a capture can do to a frame. */
-export const PATH_DEEDS = ['dropped', 'duplicated', 'held', 'marked', 'corrupted', 'rewritten', 'inserted'] as const;
+export const PATH_EFFECTS = ['dropped', 'duplicated', 'held', 'marked', 'corrupted', 'rewritten', 'inserted'] as const;
 /** One of them; `held`: it left later than it came, `inserted`: it left and never came. */
-export type PathDeed = (typeof PATH_DEEDS)[number];
+export type PathEffect = (typeof PATH_EFFECTS)[number];
 
 /** A frame that did not pass from one interface to the other as it came. */
 export interface PathEvent {
@@ -348,7 +348,7 @@ export interface PathEvent {
   /** Numbers of its copies as they left. */
   readonly out: readonly number[];
   /** What was done to it. */
-  readonly deeds: readonly PathDeed[];
+  readonly effects: readonly PathEffect[];
   /** From coming to the first leaving. */
   readonly heldNs: number;
   /** Frames that came later and left before it. */
@@ -364,7 +364,7 @@ export interface PathReport {
   /** Frames that came. */
   readonly frames: number;
   /** Frames, by what became of them; one frame may count more than once. */
-  readonly deeds: Readonly<Record<PathDeed, number>>;
+  readonly effects: Readonly<Record<PathEffect, number>>;
   /** In the order of coming, at most as many as the options allow. */
   readonly events: readonly PathEvent[];
   /** Events that are missing above. */

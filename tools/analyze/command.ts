@@ -11,7 +11,7 @@ import { RoceError } from '../../packets/errors.ts';
 import type { AnalyzerOptions } from '../../pcap/analysis/analyzer.ts';
 import type { Finding } from '../../pcap/analysis/types.ts';
 import { loadNativeCrc32 } from '../../src/links/libc.ts';
-import { Output, TextGatherer } from '../dump/output.ts';
+import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
 import { analyzeChunks, isDamage, narrowed } from './analyze.ts';
 import { annotate } from './annotate.ts';
@@ -113,9 +113,9 @@ function isLarge(file: string): boolean {
 }
 
 async function print(text: string, stdout: Writable): Promise<void> {
-  const gatherer = new TextGatherer();
-  gatherer.add(text);
-  await new Output(stdout, gatherer).drained();
+  const buffer = new TextBuffer();
+  buffer.add(text);
+  await new Output(stdout, buffer).drained();
 }
 
 function complain({ stderr }: Streams, file: string, error: Error): number {

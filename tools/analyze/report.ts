@@ -87,10 +87,10 @@ function captureLines(capture: CaptureReport, verbose: boolean): string[] {
 
 function pathLines(paths: readonly PathReport[], interfaces: readonly string[]): string[] {
   const name = (index: number): string => interfaces[index] || `${index}`;
-  const rows = paths.map(({ from, to, frames, deeds }) => [
+  const rows = paths.map(({ from, to, frames, effects }) => [
     `${name(from)} to ${name(to)}`,
     grouped(frames),
-    tallyText(deeds) || 'as they came',
+    tallyText(effects) || 'as they came',
   ]);
   return [
     'between interfaces',

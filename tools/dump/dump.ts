@@ -12,7 +12,7 @@ import type { FilterSubject } from '../../pcap/filter/types.ts';
 import type { CapturedPacket } from '../../pcap/types.ts';
 import type { LadderStreamLayout } from '../ladder/index.ts';
 import { LadderPrinter } from './ladder-printer.ts';
-import { Output, TextGatherer } from './output.ts';
+import { Output, TextBuffer } from './output.ts';
 import { type FieldColumns, FieldPrinter, JsonPrinter, LinePrinter, type PacketPrinter } from './printers.ts';
 import type { CaptureSource, PacketCopy } from './source.ts';
 import { TimeColumn, type TimeFormat } from './time-text.ts';
@@ -60,10 +60,10 @@ class Dump {
   shown = 0;
   readonly #source: CaptureSource;
   readonly #options: DumpOptions;
-  readonly #looker: Looker;
+  readonly #subjects: SubjectReader;
   readonly #printer: PacketPrinter;
   readonly #time: TimeColumn;
-  readonly #gathered = new TextGatherer();
+  readonly #lines = new TextBuffer();
   readonly #text: Output;
   readonly #copy: PacketCopy | undefined;
   readonly #file: Output | undefined;
@@ -71,12 +71,12 @@ class Dump {
   constructor(source: CaptureSource, options: DumpOptions, out: Writable) {
     this.#source = source;
     this.#options = options;
-    this.#looker = new Looker(source, needsAnalysis(options));
+    this.#subjects = new SubjectReader(source, needsAnalysis(options));
     this.#time = new TimeColumn(options.time ?? 'relative');
     this.#printer = makePrinter(options, this.#time);
     // Of a file, what is held back does not depend on how its bytes come; on a wire nobody waits for the next packet.
-    const endOfTurn = source.live === true ? () => this.#gathered.add(this.#printer.flush()) : undefined;
-    this.#text = new Output(out, this.#gathered, endOfTurn);
+    const endOfTurn = source.live === true ? () => this.#lines.add(this.#printer.flush()) : undefined;
+    this.#text = new Output(out, this.#lines, endOfTurn);
     if (options.capture === undefined) return;
     this.#copy = source.copy?.() ?? new WrittenCopy(source);
     this.#file = new Output(options.capture, this.#copy);
@@ -84,10 +84,10 @@ class Dump {
 
   async packets(): Promise<void> {
     const { count = Number.POSITIVE_INFINITY, filter, quiet = false } = this.#options;
-    if (!quiet) this.#gathered.add(this.#printer.heading());
+    if (!quiet) this.#lines.add(this.#printer.heading());
     if (count <= 0) return;
     for await (const packet of this.#source) {
-      const subject = this.#looker.look(packet);
+      const subject = this.#subjects.read(packet);
       this.#time.see(packet);
       if (filter !== undefined && !filter(subject)) continue;
       const waits = this.#take(subject, quiet);
@@ -99,7 +99,7 @@ class Dump {
 
   /** Prints and writes one; what it returns is to be awaited. */
   #take(subject: FilterSubject, quiet: boolean): Promise<unknown> | undefined {
-    if (!quiet) this.#gathered.add(this.#printer.print(subject));
+    if (!quiet) this.#lines.add(this.#printer.print(subject));
     this.#copy?.keep(subject.packet);
     const text = quiet ? undefined : this.#text.added();
     const file = this.#file?.added();
@@ -107,14 +107,14 @@ class Dump {
   }
 
   async finish(): Promise<void> {
-    this.#gathered.add(this.#printer.flush());
+    this.#lines.add(this.#printer.flush());
     await this.#file?.end();
     await this.#text.drained();
   }
 }
 
 /** What is to be known of each packet before it is judged and printed. */
-class Looker {
+class SubjectReader {
   readonly #source: CaptureSource;
   readonly #analyzer: Analyzer | undefined;
   readonly #dissection = new Dissection();
@@ -124,7 +124,7 @@ class Looker {
     this.#analyzer = analyze ? new Analyzer({ maxEvents: 0 }) : undefined;
   }
 
-  look(packet: CapturedPacket): FilterSubject {
+  read(packet: CapturedPacket): FilterSubject {
     const interfaceName = this.#source.interfaces?.[packet.interfaceIndex]?.name;
     if (this.#analyzer !== undefined) {
       const facts = this.#analyzer.packet(packet);

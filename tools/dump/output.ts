@@ -9,13 +9,13 @@ import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
 /** What gathers bytes until they are taken. */
-export interface Gatherer {
+export interface OutputBuffer {
   readonly pendingBytes: number;
   take(): string | Uint8Array;
 }
 
 /** Lines of text on their way. */
-export class TextGatherer implements Gatherer {
+export class TextBuffer implements OutputBuffer {
   #text = '';
 
   get pendingBytes(): number {
@@ -35,15 +35,15 @@ export class TextGatherer implements Gatherer {
 
 export class Output {
   readonly #stream: Writable;
-  readonly #gatherer: Gatherer;
+  readonly #buffer: OutputBuffer;
   readonly #endOfTurn: () => void;
   #scheduled = false;
   #failure: Error | undefined;
 
   /** `endOfTurn` is called before what was gathered in a turn is written: the last chance to add to it. */
-  constructor(stream: Writable, gatherer: Gatherer, endOfTurn: () => void = () => {}) {
+  constructor(stream: Writable, buffer: OutputBuffer, endOfTurn: () => void = () => {}) {
     this.#stream = stream;
-    this.#gatherer = gatherer;
+    this.#buffer = buffer;
     this.#endOfTurn = endOfTurn;
     // Listened to for the life of the process: an EPIPE can arrive after the last write.
     stream.on('error', (error) => {
@@ -58,7 +58,7 @@ export class Output {
 
   /** To be called when the gatherer has more; what it returns is to be awaited. Throws what a write really failed with. */
   added(): Promise<void> | undefined {
-    if (this.#gatherer.pendingBytes >= MOST_GATHERED || this.#stream.writableNeedDrain) return this.flush();
+    if (this.#buffer.pendingBytes >= MOST_BUFFERED_BYTES || this.#stream.writableNeedDrain) return this.flush();
     if (!this.#scheduled) {
       this.#scheduled = true;
       setImmediate(() => {
@@ -97,7 +97,7 @@ export class Output {
   }
 
   #push(): void {
-    if (!this.closed && this.#gatherer.pendingBytes > 0) this.#stream.write(this.#gatherer.take());
+    if (!this.closed && this.#buffer.pendingBytes > 0) this.#stream.write(this.#buffer.take());
   }
 
   async #settled(event: 'drain' | 'finish'): Promise<void> {
@@ -123,4 +123,4 @@ function isBrokenPipe(error: Error): boolean {
   return 'code' in error && error.code === 'EPIPE';
 }
 
-const MOST_GATHERED = 65_536;
+const MOST_BUFFERED_BYTES = 65_536;

@@ -2,7 +2,7 @@
  * The seam between where frames come from and what is done with them.
  */
 import type { CapturedPacket, CaptureInterface } from '../../pcap/types.ts';
-import type { Gatherer } from './output.ts';
+import type { OutputBuffer } from './output.ts';
 
 /** Where frames come from. A packet's bytes need to stay unchanged only until the next one is asked for. */
 export interface CaptureSource extends AsyncIterable<CapturedPacket> {
@@ -15,7 +15,7 @@ export interface CaptureSource extends AsyncIterable<CapturedPacket> {
 }
 
 /** A capture file in the making: bytes of pcapng that gather until they are taken. */
-export interface PacketCopy extends Gatherer {
+export interface PacketCopy extends OutputBuffer {
   /** Takes the packet that the source gave out last. */
   keep(packet: CapturedPacket): void;
   take(): Uint8Array;

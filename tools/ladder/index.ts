@@ -3,6 +3,6 @@
  * `LadderStream` while they come. Used by `roce demo` and `roce dump`; anything that has frames in order of time can use it. Runs in a browser.
  */
 export { drawLadder, type LadderLayout } from './draw.ts';
-export { LadderReader, type LadderReaderOptions, type SeenFrame, type SeenStep } from './reader.ts';
+export { type LadderFrame, type LadderFrameInfo, LadderReader, type LadderReaderOptions } from './reader.ts';
 export { type LadderStep, Mark, markName } from './step.ts';
 export { LadderStream, type LadderStreamLayout } from './stream.ts';

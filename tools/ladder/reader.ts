@@ -22,7 +22,7 @@ export interface LadderReaderOptions {
 }
 
 /** What is known of a frame beside its bytes. */
-export interface SeenStep {
+export interface LadderFrameInfo {
   readonly timeNs: number;
   readonly fromLeft: boolean;
   /** What the wire is known to have done: bits of `Mark`. */
@@ -30,7 +30,7 @@ export interface SeenStep {
 }
 
 /** A frame as its sender sent it. Bytes are read during the call only. */
-export interface SeenFrame extends SeenStep {
+export interface LadderFrame extends LadderFrameInfo {
   readonly bytes: Uint8Array;
   readonly view: DataView;
   readonly start: number;
@@ -38,7 +38,7 @@ export interface SeenFrame extends SeenStep {
 }
 
 /** PSNs of one requester, counted from the first seen. */
-interface PsnSpace {
+interface RequesterPsns {
   readonly first: number;
   /** Behind the highest PSN that a request or an answer carried. */
   next: number;
@@ -50,19 +50,22 @@ export class LadderReader {
   readonly #medium: Medium;
   readonly #own = new Frame();
   #frame = this.#own;
-  readonly #spaces: readonly [left: Map<number, PsnSpace>, right: Map<number, PsnSpace>] = [new Map(), new Map()];
+  readonly #spaces: readonly [left: Map<number, RequesterPsns>, right: Map<number, RequesterPsns>] = [
+    new Map(),
+    new Map(),
+  ];
 
   constructor(options: LadderReaderOptions = {}) {
     this.#medium = options.medium ?? Medium.Ethernet;
   }
 
-  read(seen: SeenFrame): LadderStep {
+  read(seen: LadderFrame): LadderStep {
     const { bytes, view, start, end } = seen;
     return this.readFrame(this.#own, parseFrame(bytes, view, start, end, this.#medium, this.#own), seen);
   }
 
   /** The same for a frame that is parsed already. */
-  readFrame(frame: Frame, status: FrameStatus, seen: SeenStep): LadderStep {
+  readFrame(frame: Frame, status: FrameStatus, seen: LadderFrameInfo): LadderStep {
     this.#frame = frame;
     const { timeNs, fromLeft, marks } = seen;
     if (status !== FrameStatus.Ok) {
@@ -107,8 +110,8 @@ export class LadderReader {
   }
 
   /** The requester on the other side whose PSNs are nearest: an answer does not name the queue pair that it comes from. */
-  #spaceAnswered(fromLeft: boolean, psn: number): PsnSpace | undefined {
-    let nearest: PsnSpace | undefined;
+  #spaceAnswered(fromLeft: boolean, psn: number): RequesterPsns | undefined {
+    let nearest: RequesterPsns | undefined;
     let shortest = Infinity;
     for (const space of this.#spaces[fromLeft ? 1 : 0].values()) {
       const distance = Math.abs(relativePsn(psn, space) - space.next);
@@ -121,7 +124,7 @@ export class LadderReader {
 }
 
 /** Counted from the first PSN of the space and beyond 2^24: the one nearest to what comes next. */
-function relativePsn(psn: number, space: PsnSpace): number {
+function relativePsn(psn: number, space: RequesterPsns): number {
   return space.next + psnDiff(psn, (space.first + space.next) % PSN_COUNT);
 }
 

@@ -5,7 +5,7 @@ import { Frame, Medium, parseFrame } from '../../packets/frame.ts';
 import { Op } from '../../packets/opcode.ts';
 import type { ConnectOptions } from '../../src/connection.ts';
 import { ConnectionRejected, WcStatus } from '../../src/index.ts';
-import type { End, Host } from './end.ts';
+import type { Host, StageEnd } from './end.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
 
@@ -89,7 +89,7 @@ export const CONNECTION_SCENES: readonly Scene[] = [
 /** 4.096 us * 2^8: 1 ms. */
 const QUICK = 8;
 
-function connect(from: End, to: Host, more: Partial<ConnectOptions> = {}) {
+function connect(from: StageEnd, to: Host, more: Partial<ConnectOptions> = {}) {
   return from.host.device.cm.connect({
     address: `10.0.0.${to.mac[5]}`,
     port: PORT,

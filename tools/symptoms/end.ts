@@ -36,7 +36,7 @@ export interface Target {
 export const ALL_ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
 
 /** See the top of this file. What asks for work resolves with its completion status. */
-export class End {
+export class StageEnd {
   readonly host: Host;
   readonly pd: Pd;
   readonly sendCq: Cq;
@@ -84,19 +84,19 @@ export class End {
     return this.request({ opcode: WrOpcode.Send, ...more }, length);
   }
 
-  write(peer: End, length: number, target: Target = {}): Promise<WcStatus> {
+  write(peer: StageEnd, length: number, target: Target = {}): Promise<WcStatus> {
     return this.request({ opcode: WrOpcode.RdmaWrite, ...remote(peer.mr, target) }, length);
   }
 
-  writeImm(peer: End, length: number, target: Target = {}): Promise<WcStatus> {
+  writeImm(peer: StageEnd, length: number, target: Target = {}): Promise<WcStatus> {
     return this.request({ opcode: WrOpcode.RdmaWriteWithImm, immData: 7, ...remote(peer.mr, target) }, length);
   }
 
-  read(peer: End, length: number, target: Target = {}): Promise<WcStatus> {
+  read(peer: StageEnd, length: number, target: Target = {}): Promise<WcStatus> {
     return this.request({ opcode: WrOpcode.RdmaRead, ...remote(peer.mr, target) }, length);
   }
 
-  fetchAdd(peer: End, target: Target = {}): Promise<WcStatus> {
+  fetchAdd(peer: StageEnd, target: Target = {}): Promise<WcStatus> {
     return this.request({ opcode: WrOpcode.AtomicFetchAndAdd, compareAdd: 1n, ...remote(peer.mr, target) }, 8);
   }
 

@@ -3,7 +3,7 @@ import type { Frame } from '../../packets/frame.ts';
 import { Op } from '../../packets/opcode.ts';
 import { WcStatus } from '../../src/index.ts';
 import { play, type Scene } from './scene.ts';
-import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
+import { demandStatus, type Stage, type StageFrame } from './stage.ts';
 
 const SYMPTOM = 'implied-nak';
 
@@ -81,7 +81,7 @@ function isMiddle({ opcode }: Frame): boolean {
 }
 
 /** Frames of data only. */
-function everyNinthMissing(): (seen: SeenFrame) => boolean {
+function everyNinthMissing(): (seen: StageFrame) => boolean {
   let count = 0;
   return ({ bytes }) => bytes.length < 500 || ++count % 9 !== 0;
 }

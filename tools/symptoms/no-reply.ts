@@ -5,7 +5,7 @@ import { ROCE_UDP_PORT } from '../../packets/udp.ts';
 import { QpState, QpType, WcStatus, WrOpcode } from '../../src/index.ts';
 import { roceFrame, station, tcpFrame } from './forge.ts';
 import { play, type Scene } from './scene.ts';
-import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
+import { demandStatus, type Stage, type StageFrame } from './stage.ts';
 
 /** All of them. */
 export const NO_REPLY_SCENES: readonly Scene[] = [
@@ -174,7 +174,7 @@ function toRocePort({ destPort }: Frame): boolean {
   return destPort === ROCE_UDP_PORT;
 }
 
-function isRoce({ bytes }: SeenFrame): boolean {
+function isRoce({ bytes }: StageFrame): boolean {
   return bytes.length > 42 && new DataView(bytes.buffer, bytes.byteOffset).getUint16(36) === ROCE_UDP_PORT;
 }
 

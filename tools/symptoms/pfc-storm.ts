@@ -54,7 +54,7 @@ export const PFC_STORM_SCENES: readonly Scene[] = [
   },
 ];
 
-interface Pauses {
+interface PauseScene {
   readonly everyNs: number;
   readonly count: number;
   /** 0: never ended, renewed by the next. */
@@ -67,7 +67,7 @@ interface Pauses {
 /** RoCE with DSCP 26 goes on beside them. */
 async function pauses(
   stage: Stage,
-  { everyNs, count, lastsNs, priority = 3, switchPort = false }: Pauses,
+  { everyNs, count, lastsNs, priority = 3, switchPort = false }: PauseScene,
 ): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { trafficClass: 106, timeout: 14 });
   const { mac } = station(switchPort ? 0xfe : 2);

@@ -79,7 +79,7 @@ export const READ_STALL_SCENES: readonly Scene[] = [
 /** 100 us each way: 20 km. */
 const FAR_NS = 100_000;
 
-interface Reads {
+interface ReadLoad {
   readonly cm: boolean;
   /** How many may be outstanding. */
   readonly depth: number;
@@ -89,7 +89,7 @@ interface Reads {
   readonly together?: number;
 }
 
-async function reads(stage: Stage, { cm, depth, count, bytes = 512, together = count }: Reads): Promise<void> {
+async function reads(stage: Stage, { cm, depth, count, bytes = 512, together = count }: ReadLoad): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), {
     cm,
     maxRdAtomic: depth,

@@ -54,10 +54,10 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
 /** Connection management tells the passive end of a connection how often to repeat: with it B asks and A is not ready. */
 async function exhausted(stage: Stage, cm: boolean, goesOn = true): Promise<void> {
   const pair = await stage.connect(stage.host('A'), stage.host('B'), { cm, rnrRetry: 3, minRnrTimer: 14 });
-  const [asking, asked] = cm ? [pair.b, pair.a] : [pair.a, pair.b];
+  const [requester, asked] = cm ? [pair.b, pair.a] : [pair.a, pair.b];
   asked.receive(2);
-  for (let i = 0; i < 2; i++) demandStatus(await asking.send(3_000), WcStatus.Success);
-  demandStatus(await asking.send(3_000), WcStatus.RnrRetryExcErr);
+  for (let i = 0; i < 2; i++) demandStatus(await requester.send(3_000), WcStatus.Success);
+  demandStatus(await requester.send(3_000), WcStatus.RnrRetryExcErr);
   if (goesOn) await stage.goOn(30e6);
 }
 

@@ -2,7 +2,7 @@
 import { OpFlag } from '../../packets/opcode.ts';
 import { WcStatus } from '../../src/index.ts';
 import { play, type Scene } from './scene.ts';
-import { demandStatus, type SeenFrame, type Stage } from './stage.ts';
+import { demandStatus, type Stage, type StageFrame } from './stage.ts';
 
 const SYMPTOM = 'sequence-error';
 
@@ -117,7 +117,7 @@ async function copies(stage: Stage): Promise<void> {
 }
 
 /** Frames of data only: without an acknowledge the capture would not be sure. */
-function everyNinthMissing(): (seen: SeenFrame) => boolean {
+function everyNinthMissing(): (seen: StageFrame) => boolean {
   let count = 0;
   return ({ bytes }) => bytes.length < 500 || ++count % 9 !== 0;
 }

@@ -27,7 +27,7 @@ import {
   type WcStatus,
   World,
 } from '../../src/index.ts';
-import { ALL_ACCESS, End, type Host } from './end.ts';
+import { ALL_ACCESS, type Host, StageEnd } from './end.ts';
 import { station, tcpFrame } from './forge.ts';
 
 /** How a stage is built. */
@@ -41,7 +41,7 @@ export interface StageOptions {
   /** Names of hosts, or 'mirror'; each is an interface of the capture. Default the host A. */
   readonly vantages?: readonly string[];
   /** Frames that the capture takes, by the vantage that sees them; default all. */
-  readonly keep?: (seen: SeenFrame) => boolean;
+  readonly keep?: (seen: StageFrame) => boolean;
   /** Writes whether a frame came or went, as captures of a host may. Default false. */
   readonly directions?: boolean;
   /** Bytes kept of a frame; default all. */
@@ -49,7 +49,7 @@ export interface StageOptions {
 }
 
 /** A frame at a vantage point. */
-export interface SeenFrame {
+export interface StageFrame {
   readonly vantage: string;
   /** The host that sends it, or at which it arrives; empty for one made by hand. */
   readonly host: string;
@@ -93,9 +93,9 @@ export interface ConnectOptions {
 }
 
 /** A connection. */
-export interface Pair {
-  readonly a: End;
-  readonly b: End;
+export interface ConnectedPair {
+  readonly a: StageEnd;
+  readonly b: StageEnd;
   /** With `cm`: the active end's. */
   readonly connection: Connection | undefined;
 }
@@ -141,12 +141,12 @@ export class Stage {
   }
 
   /** A queue pair of a host, not connected, with memory that a peer may use. */
-  end(host: Host, memoryBytes?: number): End {
-    return new End(host, memoryBytes);
+  end(host: Host, memoryBytes?: number): StageEnd {
+    return new StageEnd(host, memoryBytes);
   }
 
   /** Makes a queue pair on each host and connects them. */
-  async connect(a: Host, b: Host, options: ConnectOptions = {}): Promise<Pair> {
+  async connect(a: Host, b: Host, options: ConnectOptions = {}): Promise<ConnectedPair> {
     const left = this.end(a);
     const right = this.end(b);
     const connection = options.cm === true ? await this.#introduce(left, right, options) : undefined;
@@ -162,7 +162,7 @@ export class Stage {
 
   /** Brings one end to RTS towards a peer, or towards a number and an address that nobody may have. `psns`: ours and the peer's. */
   async bringUp(
-    end: End,
+    end: StageEnd,
     peer: { readonly qpn: number; readonly addresses: readonly IpAddress[] },
     options: ConnectOptions = {},
   ): Promise<void> {
@@ -235,7 +235,7 @@ export class Stage {
     return this.#writer.take();
   }
 
-  async #introduce(left: End, right: End, options: ConnectOptions): Promise<Connection> {
+  async #introduce(left: StageEnd, right: StageEnd, options: ConnectOptions): Promise<Connection> {
     const { ipVersion = 4, mtu = 1024, timeout = 8, retryCnt = 7, rnrRetry = 7, minRnrTimer = 6 } = options;
     const { maxRdAtomic = 16, maxDestRdAtomic = 16 } = options;
     const address = right.addresses.find(({ version }) => version === ipVersion);

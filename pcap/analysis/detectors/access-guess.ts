@@ -6,7 +6,7 @@
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import { hex } from './fatal-nak.ts';
-import { askedEnd, type PastRequest, type RequestMemory } from './request-memory.ts';
+import { type PastRequest, type RequestMemory, responderEndOf } from './request-memory.ts';
 
 /** A guess. */
 export interface AccessGuess {
@@ -125,7 +125,7 @@ function survey(
   const keys = new Map<number, KeyUse>();
   const wanted = rightOf(request);
   let invalidated = 0;
-  for (const past of memory.to(askedEnd(request).address)) {
+  for (const past of memory.to(responderEndOf(request).address)) {
     if (past.frame >= request.frame || failed.has(past.frame) || isSameRequest(past, request)) continue;
     if ((past.flags & OpFlag.Invalidate) !== 0) {
       if (past.rkey === request.rkey) invalidated = Math.max(invalidated, past.frame);

@@ -32,7 +32,7 @@ export const CONNECT_TIMEOUT: Symptom = {
 };
 
 /** One request as one interface sees it. */
-interface Attempt {
+interface ConnectAttempt {
   readonly client: string;
   readonly server: string;
   readonly service: string;
@@ -53,7 +53,7 @@ interface Attempt {
 
 class ConnectTimeout implements Detector {
   readonly interest = PacketKind.Other | PacketKind.Management;
-  readonly #attempts = new Map<string, Attempt>();
+  readonly #attempts = new Map<string, ConnectAttempt>();
   /** Addresses that sent any message of connection management. */
   readonly #speakers = new Set<string>();
 
@@ -99,8 +99,8 @@ class ConnectTimeout implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const silent = new Map<string, Attempt[]>();
-    const unconfirmed = new Map<string, Attempt[]>();
+    const silent = new Map<string, ConnectAttempt[]>();
+    const unconfirmed = new Map<string, ConnectAttempt[]>();
     const answered = new Map<string, number>();
     for (const attempt of this.#attempts.values()) {
       const key = `${attempt.client} ${attempt.server} ${attempt.service}`;
@@ -126,7 +126,7 @@ class ConnectTimeout implements Detector {
       attempt.requests.add(frame);
       return;
     }
-    const made: Attempt = {
+    const made: ConnectAttempt = {
       client: source,
       server: destination,
       service: serviceName(serviceId),
@@ -148,7 +148,7 @@ class ConnectTimeout implements Detector {
   }
 
   /** The attempt that a message of the server answers. */
-  #toClient(sighting: CmSighting, kind: string, id: number): Attempt | undefined {
+  #toClient(sighting: CmSighting, kind: string, id: number): ConnectAttempt | undefined {
     return this.#attempts.get(keyOf(sighting, kind, sighting.destination, sighting.source, id));
   }
 
@@ -162,11 +162,11 @@ class ConnectTimeout implements Detector {
   }
 }
 
-function markAnswered(attempt: Attempt | undefined): void {
+function markAnswered(attempt: ConnectAttempt | undefined): void {
   if (attempt !== undefined) attempt.answered = true;
 }
 
-function isSilent({ answered, postponed, requests, gaveUp }: Attempt): boolean {
+function isSilent({ answered, postponed, requests, gaveUp }: ConnectAttempt): boolean {
   if (answered) return false;
   return postponed ? gaveUp : requests.count >= ENOUGH || gaveUp;
 }
@@ -174,7 +174,7 @@ function isSilent({ answered, postponed, requests, gaveUp }: Attempt): boolean {
 /** The connection works, so that what is missing is missing in the capture only. */
 function cameUp(
   { conversations }: DetectorContext,
-  { client, server, localQpn, serverQpn, confirmed }: Attempt,
+  { client, server, localQpn, serverQpn, confirmed }: ConnectAttempt,
 ): boolean {
   if (confirmed) return true;
   return conversations.some(({ service, ends: [a, b] }) => {
@@ -190,8 +190,8 @@ function cameUp(
 }
 
 /** Several interfaces see the same requests: the one that saw most of them speaks. */
-function seenOnce(attempts: readonly Attempt[]): Attempt[] {
-  const best = new Map<string, Attempt>();
+function seenOnce(attempts: readonly ConnectAttempt[]): ConnectAttempt[] {
+  const best = new Map<string, ConnectAttempt>();
   for (const attempt of attempts) {
     const key = `${attempt.localQpn}`;
     const known = best.get(key);
@@ -206,7 +206,7 @@ function seenOnce(attempts: readonly Attempt[]): Attempt[] {
 
 function reportSilence(
   context: DetectorContext,
-  attempts: readonly Attempt[],
+  attempts: readonly ConnectAttempt[],
   answered: number,
   speakers: ReadonlySet<string>,
 ): void {
@@ -246,7 +246,7 @@ function reportSilence(
   });
 }
 
-function reportUnconfirmed(context: DetectorContext, attempts: readonly Attempt[]): void {
+function reportUnconfirmed(context: DetectorContext, attempts: readonly ConnectAttempt[]): void {
   const [first] = attempts;
   if (first === undefined) return;
   const { client, server, service } = first;

@@ -38,7 +38,7 @@ export const CONNECTION_REFUSED: Symptom = {
 };
 
 /** A request of which a refusal may come. */
-interface Attempt {
+interface RejectableRequest {
   readonly client: string;
   readonly server: string;
   readonly service: string;
@@ -48,7 +48,7 @@ interface Attempt {
 }
 
 /** Refusals of one kind. */
-interface Refusal {
+interface CmRefusal {
   readonly refuser: string;
   readonly clients: Set<string>;
   readonly service: string;
@@ -65,8 +65,8 @@ interface Refusal {
 
 class ConnectionRefused implements Detector {
   readonly interest = PacketKind.Other | PacketKind.Management;
-  readonly #attempts = new Map<string, Attempt>();
-  readonly #refusals = new Map<string, Refusal>();
+  readonly #attempts = new Map<string, RejectableRequest>();
+  readonly #refusals = new Map<string, CmRefusal>();
   /** Client, server and service of connections that came up, by the number of the frame that shows it. */
   readonly #connected = new Map<string, number>();
 
@@ -160,8 +160,8 @@ class ConnectionRefused implements Detector {
 
   #refuse(
     { source, destination, frame }: CmSighting,
-    attempt: Attempt | undefined,
-    how: Omit<Refusal, 'refuser' | 'clients' | 'service' | 'frames' | 'count'>,
+    attempt: RejectableRequest | undefined,
+    how: Omit<CmRefusal, 'refuser' | 'clients' | 'service' | 'frames' | 'count'>,
   ): void {
     const service = attempt?.service ?? 'a service whose request is not in the capture';
     const key = `${source} ${how.what} ${how.reason} ${service}`;
@@ -180,13 +180,13 @@ class ConnectionRefused implements Detector {
     if (this.#refusals.has(key) || this.#refusals.size < MOST_REFUSALS) this.#refusals.set(key, refusal);
   }
 
-  #cameUp(attempt: Attempt | undefined, frame: number): void {
+  #cameUp(attempt: RejectableRequest | undefined, frame: number): void {
     if (attempt === undefined) return;
     remember(this.#connected, `${attempt.client} ${attempt.server} ${attempt.service}`, frame, MOST_ATTEMPTS);
   }
 }
 
-function report(context: DetectorContext, refusal: Refusal, later: boolean): void {
+function report(context: DetectorContext, refusal: CmRefusal, later: boolean): void {
   const { refuser, clients, service, what, reason, reasonName, meaning, advice, note, frames, count, privateData } =
     refusal;
   const [client = ''] = clients;

@@ -53,22 +53,22 @@ class DscpMismatch implements Detector {
 
   finish(context: DetectorContext): void {
     const connected = context.conversations.filter(({ service }) => service !== 'UD');
-    const byDirection: Suspect[] = [];
-    const byPriority: Suspect[] = [];
-    const leftOut: Suspect[] = [];
-    const unusual: Suspect[] = [];
+    const byDirection: ConversationDscp[] = [];
+    const byPriority: ConversationDscp[] = [];
+    const leftOut: ConversationDscp[] = [];
+    const unusual: ConversationDscp[] = [];
     const qos = usesClasses(context, connected);
     const rewritten = this.#reportRewritten(context, connected);
     for (const conversation of connected) {
-      const suspect = suspectOf(conversation);
-      if (suspect === undefined || rewritten.has(conversation.id)) continue;
-      const { dscps, priorities } = suspect;
+      const classes = conversationDscp(conversation);
+      if (classes === undefined || rewritten.has(conversation.id)) continue;
+      const { dscps, priorities } = classes;
       if (dscps[0] !== dscps[1]) {
         // Seen by several interfaces, it is one mistake.
-        if (conversation.sameAs === 0) byDirection.push(suspect);
-      } else if (priorities[0] >= 0 && priorities[0] !== dscps[0] >> 3) byPriority.push(suspect);
-      else if (dscps[0] === 0 && qos && loses(conversation)) leftOut.push(suspect);
-      else if (dscps[0] !== 0 && !USUAL.includes(dscps[0])) unusual.push(suspect);
+        if (conversation.sameAs === 0) byDirection.push(classes);
+      } else if (priorities[0] >= 0 && priorities[0] !== dscps[0] >> 3) byPriority.push(classes);
+      else if (dscps[0] === 0 && qos && loses(conversation)) leftOut.push(classes);
+      else if (dscps[0] !== 0 && !USUAL.includes(dscps[0])) unusual.push(classes);
     }
     this.#reportDirections(context, byDirection);
     this.#reportPriorities(context, byPriority);
@@ -76,25 +76,25 @@ class DscpMismatch implements Detector {
     this.#reportUnusual(context, unusual);
   }
 
-  #framesOf(suspects: readonly { readonly conversation: ConversationReport }[]): number[] {
+  #framesOf(entries: readonly { readonly conversation: ConversationReport }[]): number[] {
     return mergedFrames(
-      suspects.map(({ conversation: { id } }) => [this.#firstFrames[2 * id] ?? 0, this.#firstFrames[2 * id + 1] ?? 0]),
+      entries.map(({ conversation: { id } }) => [this.#firstFrames[2 * id] ?? 0, this.#firstFrames[2 * id + 1] ?? 0]),
     );
   }
 
-  #reportDirections(context: DetectorContext, suspects: readonly Suspect[]): void {
-    for (const same of groupsOf(suspects, ({ conversation: { ends }, dscps }) =>
+  #reportDirections(context: DetectorContext, entries: readonly ConversationDscp[]): void {
+    for (const same of groupsOf(entries, ({ conversation: { ends }, dscps }) =>
       [`${ends[0].address} ${dscps[0]}`, `${ends[1].address} ${dscps[1]}`].sort().join(' '),
     )) {
       const [{ conversation, dscps } = NOBODY] = same;
       if (conversation === undefined) continue;
       const [a, b] = conversation.ends;
-      const lossy = same.some((suspect) => loses(suspect.conversation));
+      const lossy = same.some((classes) => loses(classes.conversation));
       context.report({
         severity: 'warning',
         text: `${a.address} sends with DSCP ${dscps[0]} to ${b.address}, which answers with DSCP ${dscps[1]}${same.length > 1 ? `, on ${same.length} connections` : ''}: the two directions travel in different classes${lossy ? ', and packets are lost' : ''}.`,
         frames: this.#framesOf(same),
-        conversations: same.map((suspect) => suspect.conversation.id),
+        conversations: same.map((classes) => classes.conversation.id),
         evidence: {
           addresses: [a.address, b.address],
           dscps: [...dscps],
@@ -108,7 +108,7 @@ class DscpMismatch implements Detector {
   /** @returns the conversations that it is about */
   #reportRewritten(context: DetectorContext, connected: readonly ConversationReport[]): Set<number> {
     const byId = new Map(connected.map((conversation) => [conversation.id, conversation]));
-    const found = new Map<string, Rewritten[]>();
+    const found = new Map<string, RewrittenDscp[]>();
     for (const conversation of connected) {
       const original = byId.get(conversation.sameAs);
       if (original === undefined) continue;
@@ -125,7 +125,7 @@ class DscpMismatch implements Detector {
     return new Set([...found.values()].flat().flatMap(({ original, conversation }) => [original.id, conversation.id]));
   }
 
-  #reportRewriting(context: DetectorContext, same: readonly Rewritten[]): void {
+  #reportRewriting(context: DetectorContext, same: readonly RewrittenDscp[]): void {
     const [first] = same;
     if (first === undefined) return;
     const { original, conversation, dscps } = first;
@@ -141,8 +141,8 @@ class DscpMismatch implements Detector {
     });
   }
 
-  #reportPriorities(context: DetectorContext, suspects: readonly Suspect[]): void {
-    for (const same of groupsOf(suspects, ({ dscps, priorities }) => `${dscps[0]} ${priorities[0]}`)) {
+  #reportPriorities(context: DetectorContext, entries: readonly ConversationDscp[]): void {
+    for (const same of groupsOf(entries, ({ dscps, priorities }) => `${dscps[0]} ${priorities[0]}`)) {
       const [{ dscps, priorities } = NOBODY] = same;
       const lossy = same.some(({ conversation }) => loses(conversation));
       context.report({
@@ -164,20 +164,20 @@ class DscpMismatch implements Detector {
     }
   }
 
-  #reportLeftOut(context: DetectorContext, suspects: readonly Suspect[]): void {
-    if (suspects.length === 0) return;
-    const repeated = suspects.reduce((sum, { conversation }) => sum + repeatedBy(conversation), 0);
+  #reportLeftOut(context: DetectorContext, entries: readonly ConversationDscp[]): void {
+    if (entries.length === 0) return;
+    const repeated = entries.reduce((sum, { conversation }) => sum + repeatedBy(conversation), 0);
     context.report({
       severity: 'warning',
-      text: `${counted(suspects.length, 'connection')} of ${hostsOf(suspects)} ${suspects.length === 1 ? 'carries' : 'carry'} DSCP 0 and had to repeat ${counted(repeated, 'packet')}, while this network has a class for RoCE.`,
-      frames: this.#framesOf(suspects),
-      conversations: suspects.map(({ conversation }) => conversation.id),
-      evidence: { dscp: 0, connections: suspects.length, repeatedPackets: repeated },
+      text: `${counted(entries.length, 'connection')} of ${hostsOf(entries)} ${entries.length === 1 ? 'carries' : 'carry'} DSCP 0 and had to repeat ${counted(repeated, 'packet')}, while this network has a class for RoCE.`,
+      frames: this.#framesOf(entries),
+      conversations: entries.map(({ conversation }) => conversation.id),
+      evidence: { dscp: 0, connections: entries.length, repeatedPackets: repeated },
     });
   }
 
-  #reportUnusual(context: DetectorContext, suspects: readonly Suspect[]): void {
-    for (const same of groupsOf(suspects, ({ dscps }) => String(dscps[0]))) {
+  #reportUnusual(context: DetectorContext, entries: readonly ConversationDscp[]): void {
+    for (const same of groupsOf(entries, ({ dscps }) => String(dscps[0]))) {
       const [{ dscps } = NOBODY] = same;
       context.report({
         severity: 'note',
@@ -191,7 +191,7 @@ class DscpMismatch implements Detector {
 }
 
 /** Packets of one address in two places, as two conversations. */
-interface Rewritten {
+interface RewrittenDscp {
   readonly address: string;
   readonly original: ConversationReport;
   readonly conversation: ConversationReport;
@@ -200,14 +200,14 @@ interface Rewritten {
 }
 
 /** A conversation with the class of each direction. */
-interface Suspect {
+interface ConversationDscp {
   readonly conversation: ConversationReport;
   readonly dscps: readonly [number, number];
   readonly priorities: readonly [number, number];
 }
 
 /** Undefined when one direction does not carry one class clearly. */
-function suspectOf(conversation: ConversationReport): Suspect | undefined {
+function conversationDscp(conversation: ConversationReport): ConversationDscp | undefined {
   const [a, b] = conversation.ends;
   const dscps = [mainDscp(a), mainDscp(b)] as const;
   if (dscps[0] < 0 || dscps[1] < 0) return undefined;
@@ -247,19 +247,22 @@ function loses(conversation: ConversationReport): boolean {
   return repeatedBy(conversation) > 0;
 }
 
-function groupsOf(suspects: readonly Suspect[], keyOf: (suspect: Suspect) => string): readonly (readonly Suspect[])[] {
-  const groups = new Map<string, Suspect[]>();
-  for (const suspect of suspects) {
-    const key = keyOf(suspect);
+function groupsOf(
+  entries: readonly ConversationDscp[],
+  keyOf: (classes: ConversationDscp) => string,
+): readonly (readonly ConversationDscp[])[] {
+  const groups = new Map<string, ConversationDscp[]>();
+  for (const classes of entries) {
+    const key = keyOf(classes);
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, [suspect]);
-    else group.push(suspect);
+    if (group === undefined) groups.set(key, [classes]);
+    else group.push(classes);
   }
   return [...groups.values()].slice(0, MOST_FINDINGS);
 }
 
-function hostsOf(suspects: readonly Suspect[]): string {
-  const hosts = [...new Set(suspects.flatMap(({ conversation: { ends } }) => ends.map(({ address }) => address)))];
+function hostsOf(entries: readonly ConversationDscp[]): string {
+  const hosts = [...new Set(entries.flatMap(({ conversation: { ends } }) => ends.map(({ address }) => address)))];
   return hosts.length <= 2 ? listed(hosts) : `${hosts.length} hosts`;
 }
 

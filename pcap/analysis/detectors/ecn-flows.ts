@@ -25,7 +25,7 @@ export class EcnFlow {
   /** Packets of this end whose MigReq bit is set; rdma_rxe never sets it (ref:rxe#6). */
   migReqPackets = 0;
   /** Of data that may be marked; without it nobody is notified. */
-  pace: Pace | undefined;
+  pace: SendRates | undefined;
 
   constructor(conversation: number, end: 0 | 1) {
     this.conversation = conversation;
@@ -42,7 +42,7 @@ export class EcnFlow {
     }
     this.ectPackets++;
     if (ecn === Ecn.Ce) this.marked.add(number);
-    this.pace ??= new Pace();
+    this.pace ??= new SendRates();
     this.pace.sent(timeNs, frame.payloadLength);
   }
 
@@ -56,7 +56,7 @@ export class EcnFlow {
  * How fast data went before the first notification, and under a dense run of them. Measured in blocks of 64 packets, the fastest counts:
  * a sender that obeys is slower even at its fastest, one whose application has little to say may be as fast as before in short bursts only.
  */
-export class Pace {
+export class SendRates {
   /** Fastest block before any notification; 0 when there was none. */
   baselineBps = 0;
   /** Fastest block in the longest run, after its first notifications; 0 when there was none. */

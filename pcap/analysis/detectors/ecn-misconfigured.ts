@@ -46,7 +46,7 @@ class EcnMisconfigured implements Detector {
   readonly interest = ALL_KINDS & ~PacketKind.Management;
   readonly #flows = new EcnFlows();
   /** CNPs that belong to no conversation. */
-  readonly #strays = new Map<string, Stray>();
+  readonly #strays = new Map<string, StrayCnps>();
 
   packet(facts: PacketFacts): void {
     if (facts.role === Role.Cnp && facts.conversation === undefined) this.#stray(facts);
@@ -54,7 +54,7 @@ class EcnMisconfigured implements Detector {
   }
 
   finish(context: DetectorContext): void {
-    const flows: Judged[] = [];
+    const flows: EcnFlowEnds[] = [];
     const byId = new Map(context.conversations.map((conversation) => [conversation.id, conversation]));
     for (const flow of this.#flows.all) {
       const conversation = byId.get(flow.conversation);
@@ -84,7 +84,7 @@ class EcnMisconfigured implements Detector {
 }
 
 /** A flow with what the report knows of its ends. */
-interface Judged {
+interface EcnFlowEnds {
   readonly flow: EcnFlow;
   readonly conversation: ConversationReport;
   readonly sender: EndReport;
@@ -94,14 +94,14 @@ interface Judged {
 }
 
 /** CNPs to one number. */
-interface Stray {
+interface StrayCnps {
   readonly from: string;
   readonly to: string;
   readonly qpn: number;
   readonly frames: FrameList;
 }
 
-function addStray(strays: Map<string, Stray>, from: string, to: string, qpn: number): Stray {
+function addStray(strays: Map<string, StrayCnps>, from: string, to: string, qpn: number): StrayCnps {
   const key = `${from} ${to} ${qpn}`;
   const stray = strays.get(key) ?? { from, to, qpn, frames: new FrameList() };
   if (strays.has(key) || strays.size < MOST_STRAYS) strays.set(key, stray);
@@ -109,7 +109,7 @@ function addStray(strays: Map<string, Stray>, from: string, to: string, qpn: num
 }
 
 /** Conversations that consist of CNPs only are strays as well. */
-function straysOf(strays: Map<string, Stray>, flows: readonly Judged[]): Stray[] {
+function straysOf(strays: Map<string, StrayCnps>, flows: readonly EcnFlowEnds[]): StrayCnps[] {
   for (const { flow, sender, receiver } of flows) {
     const others = sender.packets + receiver.packets - sender.congestion.cnpsSent - receiver.congestion.cnpsSent;
     if (others > 0 || flow.notifications.count === 0) continue;
@@ -119,7 +119,11 @@ function straysOf(strays: Map<string, Stray>, flows: readonly Judged[]): Stray[]
 }
 
 /** @returns who was notified of something by whom, though under a wrong number: "receiver sender" */
-function reportStrays(context: DetectorContext, strays: readonly Stray[], flows: readonly Judged[]): Set<string> {
+function reportStrays(
+  context: DetectorContext,
+  strays: readonly StrayCnps[],
+  flows: readonly EcnFlowEnds[],
+): Set<string> {
   const named = new Set<string>();
   for (const { from, to, qpn, frames } of strays) {
     const between = flows.filter(
@@ -158,8 +162,8 @@ function reportStrays(context: DetectorContext, strays: readonly Stray[], flows:
   return named;
 }
 
-function reportUnanswered(context: DetectorContext, flows: readonly Judged[], named: ReadonlySet<string>): void {
-  const byReceiver = new Map<string, Judged[]>();
+function reportUnanswered(context: DetectorContext, flows: readonly EcnFlowEnds[], named: ReadonlySet<string>): void {
+  const byReceiver = new Map<string, EcnFlowEnds[]>();
   const notifiers = new Set(
     flows.filter(({ flow }) => flow.notifications.count > 0).map(({ receiver }) => receiver.address),
   );
@@ -196,7 +200,7 @@ function reportUnanswered(context: DetectorContext, flows: readonly Judged[], na
   }
 }
 
-function reportUnheeded(context: DetectorContext, flows: readonly Judged[]): void {
+function reportUnheeded(context: DetectorContext, flows: readonly EcnFlowEnds[]): void {
   for (const { flow, conversation, sender } of flows) {
     if (flow.pace === undefined) continue;
     const { baselineBps, runBps, runLength, runBlocks } = flow.pace;
@@ -225,10 +229,10 @@ function reportUnheeded(context: DetectorContext, flows: readonly Judged[]): voi
   }
 }
 
-function reportNotEct(context: DetectorContext, flows: readonly Judged[]): void {
+function reportNotEct(context: DetectorContext, flows: readonly EcnFlowEnds[]): void {
   const capable = flows.filter(({ flow }) => flow.ectPackets >= LEAST_DATA && flow.notEctPackets === 0);
   if (capable.length === 0) return;
-  const bySender = new Map<string, Judged[]>();
+  const bySender = new Map<string, EcnFlowEnds[]>();
   for (const judged of flows) {
     const { flow, conversation, sender } = judged;
     if (conversation.service === 'UD' || conversation.sameAs !== 0) continue;
@@ -257,8 +261,8 @@ function reportNotEct(context: DetectorContext, flows: readonly Judged[]): void 
   }
 }
 
-function reportCnpDscp(context: DetectorContext, flows: readonly Judged[]): void {
-  const seen = new Map<string, Judged[]>();
+function reportCnpDscp(context: DetectorContext, flows: readonly EcnFlowEnds[]): void {
+  const seen = new Map<string, EcnFlowEnds[]>();
   for (const judged of flows) {
     const [dscp, share] = mainValue(judged.receiver.congestion.cnpDscp);
     if (dscp < 0 || dscp === CNP_DSCP || share < CLEAR_SHARE || judged.flow.notifications.count < LEAST_CNPS) continue;

@@ -14,8 +14,8 @@ export interface AckTimeout {
 
 /** "10.0.0.1 to queue pair 0x000012 of 10.0.0.2". */
 export function pathOf(failure: Failure): string {
-  const [asking, asked] = endsOf(failure);
-  return `${asking.address} to ${qpName(asked.qpn)} of ${asked.address}`;
+  const [requesterEnd, responderEnd] = endsOf(failure);
+  return `${requesterEnd.address} to ${qpName(responderEnd.qpn)} of ${responderEnd.address}`;
 }
 
 /** "at once", "2.1 ms apart", "1 to 16 ms apart". */
@@ -65,8 +65,8 @@ export function tryEvidence(failure: Failure): Record<string, number | string> {
 export function byHosts(failures: readonly Failure[]): Failure[][] {
   const groups = new Map<string, Failure[]>();
   for (const failure of failures) {
-    const [asking, asked] = endsOf(failure);
-    const key = [asking.address, asked.address].sort().join(' ');
+    const [requesterEnd, responderEnd] = endsOf(failure);
+    const key = [requesterEnd.address, responderEnd.address].sort().join(' ');
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [failure]);
     else group.push(failure);

@@ -80,11 +80,11 @@ export class FailureWatch {
   }
 
   /** All that are stuck at the end, first to last; each once, whatever the number of vantage points that show it. */
-  finish({ capture, conversations, conversation }: Ending): Failure[] {
-    const farewells = new Farewells(conversations);
+  finish({ capture, conversations, conversation }: FinishContext): Failure[] {
+    const disconnected = new DisconnectedQueuePairs(conversations);
     const all = [...this.#stalls.values(), ...this.#fatal].flatMap((stall) => {
       const failure = finalOf(stall.toFailure(capture.durationNs), conversation(stall.conversation.id));
-      return failure === undefined || farewells.explain(failure) ? [] : [failure];
+      return failure === undefined || disconnected.explains(failure) ? [] : [failure];
     });
     return unique(all.sort((a, b) => a.lastNs - b.lastNs));
   }
@@ -134,7 +134,7 @@ export class FailureWatch {
 }
 
 /** Of what a detector is asked at the end. */
-type Ending = Pick<DetectorContext, 'capture' | 'conversations' | 'conversation'>;
+type FinishContext = Pick<DetectorContext, 'capture' | 'conversations' | 'conversation'>;
 
 /** The end that asks, and the one that should answer. */
 export function endsOf({ conversation, requester }: Failure): readonly [EndReport, EndReport] {
@@ -147,15 +147,15 @@ export function wasAnswered(
   failure: Failure,
   { conversations, seenElsewhere }: Pick<DetectorContext, 'conversations' | 'seenElsewhere'>,
 ): boolean {
-  const [asking, asked] = endsOf(failure);
-  if (answersTo(asking) > 0) return true;
+  const [requesterEnd, responderEnd] = endsOf(failure);
+  if (answersTo(requesterEnd) > 0) return true;
   if (!seenElsewhere(failure.conversation, failure.requester === 0 ? 1 : 0)) return false;
   const { service, interfaceIndex } = failure.conversation;
   return conversations.some((other) => {
     if (other.interfaceIndex === interfaceIndex || other.service !== service) return false;
     const [first, second] = other.ends;
-    const straight = isSameEnd(first, asking) && isSameEnd(second, asked) && answersTo(first) > 0;
-    return straight || (isSameEnd(second, asking) && isSameEnd(first, asked) && answersTo(second) > 0);
+    const straight = isSameEnd(first, requesterEnd) && isSameEnd(second, responderEnd) && answersTo(first) > 0;
+    return straight || (isSameEnd(second, requesterEnd) && isSameEnd(first, responderEnd) && answersTo(second) > 0);
   });
 }
 
@@ -176,8 +176,8 @@ export function consequences(failures: readonly Failure[]): Map<Failure, Failure
  */
 function finalOf(failure: Failure, conversation: ConversationReport | undefined): Failure | undefined {
   if (conversation === undefined) return undefined;
-  const asking = failure.conversation.ends[failure.requester];
-  const same = isSameEnd(conversation.ends[failure.requester], asking);
+  const requesterEnd = failure.conversation.ends[failure.requester];
+  const same = isSameEnd(conversation.ends[failure.requester], requesterEnd);
   const requester = same ? failure.requester : failure.requester === 0 ? 1 : 0;
   const { unansweredPsn } = conversation.ends[requester].requester;
   const isOver = unansweredPsn < 0 || psnDiff(unansweredPsn, failure.psn) > 0;
@@ -194,7 +194,7 @@ function unique(failures: readonly Failure[]): Failure[] {
 }
 
 /** Queue pairs of connections that were ended in good order: they answer nobody any more, and nobody has to wonder. */
-class Farewells {
+class DisconnectedQueuePairs {
   readonly #gone = new Map<string, ConversationReport>();
 
   constructor(conversations: readonly ConversationReport[]) {
@@ -205,10 +205,10 @@ class Farewells {
   }
 
   /** Whether the silence began after, and not before, the queue pair that should answer had been told to go. */
-  explain(failure: Failure): boolean {
+  explains(failure: Failure): boolean {
     if (failure.kind !== 'silence' || this.#gone.size === 0) return false;
-    const [, asked] = endsOf(failure);
-    const ended = this.#gone.get(`${asked.address} ${asked.qpn}`);
+    const [, responderEnd] = endsOf(failure);
+    const ended = this.#gone.get(`${responderEnd.address} ${responderEnd.qpn}`);
     if (ended === undefined || (failure.frames.frames[1] ?? 0) < (ended.cm?.dreqFrame ?? 0)) return false;
     // Numbers of queue pairs are used again, but not within seconds.
     return failure.firstNs - ended.endNs <= TEARDOWN_NS;
@@ -265,7 +265,7 @@ class Stall {
   #lastRequestNs: number;
   #sentMore = false;
   /** RNR: a try has followed the last NAK. */
-  #asking = false;
+  #retried = false;
 
   constructor(kind: FailureKind, conversation: ConversationReport, facts: PacketFacts, psn: number) {
     this.kind = kind;
@@ -284,7 +284,7 @@ class Stall {
 
   /** Refused, and due to try again. */
   get waitsForRetry(): boolean {
-    return this.kind === 'rnr' && !this.#asking;
+    return this.kind === 'rnr' && !this.#retried;
   }
 
   /** Silence: how long nobody had answered when `frame` was sent. */
@@ -304,10 +304,10 @@ class Stall {
   refused(facts: PacketFacts): void {
     this.tries++;
     this.syndrome = syndromeOf(facts);
-    if (!this.#asking) this.#wait(facts);
+    if (!this.#retried) this.#wait(facts);
     else this.frames.add(facts.packet.number);
     this.lastNs = Math.max(facts.timeNs, this.lastNs);
-    this.#asking = false;
+    this.#retried = false;
     this.#sentMore = false;
   }
 
@@ -316,7 +316,7 @@ class Stall {
     const { timeNs, marks } = facts;
     this.#lastRequestNs = timeNs;
     if (this.waitsForRetry && psnOf(facts) === this.psn) {
-      this.#asking = true;
+      this.#retried = true;
       this.#noteWait(timeNs);
     }
     if ((marks & Mark.Retransmission) !== 0) return true;
@@ -337,9 +337,9 @@ class Stall {
     const most = told ?? (this.kind === 'rnr' ? Number.POSITIVE_INFINITY : MOST_RETRIES);
     if (this.kind === 'rnr' && told === MOST_RETRIES) return false;
     if (this.tries === most + 1) return true;
-    const asked = this.kind === 'rnr' ? (RNR_TIMER_NS[this.syndrome & 0x1f] ?? 0) : 0;
-    const longest = Math.max(asked, ...this.waits);
-    return longest > 0 && !this.#asking && endNs - Math.max(this.lastNs, this.#lastRequestNs) > PATIENCE * longest;
+    const rnrWaitNs = this.kind === 'rnr' ? (RNR_TIMER_NS[this.syndrome & 0x1f] ?? 0) : 0;
+    const longest = Math.max(rnrWaitNs, ...this.waits);
+    return longest > 0 && !this.#retried && endNs - Math.max(this.lastNs, this.#lastRequestNs) > PATIENCE * longest;
   }
 
   /** Clocks of captures go back at times: that is no wait. */

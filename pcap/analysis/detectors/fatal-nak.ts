@@ -10,7 +10,7 @@ import { PSN_MASK } from '../../../packets/psn.ts';
 import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport } from '../types.ts';
-import { askedEnd, askingEnd, type PastRequest, RequestMemory, syndromeOf } from './request-memory.ts';
+import { type PastRequest, RequestMemory, requesterEndOf, responderEndOf, syndromeOf } from './request-memory.ts';
 
 /** One such NAK. */
 export interface FatalNak<D> {
@@ -62,7 +62,7 @@ export class FatalNakWatch<D> {
   groups(): FatalNak<D>[][] {
     const groups = new Map<string, FatalNak<D>[]>();
     for (const nak of this.#naks) {
-      const key = `${askingEnd(nak).address} ${askedEnd(nak).address}`;
+      const key = `${requesterEndOf(nak).address} ${responderEndOf(nak).address}`;
       const group = groups.get(key);
       if (group === undefined) groups.set(key, [nak]);
       else if (!group.some((other) => isSame(other, nak))) group.push(nak);

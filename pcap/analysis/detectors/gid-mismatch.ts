@@ -7,7 +7,7 @@ import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
 import { PacketKind } from '../packet-kind.ts';
 import { mergedFrames } from './frame-list.ts';
-import { type GidMismatch, GidWatch, type OneWay } from './gid-watch.ts';
+import { type GidMismatch, GidWatch, type UnansweredDirection } from './gid-watch.ts';
 import { counted } from './words.ts';
 
 export const GID_MISMATCH: Symptom = {
@@ -42,7 +42,7 @@ class GidMismatchDetector implements Detector {
 }
 
 function report(context: DetectorContext, { there, back }: GidMismatch): void {
-  const sent = ({ kind, sourceGid, destinationGid, frames }: OneWay): string =>
+  const sent = ({ kind, sourceGid, destinationGid, frames }: UnansweredDirection): string =>
     `sends ${kind} (GID ${sourceGid} to ${destinationGid}, ${counted(frames.count, 'packet')})`;
   context.report({
     severity: 'error',

@@ -15,7 +15,7 @@ import type { ConversationReport } from '../types.ts';
 import { FrameList } from './frame-list.ts';
 
 /** What one station sent to another and never got an answer to. */
-export interface OneWay {
+export interface UnansweredDirection {
   readonly kind: 'RoCE version 1' | 'IPv4' | 'link-local IPv6' | 'global IPv6';
   /** MAC addresses as numbers. */
   readonly from: number;
@@ -30,13 +30,13 @@ export interface OneWay {
 
 /** Both directions between two stations. */
 export interface GidMismatch {
-  readonly there: OneWay;
-  readonly back: OneWay;
+  readonly there: UnansweredDirection;
+  readonly back: UnansweredDirection;
 }
 
 export class GidWatch {
-  readonly #versionOne = new Map<string, OneWay>();
-  readonly #repeated = new Map<number, OneWay>();
+  readonly #versionOne = new Map<string, UnansweredDirection>();
+  readonly #repeated = new Map<number, UnansweredDirection>();
 
   packet(facts: PacketFacts): void {
     const { conversation } = facts;
@@ -73,7 +73,7 @@ export class GidWatch {
   finish({ conversation: final }: Pick<DetectorContext, 'conversation'>): GidMismatch[] {
     const unanswered = [...this.#repeated.values()].filter(({ conversation }) => {
       const report = final(conversation?.id ?? 0);
-      return report !== undefined && isOneWay(report);
+      return report !== undefined && isOneDirectional(report);
     });
     const versionOne = [...this.#versionOne.values()].filter(({ from, to }) => !this.#versionOne.has(`${to} ${from}`));
     const mismatches: GidMismatch[] = [];
@@ -119,11 +119,11 @@ export function mismatchedConversations(mismatches: readonly GidMismatch[]): Set
 }
 
 /** One end alone sent anything, and nothing of it was acknowledged. */
-function isOneWay({ ends: [first, second] }: ConversationReport): boolean {
+function isOneDirectional({ ends: [first, second] }: ConversationReport): boolean {
   return first.packets === 0 || second.packets === 0;
 }
 
-function kindOf(address: string): OneWay['kind'] {
+function kindOf(address: string): UnansweredDirection['kind'] {
   if (!address.includes(':')) return 'IPv4';
   // fe80::/10, written as one group.
   return /^fe[89ab][0-9a-f]:/i.test(address) ? 'link-local IPv6' : 'global IPv6';

@@ -130,8 +130,8 @@ class IcrcInvalid implements Detector {
 
   #answers(frame: Frame): void {
     const at = frame.ipOffset + (frame.ipVersion === 4 ? IPV4_DESTINATION_AT : IPV6_DESTINATION_AT);
-    const asker = this.#senders.get(addressKey(frame, at));
-    if (asker?.asked.includes(frame.psn) === true) asker.answered++;
+    const requester = this.#senders.get(addressKey(frame, at));
+    if (requester?.asked.includes(frame.psn) === true) requester.answered++;
   }
 }
 

@@ -29,7 +29,7 @@ export const IMPLIED_NAK: Symptom = {
   make: () => new ImpliedNak(),
 };
 
-interface Noticed {
+interface ImpliedNakCounts {
   readonly frames: FrameList;
   readonly gaps: FrameList;
   atOnce: number;
@@ -38,27 +38,27 @@ interface Noticed {
 }
 
 class ImpliedNak implements Detector {
-  readonly #noticed = new Map<number, Noticed>();
+  readonly #counts = new Map<number, ImpliedNakCounts>();
 
   event(event: TransportEvent): void {
     if (event.kind !== 'implied-nak' || event.conversation === 0) return;
     const key = event.conversation * 2 + event.requester;
-    let noticed = this.#noticed.get(key);
-    if (noticed === undefined) {
-      if (this.#noticed.size >= MOST_SPACES) return;
-      noticed = { frames: new FrameList(), gaps: new FrameList(), atOnce: 0, afterTimeout: 0, longestNs: 0 };
-      this.#noticed.set(key, noticed);
+    let counts = this.#counts.get(key);
+    if (counts === undefined) {
+      if (this.#counts.size >= MOST_SPACES) return;
+      counts = { frames: new FrameList(), gaps: new FrameList(), atOnce: 0, afterTimeout: 0, longestNs: 0 };
+      this.#counts.set(key, counts);
     }
-    noticed.frames.add(event.frame);
-    if (event.refersTo > 0) noticed.gaps.add(event.refersTo);
-    if (event.reason === 'after-timeout') noticed.afterTimeout++;
-    else noticed.atOnce++;
-    noticed.longestNs = Math.max(noticed.longestNs, event.durationNs);
+    counts.frames.add(event.frame);
+    if (event.refersTo > 0) counts.gaps.add(event.refersTo);
+    if (event.reason === 'after-timeout') counts.afterTimeout++;
+    else counts.atOnce++;
+    counts.longestNs = Math.max(counts.longestNs, event.durationNs);
   }
 
   finish(context: DetectorContext): void {
     const told = new Set<string>();
-    for (const [key, noticed] of this.#noticed) {
+    for (const [key, counts] of this.#counts) {
       const conversation = context.conversation(Math.floor(key / 2));
       if (conversation === undefined) continue;
       const requester = key % 2 === 0 ? 0 : 1;
@@ -67,18 +67,23 @@ class ImpliedNak implements Detector {
       const same = `${groupOf(conversation)} ${address} ${qpn}`;
       if (told.has(same) || told.size >= MOST_FINDINGS) continue;
       told.add(same);
-      report(context, conversation, requester, noticed);
+      report(context, conversation, requester, counts);
     }
   }
 }
 
-function report(context: DetectorContext, conversation: ConversationReport, requester: 0 | 1, noticed: Noticed): void {
-  const asking = conversation.ends[requester];
-  const answering = conversation.ends[requester === 0 ? 1 : 0];
-  const { frames, gaps, atOnce, afterTimeout, longestNs } = noticed;
-  const { packets, lostPackets, reorderedPackets } = asking.requester.responses;
+function report(
+  context: DetectorContext,
+  conversation: ConversationReport,
+  requester: 0 | 1,
+  counts: ImpliedNakCounts,
+): void {
+  const requesterEnd = conversation.ends[requester];
+  const responderEnd = conversation.ends[requester === 0 ? 1 : 0];
+  const { frames, gaps, atOnce, afterTimeout, longestNs } = counts;
+  const { packets, lostPackets, reorderedPackets } = requesterEnd.requester.responses;
   const share = packets === 0 ? 0 : lostPackets / packets;
-  const damaged = lostPackets === 0 && answering.badIcrc >= frames.count;
+  const damaged = lostPackets === 0 && responderEnd.badIcrc >= frames.count;
   // All had passed here: they were late for a requester that was in a hurry.
   const late = lostPackets === 0 && reorderedPackets === 0;
   const when =
@@ -91,8 +96,8 @@ function report(context: DetectorContext, conversation: ConversationReport, requ
     severity: damaged || late ? 'note' : 'warning',
     text:
       late && !damaged
-        ? `${asking.address} asked ${times(frames.count)} again for READ responses of ${answering.address} that had passed here: they came late, or its timer is short.`
-        : `${asking.address} asked ${times(frames.count)} again for READ responses of ${answering.address} that were missing, ${when}; ` +
+        ? `${requesterEnd.address} asked ${times(frames.count)} again for READ responses of ${responderEnd.address} that had passed here: they came late, or its timer is short.`
+        : `${requesterEnd.address} asked ${times(frames.count)} again for READ responses of ${responderEnd.address} that were missing, ${when}; ` +
           `${lostPackets} of ${counted(packets, 'response packet')} (${percent(share)}) ${lostPackets === 1 ? 'was' : 'were'} lost.`,
     frames: mergedFrames([frames.frames, gaps.frames]),
     frameCount: frames.count + gaps.count,

@@ -8,7 +8,7 @@
 import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
 import { PSN_MASK } from '../../../packets/psn.ts';
 import { beginningOf } from './fatal-nak.ts';
-import { askedEnd, askingEnd, type PastRequest, type RequestMemory } from './request-memory.ts';
+import { type PastRequest, type RequestMemory, requesterEndOf, responderEndOf } from './request-memory.ts';
 
 /** A guess. */
 export interface InvalidGuess {
@@ -67,7 +67,8 @@ function wrongPacketLength(request: PastRequest): InvalidGuess | undefined {
       advice: 'Payload and pad together are a multiple of four bytes. Look at the stack that sends.',
     };
   }
-  const agreed = askedEnd(request).pathMtu > 0 ? askedEnd(request).pathMtu : (conversation.cm?.pathMtu ?? 0);
+  const agreed =
+    responderEndOf(request).pathMtu > 0 ? responderEndOf(request).pathMtu : (conversation.cm?.pathMtu ?? 0);
   const full = (flags & (OpFlag.First | OpFlag.Middle)) !== 0;
   if (agreed === 0 || (full ? payloadBytes === agreed : payloadBytes <= agreed)) return undefined;
   return {
@@ -109,7 +110,7 @@ function unaligned({ flags, va }: PastRequest): InvalidGuess | undefined {
 
 function tooManyReads(request: PastRequest): InvalidGuess | undefined {
   const { flags, conversation } = request;
-  const most = askingEnd(request).requester.mostOutstandingReads;
+  const most = requesterEndOf(request).requester.mostOutstandingReads;
   const allowed = conversation.cm?.responderResources ?? 0;
   if ((flags & ANSWERED) === 0 || allowed === 0 || most <= allowed) return undefined;
   return {
@@ -140,7 +141,7 @@ function onlyTheResponderKnows(request: PastRequest, memory: RequestMemory): Inv
     };
   }
   const operation = (flags & OpFlag.Write) !== 0 ? 'WRITEs' : (flags & OpFlag.Read) !== 0 ? 'READs' : 'atomics';
-  const outstanding = askingEnd(request).requester.mostOutstandingReads;
+  const outstanding = requesterEndOf(request).requester.mostOutstandingReads;
   const resources =
     (flags & ANSWERED) === 0 || outstanding < 2
       ? ''

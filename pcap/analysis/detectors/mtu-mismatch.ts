@@ -20,7 +20,7 @@ import { Mark, type PacketFacts, Role } from '../facts.ts';
 import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport } from '../types.ts';
 import { FrameList, mergedFrames } from './frame-list.ts';
-import { fragmentLength, fragmentPair, isRoceFragment, type TooBig, tooBigNotice } from './mtu-notices.ts';
+import { fragmentLength, fragmentPair, isRoceFragment, type PacketTooBig, tooBigNotice } from './mtu-notices.ts';
 import { counted, grouped, qpName, times } from './words.ts';
 
 export const MTU_MISMATCH: Symptom = {
@@ -42,7 +42,7 @@ export const MTU_MISMATCH: Symptom = {
 };
 
 /** Payloads of FIRST and MIDDLE packets of one end, and how its long and short packets fared. */
-class Sizes {
+class PayloadSizes {
   payload = 0;
   same = true;
   readonly frames = new FrameList();
@@ -91,10 +91,10 @@ class Sizes {
 
 class MtuMismatch implements Detector {
   readonly interest = PacketKind.Other | REQUEST_KINDS | PacketKind.Answer | PacketKind.Ack;
-  readonly #notices = new Map<string, { readonly notice: TooBig; readonly frames: FrameList }>();
+  readonly #notices = new Map<string, { readonly notice: PacketTooBig; readonly frames: FrameList }>();
   readonly #fragments = new Map<string, { readonly frames: FrameList; longest: number }>();
   /** By 2 * conversation + end. */
-  readonly #sizes: (Sizes | undefined)[] = [];
+  readonly #sizes: (PayloadSizes | undefined)[] = [];
 
   packet(facts: PacketFacts): void {
     const { dissection, conversation, packet, role, sender, requester, icrc, relativePsn, marks } = facts;
@@ -137,11 +137,11 @@ class MtuMismatch implements Detector {
     }
   }
 
-  #of(conversation: number, end: 0 | 1): Sizes {
+  #of(conversation: number, end: 0 | 1): PayloadSizes {
     const index = 2 * conversation + end;
     const known = this.#sizes[index];
     if (known !== undefined) return known;
-    const made = new Sizes();
+    const made = new PayloadSizes();
     this.#sizes[index] = made;
     return made;
   }
@@ -209,7 +209,7 @@ class MtuMismatch implements Detector {
 function reportDifference(
   context: DetectorContext,
   { id, ends, cm }: ConversationReport,
-  [a, b]: readonly [Sizes | undefined, Sizes | undefined],
+  [a, b]: readonly [PayloadSizes | undefined, PayloadSizes | undefined],
 ): boolean {
   if (a === undefined || b === undefined || !a.same || !b.same || a.payload === b.payload) return false;
   if (a.frames.count < ENOUGH_FULL || b.frames.count < ENOUGH_FULL) return false;
@@ -235,7 +235,7 @@ function reportBlackHole(
   context: DetectorContext,
   { id, ends, sameAs }: ConversationReport,
   end: 0 | 1,
-  sizes: Sizes | undefined,
+  sizes: PayloadSizes | undefined,
 ): boolean {
   if (sizes === undefined || sizes.hopelessSent < ENOUGH_REPEATS || sizes.answeredPackets < ENOUGH_ANSWERS)
     return false;

@@ -17,7 +17,7 @@ import { IPV6_BYTES } from '../../../packets/ipv6.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';
 
 /** "This packet of A to B does not fit", said by a router or host. */
-export interface TooBig {
+export interface PacketTooBig {
   readonly reporter: string;
   readonly source: string;
   readonly destination: string;
@@ -28,7 +28,7 @@ export interface TooBig {
 }
 
 /** The message about a RoCE packet that a frame is; undefined for every other frame. */
-export function tooBigNotice(frame: Frame, status: FrameStatus): TooBig | undefined {
+export function tooBigNotice(frame: Frame, status: FrameStatus): PacketTooBig | undefined {
   if (status !== FrameStatus.NotUdp) return undefined;
   const { view, l4Offset, ipEnd, protocol } = frame;
   if (ipEnd - l4Offset < ICMP_BYTES) return undefined;
@@ -58,7 +58,7 @@ export function fragmentLength({ ipEnd, ipOffset }: Frame): number {
   return ipEnd - ipOffset;
 }
 
-function quotedV4(frame: Frame, at: number, mtu: number): TooBig | undefined {
+function quotedV4(frame: Frame, at: number, mtu: number): PacketTooBig | undefined {
   const { view, ipEnd } = frame;
   if (ipEnd - at < IPV4_BYTES + 8 || view.getUint8(at) !== 0x45 || view.getUint8(at + 9) !== IP_PROTOCOL_UDP)
     return undefined;
@@ -72,7 +72,7 @@ function quotedV4(frame: Frame, at: number, mtu: number): TooBig | undefined {
   };
 }
 
-function quotedV6(frame: Frame, at: number, mtu: number): TooBig | undefined {
+function quotedV6(frame: Frame, at: number, mtu: number): PacketTooBig | undefined {
   const { view, ipEnd } = frame;
   if (ipEnd - at < IPV6_BYTES + 8 || view.getUint8(at) >> 4 !== 6 || view.getUint8(at + 6) !== IP_PROTOCOL_UDP)
     return undefined;

@@ -79,9 +79,9 @@ class NoReply implements Detector {
     const silent = failures.filter((failure) => {
       if (failure.kind !== 'silence' || explained.has(failure) || mismatched.has(failure.conversation.id)) return false;
       if (!failure.gaveUp && failure.tries < SURE_TRIES) return false;
-      const [asking] = endsOf(failure);
-      if (asking.badIcrc > 0 || wasAnswered(failure, context)) return false;
-      return !failure.sentMore || this.#reverse.sawTraffic(asking, conversations);
+      const [requesterEnd] = endsOf(failure);
+      if (requesterEnd.badIcrc > 0 || wasAnswered(failure, context)) return false;
+      return !failure.sentMore || this.#reverse.sawTraffic(requesterEnd, conversations);
     });
     for (const group of byHosts(silent)) this.#report(context, group);
   }
@@ -89,8 +89,8 @@ class NoReply implements Detector {
   #report(context: DetectorContext, group: readonly Failure[]): void {
     const [first] = group;
     if (first === undefined) return;
-    const [asking] = endsOf(first);
-    const seen = this.#reverse.sawTraffic(asking, context.conversations);
+    const [requesterEnd] = endsOf(first);
+    const seen = this.#reverse.sawTraffic(requesterEnd, context.conversations);
     const timeout = ackTimeoutOf(first);
     const span = duration(first.lastNs - first.firstNs);
     const gaveUp = group.some((failure) => failure.gaveUp);
@@ -102,7 +102,7 @@ class NoReply implements Detector {
         `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}.` +
         (seen
           ? ''
-          : ` Nothing else that went to ${asking.address} is in the capture: make sure that it shows both directions.`) +
+          : ` Nothing else that went to ${requesterEnd.address} is in the capture: make sure that it shows both directions.`) +
         andOthers(group),
       ...proofOf(group),
       evidence: { ...tryEvidence(first), connections: group.length, bothDirectionsSeen: seen ? 'yes' : 'no' },

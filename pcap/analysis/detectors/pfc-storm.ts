@@ -37,7 +37,7 @@ export const PFC_STORM: Symptom = {
 };
 
 /** Pauses of one class that one port asks for, as one interface sees them. */
-class Pauses {
+class PauseTime {
   readonly mac: string;
   readonly priority: number;
   readonly frames = new FrameList();
@@ -56,7 +56,7 @@ class Pauses {
     this.priority = priority;
   }
 
-  asked(timeNs: number, quanta: number, frame: number): void {
+  onPause(timeNs: number, quanta: number, frame: number): void {
     this.count(timeNs);
     if (quanta === 0) {
       this.resumes++;
@@ -81,7 +81,7 @@ class Pauses {
 }
 
 class PfcStorm implements Detector {
-  readonly #pauses = new Map<number, Pauses>();
+  readonly #pauses = new Map<number, PauseTime>();
   /** RoCE packets by the priority they travel with. */
   readonly #carried = new Array<number>(PFC_PRIORITIES).fill(0);
 
@@ -98,14 +98,14 @@ class PfcStorm implements Detector {
       const enabled = pfcEnableVector(view, start);
       for (let priority = 0; priority < PFC_PRIORITIES; priority++) {
         if (((enabled >> priority) & 1) === 0) continue;
-        this.#of(view, start, packet.interfaceIndex, priority)?.asked(
+        this.#of(view, start, packet.interfaceIndex, priority)?.onPause(
           timeNs,
           pfcQuanta(view, start, priority),
           packet.number,
         );
       }
     } else if (isGlobalPause(view, start, end)) {
-      this.#of(view, start, packet.interfaceIndex, ALL_CLASSES)?.asked(
+      this.#of(view, start, packet.interfaceIndex, ALL_CLASSES)?.onPause(
         timeNs,
         view.getUint16(start + 16),
         packet.number,
@@ -117,7 +117,7 @@ class PfcStorm implements Detector {
     const all = [...this.#pauses.values()];
     for (const pauses of all) pauses.count(context.capture.durationNs);
     const total = all.reduce((sum, { frames }) => sum + frames.count, 0);
-    const worst = new Map<string, Pauses>();
+    const worst = new Map<string, PauseTime>();
     for (const pauses of all) {
       const key = `${pauses.mac} ${pauses.priority}`;
       // Two interfaces on one link see the same pauses.
@@ -128,18 +128,18 @@ class PfcStorm implements Detector {
     for (const pauses of storms.slice(0, MOST_FINDINGS)) this.#report(context, pauses, total, storms.length);
   }
 
-  #of(view: DataView, start: number, interfaceIndex: number, priority: number): Pauses | undefined {
+  #of(view: DataView, start: number, interfaceIndex: number, priority: number): PauseTime | undefined {
     const mac = view.getUint16(start + 6) * 2 ** 32 + view.getUint32(start + 8);
     // 48 bits of MAC; interfaces beyond the eighth share keys, which mixes nothing but vantage points of one port.
     const key = (mac % 2 ** 44) * 128 + (interfaceIndex & 7) * 16 + priority;
     const known = this.#pauses.get(key);
     if (known !== undefined || this.#pauses.size >= MOST_PORTS) return known;
-    const made = new Pauses(formatMac(new Uint8Array(view.buffer, view.byteOffset + start + 6, 6)), priority);
+    const made = new PauseTime(formatMac(new Uint8Array(view.buffer, view.byteOffset + start + 6, 6)), priority);
     this.#pauses.set(key, made);
     return made;
   }
 
-  #report(context: DetectorContext, pauses: Pauses, total: number, storms: number): void {
+  #report(context: DetectorContext, pauses: PauseTime, total: number, storms: number): void {
     const { mac, priority, frames, pausedNs, longestNs, resumes } = pauses;
     const { capture, conversations } = context;
     const share = pausedNs / capture.durationNs;
@@ -174,7 +174,7 @@ class PfcStorm implements Detector {
   }
 }
 
-function isStorm({ frames, pausedNs, longestNs }: Pauses, durationNs: number): boolean {
+function isStorm({ frames, pausedNs, longestNs }: PauseTime, durationNs: number): boolean {
   if (frames.count < LEAST_PAUSES || durationNs < LEAST_NS) return false;
   return pausedNs / durationNs >= WARNING_SHARE || longestNs >= STALL_NS;
 }

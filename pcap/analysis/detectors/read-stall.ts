@@ -42,7 +42,7 @@ export const READ_STALL: Symptom = {
 };
 
 /** READs and atomics of one end under way. */
-class Reads {
+class OutstandingReads {
   /** PSN behind the last one of each that is under way, oldest first. */
   readonly #ends: number[] = [];
   most = 0;
@@ -64,19 +64,19 @@ class Reads {
   readonly overrunFrames = new FrameList();
   #lastRequestFrame = 0;
   /** Requests beyond the limit, unless the capture lacks an answer: what comes next tells. */
-  readonly #doubtful: number[] = [];
+  readonly #unconfirmed: number[] = [];
 
   constructor(limit: number) {
     this.limit = limit;
   }
 
-  asked(endPsn: number, timeNs: number, frame: number): void {
+  onRequest(endPsn: number, timeNs: number, frame: number): void {
     this.#passes(timeNs);
     if (this.#answeredNs >= 0 && timeNs - this.#answeredNs <= this.#stallNs * HURRY) this.hurried++;
     this.#answeredNs = -1;
     if (this.#ends.length < MOST_OUTSTANDING) this.#ends.push(endPsn);
     const depth = this.#ends.length;
-    if (depth > this.limit) this.#doubtful.push(frame);
+    if (depth > this.limit) this.#unconfirmed.push(frame);
     if (depth > this.most) {
       this.most = depth;
       this.#forgetStalls();
@@ -85,9 +85,9 @@ class Reads {
     this.#lastRequestFrame = frame;
   }
 
-  answered(psn: number, timeNs: number, frame: number): void {
+  onResponse(psn: number, timeNs: number, frame: number): void {
     this.#passes(timeNs);
-    if (this.#doubtful.length > 0) this.#settle(psn < (this.#ends[0] ?? 0));
+    if (this.#unconfirmed.length > 0) this.#settle(psn < (this.#ends[0] ?? 0));
     if (this.#stallStartNs >= 0) {
       this.#stallNs = timeNs - this.#stallStartNs;
       this.stalls++;
@@ -102,16 +102,16 @@ class Reads {
   }
 
   /** The responder refused something, or the oldest is asked for again: it is outstanding, and all after it are. */
-  unanswered(): void {
+  confirmOverrun(): void {
     this.#settle(true);
   }
 
   #settle(oldestIsOutstanding: boolean): void {
     if (oldestIsOutstanding) {
-      this.overruns += this.#doubtful.length;
-      for (const frame of this.#doubtful) this.overrunFrames.add(frame);
+      this.overruns += this.#unconfirmed.length;
+      for (const frame of this.#unconfirmed) this.overrunFrames.add(frame);
     }
-    this.#doubtful.length = 0;
+    this.#unconfirmed.length = 0;
   }
 
   #passes(timeNs: number): void {
@@ -132,7 +132,7 @@ class Reads {
 class ReadStall implements Detector {
   readonly interest = ALL_KINDS & ~(PacketKind.Data | PacketKind.Cnp);
   /** By 2 * conversation + requester. */
-  readonly #reads: (Reads | undefined)[] = [];
+  readonly #reads: (OutstandingReads | undefined)[] = [];
   /** READs and atomics that a queue pair answers at a time, as its REQ or REP says: by address and number. */
   readonly #resources = new Map<string, number>();
 
@@ -148,19 +148,19 @@ class ReadStall implements Detector {
     if (role === Role.Request && (frame.flags & HELD) !== 0) {
       if ((marks & Mark.Copy) !== 0) return;
       if ((marks & Mark.Retransmission) !== 0) {
-        this.#reads[2 * conversation.id + requester]?.unanswered();
+        this.#reads[2 * conversation.id + requester]?.confirmOverrun();
         return;
       }
-      this.#of(conversation, requester).asked(relativePsn + psnCount, timeNs, packet.number);
+      this.#of(conversation, requester).onRequest(relativePsn + psnCount, timeNs, packet.number);
     } else if (role === Role.Response) {
       const reads = this.#reads[2 * conversation.id + requester];
-      if ((marks & (Mark.Nak | Mark.RnrNak)) !== 0) reads?.unanswered();
-      else reads?.answered(relativePsn, timeNs, packet.number);
+      if ((marks & (Mark.Nak | Mark.RnrNak)) !== 0) reads?.confirmOverrun();
+      else reads?.onResponse(relativePsn, timeNs, packet.number);
     }
   }
 
   finish(context: DetectorContext): void {
-    const found: Found[] = [];
+    const found: ReadStallCandidate[] = [];
     for (const conversation of context.conversations) {
       if (conversation.sameAs !== 0) continue;
       for (const requester of [0, 1] as const) {
@@ -191,30 +191,30 @@ class ReadStall implements Detector {
     return resources === 0 ? Number.POSITIVE_INFINITY : resources;
   }
 
-  #of(conversation: ConversationReport, requester: 0 | 1): Reads {
+  #of(conversation: ConversationReport, requester: 0 | 1): OutstandingReads {
     const index = 2 * conversation.id + requester;
     const known = this.#reads[index];
     if (known !== undefined) return known;
-    const made = new Reads(this.#limitOf(conversation, requester));
+    const made = new OutstandingReads(this.#limitOf(conversation, requester));
     this.#reads[index] = made;
     return made;
   }
 }
 
-interface Found {
-  readonly reads: Reads;
+interface ReadStallCandidate {
+  readonly reads: OutstandingReads;
   readonly conversation: ConversationReport;
   readonly requester: 0 | 1;
   readonly limit: number;
 }
 
-function isStall({ reads, limit }: Found): boolean {
+function isStall({ reads, limit }: ReadStallCandidate): boolean {
   const { stalls, stalledNs, busyNs, hurried, most } = reads;
   if (stalls < ENOUGH_STALLS || (most < 2 && limit !== most)) return false;
   return stalledNs >= STALLED_SHARE * busyNs && hurried >= STALLED_SHARE * stalls;
 }
 
-function reportStall(context: DetectorContext, { reads, conversation, requester, limit }: Found): void {
+function reportStall(context: DetectorContext, { reads, conversation, requester, limit }: ReadStallCandidate): void {
   const end = conversation.ends[requester];
   const { most, stalls, stalledNs, busyNs, frames } = reads;
   const agreed = limit === most;
@@ -234,7 +234,7 @@ function reportStall(context: DetectorContext, { reads, conversation, requester,
   });
 }
 
-function reportOverrun(context: DetectorContext, { reads, conversation, requester, limit }: Found): void {
+function reportOverrun(context: DetectorContext, { reads, conversation, requester, limit }: ReadStallCandidate): void {
   const [end, other] = [conversation.ends[requester], conversation.ends[requester === 0 ? 1 : 0]];
   const { naks, timeouts } = end.requester;
   const refused = naks[nakName(Syndrome.NakInvalidRequest)] ?? 0;

@@ -9,7 +9,7 @@ import type { PacketFacts } from '../facts.ts';
 import { type AccessGuess, guessAccess } from './access-guess.ts';
 import { beginningOf, describeRequest, type FatalNak, FatalNakWatch, hex } from './fatal-nak.ts';
 import { mergedFrames } from './frame-list.ts';
-import { askedEnd, askingEnd, type PastRequest } from './request-memory.ts';
+import { type PastRequest, requesterEndOf, responderEndOf } from './request-memory.ts';
 import { counted, qpName } from './words.ts';
 
 export const REMOTE_ACCESS_ERROR: Symptom = {
@@ -63,7 +63,7 @@ function report(context: DetectorContext, group: readonly FatalNak<Diagnosis>[])
   const [first] = group;
   if (first === undefined) return;
   const { request, guess } = first.diagnosis;
-  const [asking, asked] = [askingEnd(first), askedEnd(first)];
+  const [requesterEnd, responderEnd] = [requesterEndOf(first), responderEndOf(first)];
   const what =
     request === undefined
       ? `the request with PSN ${first.psn}, which is not in the capture`
@@ -71,7 +71,7 @@ function report(context: DetectorContext, group: readonly FatalNak<Diagnosis>[])
   context.report({
     severity: 'error',
     text:
-      `${asked.address} refused ${what} of ${asking.address} (${qpName(asked.qpn)}) with a remote access error in frame ${first.frame}` +
+      `${responderEnd.address} refused ${what} of ${requesterEnd.address} (${qpName(responderEnd.qpn)}) with a remote access error in frame ${first.frame}` +
       `${guess === undefined ? '' : `; ${guess.text}`}.` +
       (group.length > 1 ? ` ${counted(group.length - 1, 'more request')} between these hosts ended so.` : ''),
     frames: mergedFrames([[first.frame], ...group.map((nak) => [nak.diagnosis.request?.frame ?? 0, nak.frame])]),

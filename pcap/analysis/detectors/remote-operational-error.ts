@@ -9,7 +9,7 @@ import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';
 import { describeRequest, type FatalNak, FatalNakWatch } from './fatal-nak.ts';
 import { mergedFrames } from './frame-list.ts';
-import { askedEnd, askingEnd } from './request-memory.ts';
+import { requesterEndOf, responderEndOf } from './request-memory.ts';
 import { counted, qpName } from './words.ts';
 
 export const REMOTE_OPERATIONAL_ERROR: Symptom = {
@@ -50,7 +50,7 @@ function report(context: DetectorContext, group: readonly FatalNak<undefined>[])
   const [first] = group;
   if (first === undefined) return;
   const { request } = first;
-  const [asking, asked] = [askingEnd(first), askedEnd(first)];
+  const [requesterEnd, responderEnd] = [requesterEndOf(first), responderEndOf(first)];
   const what =
     request === undefined
       ? `at the request with PSN ${first.psn}, which is not in the capture,`
@@ -59,7 +59,7 @@ function report(context: DetectorContext, group: readonly FatalNak<undefined>[])
   context.report({
     severity: 'error',
     text:
-      `${asked.address} failed ${what} of ${asking.address} (${qpName(asked.qpn)}) and said remote operational error in frame ${first.frame}; ` +
+      `${responderEnd.address} failed ${what} of ${requesterEnd.address} (${qpName(responderEnd.qpn)}) and said remote operational error in frame ${first.frame}; ` +
       `${receives ? 'the receive that it fell into, or its memory,' : 'something in the responder'} is at fault, not the network.` +
       (group.length > 1 ? ` ${counted(group.length - 1, 'more request')} between these hosts ended so.` : ''),
     frames: mergedFrames([[first.frame], ...group.map((nak) => [nak.request?.frame ?? 0, nak.frame])]),

@@ -117,12 +117,18 @@ export class RequestMemory {
 }
 
 /** The end that a request went to. */
-export function askedEnd({ conversation, requester }: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
+export function responderEndOf({
+  conversation,
+  requester,
+}: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
   return conversation.ends[requester === 0 ? 1 : 0];
 }
 
 /** The end that sent it. */
-export function askingEnd({ conversation, requester }: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
+export function requesterEndOf({
+  conversation,
+  requester,
+}: Pick<PastRequest, 'conversation' | 'requester'>): EndReport {
   return conversation.ends[requester];
 }
 

@@ -46,7 +46,7 @@ export const RETRY_EXCEEDED: Symptom = {
 };
 
 /** Timeouts of a PSN space. */
-interface Waits {
+interface RetryWaits {
   readonly frames: FrameList;
   totalNs: number;
   longestNs: number;
@@ -54,7 +54,7 @@ interface Waits {
 
 class RetryExceeded implements Detector {
   readonly #failures = new FailureWatch();
-  readonly #waits = new Map<number, Waits>();
+  readonly #waits = new Map<number, RetryWaits>();
 
   get interest(): number {
     return this.#failures.interest;
@@ -117,8 +117,8 @@ class RetryExceeded implements Detector {
 function report(context: DetectorContext, group: readonly Failure[]): void {
   const [first] = group;
   if (first === undefined) return;
-  const [asking] = endsOf(first);
-  const { lostPackets, packets, retransmittedPackets, timeouts } = asking.requester;
+  const [requesterEnd] = endsOf(first);
+  const { lostPackets, packets, retransmittedPackets, timeouts } = requesterEnd.requester;
   const timeout = ackTimeoutOf(first);
   const span = duration(first.lastNs - first.firstNs);
   const loss = packets === 0 ? 0 : lostPackets / packets;

@@ -35,7 +35,7 @@ export const RNR_EXCEEDED: Symptom = {
   make: () => new RnrExceeded(),
 };
 
-interface Totals {
+interface RnrTotals {
   readonly conversation: ConversationReport;
   readonly requester: 0 | 1;
   /** Asked for by timer codes. */
@@ -45,7 +45,7 @@ interface Totals {
 
 class RnrExceeded implements Detector {
   readonly #failures = new FailureWatch();
-  readonly #totals = new Map<number, Totals>();
+  readonly #totals = new Map<number, RnrTotals>();
 
   get interest(): number {
     return this.#failures.interest;
@@ -114,7 +114,7 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
 
 function reportWaits(
   context: DetectorContext,
-  { frames, askedNs }: Totals,
+  { frames, askedNs }: RnrTotals,
   conversation: ConversationReport,
   pending: boolean,
 ): void {

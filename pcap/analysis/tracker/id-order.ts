@@ -29,7 +29,7 @@ export class IpIdOrder {
   }
 
   /** Whether they count. */
-  get tells(): boolean {
+  get isUsable(): boolean {
     return this.#forward >= FEWEST_STEPS && this.#forward > MOST_FORWARD * this.#other;
   }
 
@@ -40,7 +40,7 @@ export class IpIdOrder {
 
   /** Below 0: `id` was sent before `other`; above: after it; 0: nobody knows. */
   compare(id: number, other: number): number {
-    if (id < 0 || other < 0 || !this.tells) return 0;
+    if (id < 0 || other < 0 || !this.isUsable) return 0;
     return distance(id, other);
   }
 }

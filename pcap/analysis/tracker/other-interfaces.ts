@@ -20,7 +20,7 @@ export class OtherInterfaces {
     }
   }
 
-  seen(conversation: ConversationReport, sender: 0 | 1): boolean {
+  saw(conversation: ConversationReport, sender: 0 | 1): boolean {
     const mine = conversation.ends[sender];
     const peer = conversation.ends[sender === 0 ? 1 : 0];
     for (const other of this.#byPair.get(pairOf(conversation)) ?? []) {

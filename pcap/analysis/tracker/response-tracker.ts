@@ -91,7 +91,7 @@ export class ResponseTracker extends SequenceTracker {
   }
 
   #isCopiedAck(facts: MutableFacts, psn: number, acks: PacketMemory): boolean {
-    if (facts.ipId >= 0 && this.ids.tells) return true;
+    if (facts.ipId >= 0 && this.ids.isUsable) return true;
     return this.state.repeats === 0 && facts.timeNs - acks.timeOf(psn) < COPY_NS;
   }
 
@@ -126,7 +126,7 @@ export class ResponseTracker extends SequenceTracker {
     // Without requests in the capture nobody knows what was repeated; a change of credits is news.
     if (!state.begun || !sameCredits) return;
     const soon = psn + 1 < state.acked && facts.timeNs - state.lastProgressNs < COPY_NS;
-    if (soon && !this.ids.tells) {
+    if (soon && !this.ids.isUsable) {
       this.#reportReordering(facts, psn);
       return;
     }

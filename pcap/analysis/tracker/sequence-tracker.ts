@@ -90,7 +90,7 @@ export abstract class SequenceTracker {
 
   /** Whether the packet at hand is one that came past before, doubled by the network or by what mirrors it. */
   protected isCopy(facts: MutableFacts, psn: number): boolean {
-    const counts = facts.ipId >= 0 && this.ids.tells;
+    const counts = facts.ipId >= 0 && this.ids.isUsable;
     if (counts && this.memory.isEarlierSending(psn, facts)) return true;
     if (!this.memory.isSameFrame(psn, facts)) return false;
     if (counts) return true;
@@ -246,7 +246,7 @@ export abstract class SequenceTracker {
     if (this.#late !== undefined) this.#reportLate(facts);
     this.#late = pendingReport(facts, psn, count, hole.openedFrame, facts.timeNs - hole.openedNs);
     // Where identifications have told, nothing that follows can change it.
-    if (this.ids.tells && facts.ipId >= 0) this.#reportLate(facts);
+    if (this.ids.isUsable && facts.ipId >= 0) this.#reportLate(facts);
   }
 
   /** `psn` was sent before. When it follows what was taken for late, the sender had gone back. */

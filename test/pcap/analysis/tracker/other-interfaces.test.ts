@@ -6,8 +6,11 @@ import type { Analysis } from '../../../../pcap/analysis/types.ts';
 import { B_QPN, Script } from './script.ts';
 
 const seen = ({ conversations }: Analysis): boolean[][] => {
-  const elsewhere = new OtherInterfaces(conversations);
-  return conversations.map((conversation) => [elsewhere.seen(conversation, 0), elsewhere.seen(conversation, 1)]);
+  const otherInterfaces = new OtherInterfaces(conversations);
+  return conversations.map((conversation) => [
+    otherInterfaces.saw(conversation, 0),
+    otherInterfaces.saw(conversation, 1),
+  ]);
 };
 
 describe('Elsewhere', () => {

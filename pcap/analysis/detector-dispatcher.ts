@@ -7,36 +7,36 @@ import type { Detector } from './detector.ts';
 import type { PacketFacts } from './facts.ts';
 import { ALL_KINDS, PacketKind, packetKind } from './packet-kind.ts';
 
-type Watcher = Detector & Required<Pick<Detector, 'packet'>>;
+type PacketDetector = Detector & Required<Pick<Detector, 'packet'>>;
 
-export class Watchers {
-  readonly #all: readonly Watcher[];
+export class DetectorDispatcher {
+  readonly #all: readonly PacketDetector[];
   /** By kind; the order is always that of `#all`. */
-  readonly #byKind: Watcher[][];
+  readonly #byKind: PacketDetector[][];
   /** What each of `#all` wanted when the lists were made. */
   readonly #interests: number[];
   /** Packets until everybody is asked again whether he needs less. */
-  #untilAsked = 1;
+  #untilUpdate = 1;
 
   constructor(detectors: readonly Detector[]) {
     this.#all = detectors.filter(looksAtPackets);
     this.#interests = this.#all.map(() => 0);
     this.#byKind = Array.from({ length: ALL_KINDS + 1 }, () => []);
-    this.ask();
+    this.updateInterests();
   }
 
   /** Shows a packet to those who want to see it. */
   packet(facts: PacketFacts): void {
     const kind = packetKind(facts);
-    const watchers = this.#byKind[kind] as Watcher[];
+    const detectors = this.#byKind[kind] as PacketDetector[];
     // By index: an iterator for each packet is not free.
-    for (let i = 0; i < watchers.length; i++) (watchers[i] as Watcher).packet(facts);
-    if (kind === PacketKind.Other || --this.#untilAsked === 0) this.ask();
+    for (let i = 0; i < detectors.length; i++) (detectors[i] as PacketDetector).packet(facts);
+    if (kind === PacketKind.Other || --this.#untilUpdate === 0) this.updateInterests();
   }
 
   /** Asks everybody what he wants to see from now on; needed after events. */
-  ask(): void {
-    this.#untilAsked = PACKETS_BETWEEN;
+  updateInterests(): void {
+    this.#untilUpdate = PACKETS_BETWEEN;
     let changed = false;
     for (let i = 0; i < this.#all.length; i++) {
       const interest = this.#all[i]?.interest ?? ALL_KINDS;
@@ -51,7 +51,7 @@ export class Watchers {
   }
 }
 
-function looksAtPackets(detector: Detector): detector is Watcher {
+function looksAtPackets(detector: Detector): detector is PacketDetector {
   return detector.packet !== undefined;
 }
 
