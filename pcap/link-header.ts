@@ -1,12 +1,15 @@
 /**
- * What stands before the IP header, by the link type of a capture: Ethernet, nothing, Linux "cooked" headers, BSD loopback headers.
+ * The header before the IP header, by the link type of a capture: Ethernet, none, Linux "cooked" headers, BSD loopback
+ * headers.
  *
- * Owns the way from the first captured byte to the IP header, VLAN tags behind a cooked header included. Never throws and never reads
- * outside [start, end). Sources: the pages of the link-type registry of tcpdump.org named at each layout; `packets/frame.ts` from IP on.
+ * Owns the way from the first captured byte to the IP header, including VLAN tags after a cooked header. Never throws
+ * and never reads outside [start, end). Sources: the pages of the link-type registry of tcpdump.org named at each
+ * layout; `packets/frame.ts` from IP on.
  *
  * ```
  * LINKTYPE_LINUX_SLL    packet type 2 | ARPHRD 2 | address length 2 | address 8 | protocol 2
- * LINKTYPE_LINUX_SLL2   protocol 2 | reserved 2 | interface index 4 | ARPHRD 2 | packet type 1 | address length 1 | address 8
+ * LINKTYPE_LINUX_SLL2   protocol 2 | reserved 2 | interface index 4 | ARPHRD 2
+ *                       | packet type 1 | address length 1 | address 8
  * LINKTYPE_NULL         address family 4, in the byte order of the capturing host
  * LINKTYPE_LOOP         address family 4, big-endian
  * ```
@@ -27,8 +30,8 @@ export function isKnownLinkType(linkType: number): boolean {
 }
 
 /**
- * Parses the captured packet in [start, end) into `frame`. Behind anything but an Ethernet header the frame begins at its IP header
- * (`frame.start`), with the EtherType and VLAN tag of the cooked header. NotIp for a link type that is not known.
+ * Parses the captured packet in [start, end) into `frame`. Without an Ethernet header the frame begins at its IP header
+ * (`frame.start`), with the EtherType and VLAN tag of the cooked header. NotIp for an unknown link type.
  */
 export function parseLink(
   linkType: number,

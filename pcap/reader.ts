@@ -33,7 +33,10 @@ export class CaptureReader {
   private format: CaptureFormat | undefined;
   private ended = false;
 
-  /** `copy` can keep the packets that this reader gives out, and is told everything else in the file. One copy for one reader. */
+  /**
+   * @param copy can keep packets that this reader returns, and receives everything else in the file; one copy for one
+   * reader
+   */
   constructor(copy?: CaptureCopy) {
     this.sink = copy;
   }
@@ -58,15 +61,18 @@ export class CaptureReader {
     return this.format?.names ?? NO_NAMES;
   }
 
-  /** Appends the next bytes of the file. The reader may keep and hand out `chunk` itself: do not change it afterwards. */
+  /**
+   * Appends the next bytes of the file. The reader may keep `chunk` and return views of it: do not change it
+   * afterwards.
+   */
   push(chunk: Uint8Array): void {
     if (this.ended) throw new RoceError('ERR_ROCE_STATE', 'bytes were pushed after the end of the capture');
     this.queue.push(chunk);
   }
 
   /**
-   * The next packet, or undefined when more bytes are needed. Throws ERR_ROCE_CAPTURE where the file is malformed, after everything
-   * before that place was given out; there is nothing behind it.
+   * The next packet, or undefined when more bytes are needed. Throws ERR_ROCE_CAPTURE where the file is malformed,
+   * after all packets before that place were returned. Nothing after that place is read.
    */
   next(): CapturedPacket | undefined {
     this.format ??= detectFormat(this.queue, this.sink);

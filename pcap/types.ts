@@ -19,7 +19,10 @@ export const LinkType = {
   Raw: 101,
   /** OpenBSD loopback: an address family in big-endian order, then IP. */
   Loop: 108,
-  /** Linux "cooked" capture, version 1: what listening on all interfaces gives, addresses and direction without an Ethernet header. */
+  /**
+   * Linux "cooked" capture, version 1, from a capture on all interfaces: addresses and direction without an Ethernet
+   * header.
+   */
   LinuxCooked: 113,
   /** An IPv4 packet. */
   Ipv4: 228,
@@ -104,8 +107,9 @@ export interface CaptureSection {
 /**
  * One packet of a capture file.
  *
- * Time is split because nanoseconds since 1970 need 61 bits: `seconds` since the epoch (an integer, negative before 1970)
- * and `nanoseconds` within that second (0..999,999,999). `nanosecondsSince` gives an exact difference as one number.
+ * The time has two parts because nanoseconds since 1970 need 61 bits: `seconds` since the epoch (an integer, negative
+ * before 1970) and `nanoseconds` within that second (0..999,999,999). `nanosecondsSince` gives an exact difference as
+ * one number.
  */
 export interface CapturedPacket extends CaptureTime {
   /** Position in the file, from 1, as Wireshark numbers frames. */
@@ -122,7 +126,10 @@ export interface CapturedPacket extends CaptureTime {
   readonly direction: Direction;
   /** Comments on this packet, in the order of the file. */
   readonly comments: readonly string[];
-  /** How many packets the capture lost between the one before on this interface and this one, where the file says so. */
+  /**
+   * Packets that the capture lost between the one before on this interface and this one, where the file has that
+   * number.
+   */
   readonly dropCount?: number;
   /** The same packet seen on several interfaces has the same number, where the file gives one (64 bits). */
   readonly packetId?: bigint;

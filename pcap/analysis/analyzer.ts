@@ -1,8 +1,8 @@
 /**
  * The analysis of a capture: one pass over its packets, in bounded memory.
  *
- * Owns the order of things for each packet (dissection, ICRC, tracker, rules, detectors), and what is said at the end. Never throws,
- * whatever the packets are, and does no I/O.
+ * Owns the order of the steps for each packet (dissection, ICRC, tracker, rules, detectors) and the assembly of the
+ * report. It never throws, whatever the packets are, and does no I/O.
  *
  * ```ts
  * const analyzer = new Analyzer();
@@ -74,9 +74,7 @@ export class Analyzer {
     return this.#tracker.conversations;
   }
 
-  /**
-   * The conversation that the one of this number, as facts had it, turned out to be a part of; undefined while it is one of its own.
-   */
+  /** The conversation into which the one with this number was merged; undefined while it is one of its own. */
   wholeOf(id: number):
     | {
         /** Its number. */
@@ -95,8 +93,8 @@ export class Analyzer {
   }
 
   /**
-   * Takes the next packet, and does not look at its bytes afterwards. What it returns is the same object each time: read it before the
-   * next one.
+   * Analyzes the next packet. Its bytes are not used after the call. The result is the same object each time: read it
+   * before the next call.
    */
   packet(packet: CapturedPacket): PacketFacts {
     const facts = this.#facts;

@@ -1,7 +1,7 @@
 /**
- * Detectors that look at packets, by the kind of packet that they want to see.
+ * Hands each packet to the detectors that need packets of its kind.
  *
- * Owns the lists, and when they are made anew: a detector may change its mind. Judges nothing.
+ * Owns the list of detectors by kind of packet, and when the lists are rebuilt: the interest of a detector may change.
  */
 import type { Detector } from './detector.ts';
 import type { PacketFacts } from './facts.ts';
@@ -13,9 +13,9 @@ export class DetectorDispatcher {
   readonly #all: readonly PacketDetector[];
   /** By kind; the order is always that of `#all`. */
   readonly #byKind: PacketDetector[][];
-  /** What each of `#all` wanted when the lists were made. */
+  /** The interest of each of `#all` when the lists were built. */
   readonly #interests: number[];
-  /** Packets until everybody is asked again whether he needs less. */
+  /** Packets until the interests are read again, as some may be smaller. */
   #untilUpdate = 1;
 
   constructor(detectors: readonly Detector[]) {
@@ -25,7 +25,7 @@ export class DetectorDispatcher {
     this.updateInterests();
   }
 
-  /** Shows a packet to those who want to see it. */
+  /** Hands a packet to the detectors whose interest includes its kind. */
   packet(facts: PacketFacts): void {
     const kind = packetKind(facts);
     const detectors = this.#byKind[kind] as PacketDetector[];
@@ -34,7 +34,7 @@ export class DetectorDispatcher {
     if (kind === PacketKind.Other || --this.#untilUpdate === 0) this.updateInterests();
   }
 
-  /** Asks everybody what he wants to see from now on; needed after events. */
+  /** Reads the interest of every detector again; needed after events. */
   updateInterests(): void {
     this.#untilUpdate = PACKETS_BETWEEN;
     let changed = false;

@@ -1,7 +1,8 @@
 /**
- * Transport events on their way: kept for the report up to a bound, and handed to whoever looks at all of them.
+ * Transport events: kept for the report up to a bound, and handed to the detectors.
  *
- * Owns the list and the exact number of what it left out. Events are handed over after the packet at which they became certain.
+ * Owns the list and the exact number of events that it left out. Events are handed over after the packet at which they
+ * became certain.
  */
 import type { EventSink } from './tracker/psn-space-state.ts';
 import type { TransportEvent } from './types.ts';

@@ -1,13 +1,17 @@
 /**
- * The words of a transport event: what its reason and its syndrome mean.
+ * Transport events as text: what their reason and their syndrome mean.
  *
- * Owns every sentence about an event. The tracker and the detectors use codes only. Rules: ref:wire#7 (NAK codes, RNR timer).
+ * Owns every sentence about an event. The tracker and the detectors use codes only. Rules: ref:wire#7 (NAK codes, RNR
+ * timer).
  */
 import { SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../../packets/aeth.ts';
 import { RNR_TIMER_NS } from '../../packets/rnr-timer.ts';
 import type { TransportEvent, TransportEventReason } from './types.ts';
 
-/** What an event says beyond its kind and its numbers: "remote access error", "wait 0.32 ms"; "" where it says nothing more. */
+/**
+ * What an event says beyond its kind and its numbers: "remote access error", "wait 0.32 ms". Empty where there is
+ * nothing more.
+ */
 export function eventDetail({ reason, syndrome }: Pick<TransportEvent, 'reason' | 'syndrome'>): string {
   if (reason !== undefined) return REASON_TEXTS[reason];
   if (syndrome === undefined) return '';
@@ -15,7 +19,10 @@ export function eventDetail({ reason, syndrome }: Pick<TransportEvent, 'reason' 
   return `wait ${(RNR_TIMER_NS[syndrome & SYNDROME_VALUE_MASK] ?? 0) / 1e6} ms`;
 }
 
-/** Name of the NAK with this syndrome, the key of `RequesterReport.naks`: "PSN sequence error"; "NAK code 9" where there is none. */
+/**
+ * Name of the NAK with this syndrome, the key of `RequesterReport.naks`: "PSN sequence error", or "NAK code 9" for an
+ * unknown code.
+ */
 export function nakName(syndrome: number): string {
   const code = syndrome & SYNDROME_VALUE_MASK;
   return NAK_NAMES[code] ?? `NAK code ${code}`;

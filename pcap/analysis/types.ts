@@ -1,13 +1,15 @@
 /**
- * What the analysis of a capture says, as plain data: conversations, transport events, findings, totals. All of it goes through JSON.
+ * The result of the analysis of a capture, as plain data: conversations, transport events, findings, totals. All of it
+ * can be written as JSON.
  *
- * Owns the vocabulary that tracker, detectors, rules, printers and the explorer share. Computes nothing.
- * Times are integer nanoseconds since the first packet of the capture; PSNs in reports are those of the wire unless a name says `relative`.
+ * Owns the vocabulary that tracker, detectors, rules, printers and the explorer share. Computes nothing. Times are
+ * integer nanoseconds since the first packet of the capture. PSNs in reports are those of the wire unless a name says
+ * `relative`.
  */
 
 /** How bad a finding is. */
 export const SEVERITIES = ['error', 'warning', 'note'] as const;
-/** One of them: an error ends connections or loses data, a warning costs speed, a note is worth knowing and no alarm. */
+/** One of them. An error ends connections or loses data, a warning costs speed, a note is only information. */
 export type Severity = (typeof SEVERITIES)[number];
 
 /** What is wrong, which packets prove it, and what to do. */
@@ -53,16 +55,17 @@ export const TRANSPORT_EVENT_KINDS = [
 ] as const;
 /**
  * One of them:
- * - `loss`: packets that were sent and never came past here; their repetition did, or nothing did.
- * - `unseen`: packets that the capture lacks though the peer has acknowledged them: the capture lost them, not the network.
- * - `reordering`: an original that came past after packets sent later.
- * - `copy`: a frame that came past twice unchanged: the network or the mirror doubled it.
- * - `retransmission`: a run of requests or READ responses that were sent before; `cause` says why.
- * - `timeout`: the requester waited, nobody answered, and it began again.
- * - `nak`, `rnr-nak`: negative acknowledgements; `syndrome` is that of the AETH.
- * - `implied-nak`: a READ or atomic asked for again from a gap in its responses on.
- * - `ghost-ack`: an acknowledge of what was acknowledged before.
- * - `bad-icrc`, `ce-mark`, `cnp`: what the names say, one event for each packet.
+ * - `loss`: packets that were lost by the network. Their retransmission was captured, or nothing was.
+ * - `unseen`: packets that the capture lacks though the peer has acknowledged them: the capture lost them, not the
+ *   network.
+ * - `reordering`: an original that was captured after packets sent later.
+ * - `copy`: a frame that was captured twice unchanged: the network or the mirror doubled it.
+ * - `retransmission`: a run of retransmitted requests or READ responses; see `cause`.
+ * - `timeout`: the requester got no response for a while and retransmitted.
+ * - `nak`, `rnr-nak`: negative acknowledgements; see `syndrome`.
+ * - `implied-nak`: a READ or atomic was requested again from a gap in its responses on.
+ * - `ghost-ack`: an ACK of what was acknowledged before.
+ * - `bad-icrc`, `ce-mark`, `cnp`: as the names say, one event for each packet.
  */
 export type TransportEventKind = (typeof TRANSPORT_EVENT_KINDS)[number];
 
@@ -81,13 +84,15 @@ export const TRANSPORT_EVENT_REASONS = [
 ] as const;
 /**
  * One of them, by kind of event:
- * - `loss`: `seen-then-nak`, the request passed this capture point and a sequence NAK then asked for it; `seen-then-implied-nak`, the
- *   same of a response that the requester asked for again; `retransmission-not-seen`, it was requested again and not seen then either;
- *   `service-without-acks`, nothing tells a loss of the network from one of the capture.
- * - `unseen`: `acknowledged`, the peer has it; `not-missed`, nothing shows that the peer lacked it.
+ * - `loss`: `seen-then-nak`, the request was captured here, and a sequence NAK then asked for it.
+ *   `seen-then-implied-nak`, the same of a READ response that the requester requested again. `retransmission-not-seen`,
+ *   the packets were requested again and not captured then either. `service-without-acks`, the network or the capture
+ *   lost them.
+ * - `unseen`: `acknowledged`, the peer received it. `not-missed`, nothing shows that the peer lacked it.
  * - `reordering`: `after-retransmission`, the original came after its own retransmission.
  * - `implied-nak`, and its retransmission: `at-once` or `after-timeout`.
- * - `timeout`, and its retransmission: `ack-not-received`, the request was acknowledged, but the ACK did not reach the requester.
+ * - `timeout`, and its retransmission: `ack-not-received`, the request was acknowledged, but the ACK did not reach the
+ *   requester.
  */
 export type TransportEventReason = (typeof TRANSPORT_EVENT_REASONS)[number];
 
@@ -99,7 +104,10 @@ export interface TransportEvent {
   readonly timeNs: number;
   /** The packet that shows it. */
   readonly frame: number;
-  /** An earlier packet it refers to: the original of a retransmission or copy, the NAK reacted to, the first behind a gap; -1: none. */
+  /**
+   * An earlier packet that it refers to: the original of a retransmission or copy, the NAK that it reacts to, the first
+   * packet after a gap; -1: none.
+   */
   readonly refersTo: number;
   /** Id of the conversation; 0: none. */
   readonly conversation: number;
@@ -113,7 +121,9 @@ export interface TransportEvent {
   readonly count: number;
   /** Of a retransmission. */
   readonly cause?: 'nak' | 'rnr' | 'implied-nak' | 'timeout' | 'duplicate-request' | 'unknown';
-  /** How long it took: reaction to a NAK, wait before a timeout, generation of a NAK since the gap showed; -1: not known. */
+  /**
+   * How long it took: the reaction to a NAK, the wait before a timeout, the time from the gap to its NAK; -1: unknown.
+   */
   readonly durationNs: number;
   /** How it came about; absent where the kind says everything. */
   readonly reason?: TransportEventReason;
@@ -137,11 +147,14 @@ export interface LatencyReport {
   readonly meanNs: number;
 }
 
-/** What the requests of one end went through. */
+/** The requests of one end and their responses. */
 export interface RequesterReport {
   /** PSN of the first request seen or announced; -1: none. */
   readonly firstPsn: number;
-  /** Whether `firstPsn` was announced by connection management or seen at its beginning, and not somewhere in the middle. */
+  /**
+   * Whether `firstPsn` is the first PSN of the connection, by connection management or by the traffic, and not one in
+   * the middle.
+   */
   readonly fromStart: boolean;
   /** The next PSN that the capture expects. */
   readonly nextPsn: number;
@@ -170,19 +183,19 @@ export interface RequesterReport {
     /** Came after packets sent later. */
     readonly reorderedPackets: number;
   };
-  /** Frames that came past twice unchanged, both directions of this space. */
+  /** Frames that were captured twice unchanged, both directions of this space. */
   readonly copies: number;
   /** NAKs received, by the name of the syndrome: "PSN sequence error"... */
   readonly naks: Readonly<Record<string, number>>;
   /** RNR NAKs received. */
   readonly rnrNaks: number;
-  /** READs and atomics asked for again because of a gap in their answers. */
+  /** READs and atomics that were requested again because of a gap in their responses. */
   readonly impliedNaks: number;
-  /** Times that it began again because nobody answered. */
+  /** Retransmissions after a timeout. */
   readonly timeouts: number;
-  /** Acknowledges of what was acknowledged before. */
+  /** ACKs of what was acknowledged before. */
   readonly ghostAcks: number;
-  /** Acknowledges received, positive ones. */
+  /** ACKs received, without NAKs. */
   readonly acks: number;
   /** Largest number of READs and atomics under way, and of packets sent and not acknowledged. */
   readonly mostOutstandingReads: number;
@@ -250,13 +263,13 @@ export interface EndReport {
   readonly badIcrc: number;
   /** Largest payload of a FIRST or MIDDLE packet that it sent, which is the path MTU that it uses; 0: none seen. */
   readonly pathMtu: number;
-  /** What its requests went through. */
+  /** Its requests and their responses. */
   readonly requester: RequesterReport;
   /** Its congestion signs. */
   readonly congestion: CongestionReport;
 }
 
-/** What connection management said of a conversation. */
+/** The parameters of a conversation from connection management. */
 export interface CmReport {
   /** Frames of the exchange, 0 where not seen. */
   readonly reqFrame: number;
@@ -274,9 +287,9 @@ export interface CmReport {
   readonly ackTimeoutExponent: number;
   /** Retries after timeouts and sequence NAKs. */
   readonly retryCount: number;
-  /** Retries after RNR NAKs; 7 means for ever. */
+  /** Retries after RNR NAKs; 7 means infinitely many. */
   readonly rnrRetryCount: number;
-  /** What each end can answer at a time and means to ask for. */
+  /** READs and atomics that each end can answer at a time (responder resources). */
   readonly responderResources: number;
   /** READs and atomics that the active end means to have outstanding. */
   readonly initiatorDepth: number;
@@ -284,13 +297,16 @@ export interface CmReport {
   readonly serviceId: string;
 }
 
-/** Packets between two queue pairs as one vantage point saw them. A datagram queue pair and whom it speaks to are one as well. */
+/**
+ * Packets between two queue pairs at one vantage point. A datagram queue pair has one conversation with each of its
+ * peers.
+ */
 export interface ConversationReport {
   /** From 1, in the order of appearance. */
   readonly id: number;
   /** Transport service of its packets. */
   readonly service: 'RC' | 'UC' | 'RD' | 'UD' | 'XRC';
-  /** Connection management told, or the traffic did. */
+  /** From connection management, or from the traffic alone. */
   readonly learnt: 'cm' | 'traffic';
   /** Interface that saw it, by index in the capture. */
   readonly interfaceIndex: number;
@@ -306,7 +322,7 @@ export interface ConversationReport {
   readonly endNs: number;
   /** End 0 is the active one where connection management tells, otherwise the one that was seen sending first. */
   readonly ends: readonly [EndReport, EndReport];
-  /** What connection management said; absent where the capture has none of it. */
+  /** The parameters from connection management; absent where the capture has none of its messages. */
   readonly cm?: CmReport;
 }
 
@@ -336,9 +352,9 @@ export interface CaptureReport {
   readonly opcodes: Readonly<Record<string, number>>;
 }
 
-/** What the way between two interfaces of a capture can do to a frame. */
+/** What the path between two interfaces of a capture can do to a frame. */
 export const PATH_EFFECTS = ['dropped', 'duplicated', 'held', 'marked', 'corrupted', 'rewritten', 'inserted'] as const;
-/** One of them; `held`: it left later than it came, `inserted`: it left and never came. */
+/** One of them. `held`: it left later than it came. `inserted`: it left and never came. */
 export type PathEffect = (typeof PATH_EFFECTS)[number];
 
 /** A frame that did not pass from one interface to the other as it came. */
@@ -355,7 +371,10 @@ export interface PathEvent {
   readonly overtakenBy: number;
 }
 
-/** The way from one interface to another, in one direction, where the capture has both: a bump in the wire, or captures of both ends merged. */
+/**
+ * The path from one interface to another, in one direction, where the capture has both: a bump in the wire, or merged
+ * captures of both ends.
+ */
 export interface PathReport {
   /** Interfaces by index. */
   readonly from: number;
@@ -371,7 +390,7 @@ export interface PathReport {
   readonly eventsOmitted: number;
 }
 
-/** Everything that is said of a capture. */
+/** The whole result of an analysis. */
 export interface Analysis {
   /** What the capture is made of. */
   readonly capture: CaptureReport;
@@ -385,6 +404,6 @@ export interface Analysis {
   readonly events: readonly TransportEvent[];
   /** Events that are missing above. */
   readonly eventsOmitted: number;
-  /** What happened between interfaces; empty for a capture of one interface, or one that does not say which way frames went. */
+  /** What happened between interfaces; empty for a capture of one interface, or one without the direction of frames. */
   readonly paths: readonly PathReport[];
 }

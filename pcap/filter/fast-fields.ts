@@ -22,7 +22,10 @@ export function fastField(name: string): NumberReader | undefined {
   return FAST_FIELDS.get(name);
 }
 
-/** Whether a packet could have the field, or any below the name: false spares the record. A name that is not known may be anywhere. */
+/**
+ * Whether a packet could have the field, or any field below the name: false saves the record. An unknown name may be
+ * anywhere.
+ */
 export function mayHave(name: string): Predicate {
   return PLACES.find(([start]) => name === start || name.startsWith(`${start}.`))?.[1] ?? (() => true);
 }

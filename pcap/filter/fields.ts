@@ -1,7 +1,8 @@
 /**
- * All fields of a packet by name: what the capture says of it, what `frameFields` reads, what the analysis knows.
+ * All fields of a packet by name: those of the capture file, those of `frameFields`, those of the analysis.
  *
- * Owns the names that begin with `frame.` and those of the analysis. Cold path: allocates freely. `fast-fields.ts` is for those that need no record.
+ * Owns the names that begin with `frame.` and those of the analysis. This is the cold path and allocates freely;
+ * `fast-fields.ts` has the fields that need no record.
  */
 import type { FieldValue } from '../../packets/field-list.ts';
 import { frameFields } from '../../packets/frame-fields.ts';

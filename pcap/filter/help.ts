@@ -1,5 +1,6 @@
 /**
- * What the language is told with: help for a terminal, and completion for an editor. Both are made from the words themselves.
+ * Help for the filter language in a terminal, and completion for an editor. Both are made from the words of the
+ * language.
  */
 import { fieldNames, headerNames } from './field-names.ts';
 import { findWord, WORD_GROUPS, wordSpellings } from './language.ts';
@@ -30,7 +31,10 @@ export function filterHelp(width = 100): string[] {
   return lines;
 }
 
-/** What can stand at `cursor` (0 .. length) of `text`, at most `limit`: words and fields that begin as the word there does, or what its word before takes. */
+/**
+ * Completions at `cursor` (0 .. length) of `text`, at most `limit`: words and fields that begin like the word there, or
+ * operands of the word before it.
+ */
 export function completeFilter(text: string, cursor: number, limit = 20): Completion[] {
   const before = text.slice(0, cursor);
   const [begun = ''] = /[^\s()!=<>&|"]*$/.exec(before) ?? [];

@@ -1,7 +1,8 @@
 /**
- * Cuts the text of a filter into tokens.
+ * Splits the text of a filter into tokens.
  *
- * Owns which characters belong together: an address, a range, a name with dots and dashes is one word. Knows no word's meaning.
+ * Owns which characters form a token: an address, a range, or a name with dots and dashes is one word. The meaning of
+ * words is elsewhere.
  */
 import { FilterError } from './filter-error.ts';
 import type { Comparison } from './types.ts';

@@ -1,7 +1,8 @@
 /**
- * Names of opcodes as they are typed: `write-first`, `read-response-last`, `compare-swap`; and of groups of them: `write`, `atomic`.
+ * Names of opcodes in filters: `write-first`, `read-response-last`, `compare-swap`; and of groups of them: `write`,
+ * `atomic`.
  *
- * Owns the names; which opcodes there are is the table of `packets/opcode.ts`.
+ * Owns the names. The opcodes themselves are the table of `packets/opcode.ts`.
  */
 import { OPCODES, Op, OpFlag } from '../../packets/opcode.ts';
 

@@ -1,8 +1,8 @@
 /**
- * From the text of a filter to its tree and back.
+ * Parses the text of a filter to its tree, and prints the tree.
  *
- * Owns the grammar and every complaint about it. "not" binds most tightly, then "and", then "or"; pcap-filter(7) gives the last two the
- * same rank, which surprises everybody else.
+ * Owns the grammar and its error messages. "not" binds most tightly, then "and", then "or". pcap-filter(7) gives "and"
+ * and "or" the same rank, which surprises most users.
  *
  * ```
  * filter   = [ either ]

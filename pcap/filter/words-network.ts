@@ -1,7 +1,7 @@
 /**
- * Words about addresses, protocols and what the network does to a packet.
+ * Words for addresses, protocols and the effects of the network on a packet.
  *
- * Owns what they match: in the manner of pcap-filter(7) where it has the word. Reads no further than `parseFrame` found.
+ * Owns what they match, as in pcap-filter(7) where it has the word. Reads no further than `parseFrame` found.
  */
 
 import type { IpAddress, IpPrefix } from '../../packets/address.ts';

@@ -1,8 +1,8 @@
 /**
- * Words about RoCE packets: services, operations, fields of the headers, and what is wrong with a packet by itself.
+ * Words for RoCE packets: services, operations, header fields, and defects of a single packet.
  *
- * Owns what they match. Words about the BTH match whatever `parseFrame` found a BTH in; words about later headers need a packet that is whole.
- * Rules: ref:wire#5 (opcodes), ref:wire#7 (syndromes).
+ * Owns what they match. Words for the BTH match whenever `parseFrame` found a BTH. Words for later headers need a
+ * complete packet. Rules: ref:wire#5 (opcodes), ref:wire#7 (syndromes).
  */
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, Syndrome, SyndromeKind } from '../../packets/aeth.ts';
 import { atomicRkey } from '../../packets/atomic-eth.ts';

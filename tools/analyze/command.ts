@@ -1,8 +1,8 @@
 /**
  * `roce analyze`: what is wrong in a capture, which packets prove it, and what to do.
  *
- * Owns the command line and the exit code: 0 nothing above a note, 1 an error at least, 3 warnings only, 2 when the input cannot be read to its
- * end or the command line makes no sense.
+ * Owns the command line and the exit code: 0 nothing above a note, 1 at least one error, 3 warnings only, 2 when the
+ * input cannot be read to its end or the command line is wrong.
  */
 import { createWriteStream, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
@@ -119,7 +119,7 @@ async function print(text: string, stdout: Writable): Promise<void> {
 }
 
 function complain({ stderr }: Streams, file: string, error: Error): number {
-  // The system's own sentence names the file it is about, which may be the one written; a mistake in the command line is about none.
+  // The message of the system names its file, which may be the output. A mistake in the command line has no file.
   const aboutInput = !('path' in error) && !(error instanceof RoceError && error.code === 'ERR_ROCE_ARGUMENT');
   stderr.write(`roce analyze: ${aboutInput ? `${file}: ` : ''}${error.message}\n`);
   return EXIT_BAD_INPUT;

@@ -5,8 +5,8 @@ import type { Analysis } from '../../pcap/analysis/types.ts';
 import type { CaptureInterface } from '../../pcap/types.ts';
 
 /**
- * The analysis of a capture with these interfaces. Drops are counted beside packets, or by the statistics of an interface (dumpcap knows no
- * other place), or in both: then they are the same ones.
+ * The analysis of a capture with these interfaces. Drops are counted beside packets, in the statistics of an interface
+ * (the only place that dumpcap uses), or in both. Drops in both are the same ones.
  */
 export function withDrops(analysis: Analysis, interfaces: readonly CaptureInterface[]): Analysis {
   let counted = 0;

@@ -1,7 +1,8 @@
 /**
- * The report of an analysis as text: verdicts first, then totals and conversations.
+ * The report of an analysis as text: findings first, then totals and conversations.
  *
- * Owns what is shown of how much: all findings, every conversation in a line, and in full those that findings name or, of a few, all.
+ * Owns how much is shown: all findings, a line for each conversation, and in full those that findings name or, of a
+ * few, all.
  */
 import type { Analysis, CaptureReport, ConversationReport, PathReport } from '../../pcap/analysis/types.ts';
 import { formatTable, grouped } from '../table.ts';

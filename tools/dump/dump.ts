@@ -1,7 +1,8 @@
 /**
  * Takes packets from any source, keeps those that pass the filter, prints them and writes them to a file.
  *
- * Owns the loop: one packet at a time, so that memory does not grow; who reads the output sets the pace. Never opens anything.
+ * Owns the loop: one packet at a time, so that memory does not grow, and at the speed of the reader of the output.
+ * Never opens a file.
  */
 
 import type { Writable } from 'node:stream';
@@ -31,7 +32,10 @@ export interface DumpOptions {
   readonly ladder?: LadderStreamLayout;
   /** Default relative. */
   readonly time?: TimeFormat;
-  /** Follow conversations, and say what is remarkable about each packet. Filters and fields that ask for it switch it on. */
+  /**
+   * Run the analysis, and print what is remarkable about each packet. Filters and fields that need the analysis switch
+   * it on.
+   */
   readonly analyze?: boolean;
   /** Stop after this many packets that pass. */
   readonly count?: number;
@@ -42,8 +46,10 @@ export interface DumpOptions {
 }
 
 /**
- * Prints the packets of `source` that pass to `out`; returns how many there were. Ends early, without an error, when the reader of `out`
+ * Prints the packets of `source` that pass the filter to `out`. Ends early, without an error, when the reader of `out`
  * goes away (EPIPE). Errors of the source pass through after everything before them was printed and written.
+ *
+ * @returns the number of packets printed
  */
 export async function dumpFrames(source: CaptureSource, options: DumpOptions, out: Writable): Promise<number> {
   const run = new Dump(source, options, out);
@@ -113,7 +119,7 @@ class Dump {
   }
 }
 
-/** What is to be known of each packet before it is judged and printed. */
+/** Makes the subject of the filter from a packet: dissected only, or analyzed. */
 class SubjectReader {
   readonly #source: CaptureSource;
   readonly #analyzer: Analyzer | undefined;

@@ -1,7 +1,8 @@
 /**
- * Packets as a ladder: two hosts, an arrow for each frame between them, drawn as frames come.
+ * Packets as a ladder: two hosts, and an arrow for each frame between them, drawn as frames come.
  *
- * Owns which host is left, the one of each pair that speaks first, and the reading of PSNs for each pair. The drawing is `tools/ladder/`.
+ * Owns which host is on the left, the one of each pair that sends first, and the PSNs of each pair. `tools/ladder/`
+ * draws.
  */
 import { formatFrame } from '../../packets/format.ts';
 import { frameDestination, frameSource } from '../../packets/frame.ts';

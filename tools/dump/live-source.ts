@@ -1,6 +1,6 @@
 /**
- * The frames of a device's wire as they pass, both directions, for whoever iterates. A reader that falls far behind loses the
- * newest frames; how many is counted, as a kernel's capture does.
+ * The frames of a device's link as they pass, both directions, as an async iterator. A reader that falls far behind
+ * loses the newest frames, and they are counted, as in a kernel's capture.
  */
 import { RoceError } from '../../packets/errors.ts';
 import { Medium } from '../../packets/frame.ts';

@@ -1,20 +1,21 @@
 /**
- * A stream that may go away while it is written to: `roce dump ... | head` is no error.
+ * A stream whose reader may go away while it is written to: `roce dump ... | head` is no error.
  *
- * Owns backpressure, the difference between "nobody reads any more" and a real failure to write, and when gathered bytes leave: when there
- * are many, and at the latest at the end of the event loop's turn, so that who reads a pipe sees what happens now.
+ * Owns backpressure, the distinction of a closed pipe from a real write error, and when buffered bytes are written:
+ * when there are many, and at the latest at the end of the event loop's turn, so that the reader of a pipe sees packets
+ * as they come.
  */
 
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 
-/** What gathers bytes until they are taken. */
+/** Bytes that wait to be written. */
 export interface OutputBuffer {
   readonly pendingBytes: number;
   take(): string | Uint8Array;
 }
 
-/** Lines of text on their way. */
+/** Lines of text that wait to be written. */
 export class TextBuffer implements OutputBuffer {
   #text = '';
 
@@ -51,12 +52,12 @@ export class Output {
     });
   }
 
-  /** True when nobody reads any more: stop. */
+  /** True when the reader is gone: stop. */
   get closed(): boolean {
     return this.#failure !== undefined || this.#stream.destroyed;
   }
 
-  /** To be called when the gatherer has more; what it returns is to be awaited. Throws what a write really failed with. */
+  /** To be called after the buffer has grown. Await the result. Throws the error of a failed write. */
   added(): Promise<void> | undefined {
     if (this.#buffer.pendingBytes >= MOST_BUFFERED_BYTES || this.#stream.writableNeedDrain) return this.flush();
     if (!this.#scheduled) {

@@ -1,7 +1,9 @@
 /**
- * What is printed of a packet: a line in the manner of tcpdump, all fields on several lines, a JSON object, or chosen fields in columns.
+ * The output formats for a packet: a line like that of tcpdump, all fields on several lines, a JSON object, or chosen
+ * fields in columns.
  *
- * Owns the layout; the words for a frame are `packets/format.ts`, the fields `pcap/filter/`. Never writes anywhere.
+ * Owns the layout. The text of a frame comes from `packets/format.ts`, the fields from `pcap/filter/`. Never writes
+ * anywhere.
  */
 import { RoceError } from '../../packets/errors.ts';
 import { formatFrame, formatFrameDetails } from '../../packets/format.ts';

@@ -10,7 +10,9 @@ export interface CaptureSource extends AsyncIterable<CapturedPacket> {
   readonly interfaces?: readonly CaptureInterface[];
   /** Packets come as they happen: nothing is held back longer than the turn in which they came. */
   readonly live?: boolean;
-  /** Makes a copy of the whole file, but for packets that are not kept; to be called before the first packet is asked for. */
+  /**
+   * Makes a copy of the whole file without the packets that are not kept. To be called before the first packet is read.
+   */
   copy?(): PacketCopy;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Packet ladders: frames in, lines out. `LadderReader` makes a step of each frame, `drawLadder` draws steps between two columns,
- * `LadderStream` while they come. Used by `roce demo` and `roce dump`; anything that has frames in order of time can use it. Runs in a browser.
+ * Packet ladders: frames in, lines out. `LadderReader` makes a step of each frame, `drawLadder` draws steps between two
+ * columns, `LadderStream` draws while they come. Used by `roce demo` and `roce dump`; usable with any frames in order
+ * of time. Runs in a browser.
  */
 export { drawLadder, type LadderLayout } from './draw.ts';
 export { type LadderFrame, type LadderFrameInfo, LadderReader, type LadderReaderOptions } from './reader.ts';

@@ -1,9 +1,10 @@
 /**
- * Turns frames into ladder steps. Frames must come in the order in which they were sent: the reader remembers the PSNs it has
- * seen, to count them from the first and to tell a repetition from something new.
+ * Turns frames into ladder steps. Frames must come in the order of sending: the reader remembers PSNs, to count them
+ * from the first one and to recognize retransmissions.
  *
- * Owns that memory, one entry for each queue pair that makes requests. Never keeps a frame and never draws. Any bytes will do.
- * Rules: ref:wire#7 (an answer carries the PSN of the request it answers).
+ * Owns that memory, one entry for each queue pair that sends requests. Keeps no frame and draws nothing. Accepts any
+ * bytes.
+ * Rules: ref:wire#7 (a response carries the PSN of the request that it answers).
  */
 
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../packets/aeth.ts';
@@ -109,7 +110,9 @@ export class LadderReader {
     return { ...step, psn: relative, marks };
   }
 
-  /** The requester on the other side whose PSNs are nearest: an answer does not name the queue pair that it comes from. */
+  /**
+   * The requester at the other end whose PSNs are nearest: a response does not carry the number of its own queue pair.
+   */
   #spaceAnswered(fromLeft: boolean, psn: number): RequesterPsns | undefined {
     let nearest: RequesterPsns | undefined;
     let shortest = Infinity;

@@ -1,4 +1,4 @@
-/** Scenes of `connection-refused` and `connect-timeout`: requests that are refused or never answered, and such that are late. */
+/** Scenes of `connection-refused` and `connect-timeout`: requests that are refused, never answered, or late. */
 import type { IpAddress } from '../../packets/address.ts';
 import { parseCmMad } from '../../packets/cm/index.ts';
 import { Frame, Medium, parseFrame } from '../../packets/frame.ts';

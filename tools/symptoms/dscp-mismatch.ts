@@ -1,4 +1,7 @@
-/** Scenes of `dscp-mismatch`: directions, places and tags that disagree about the class, and classes that are merely unusual. */
+/**
+ * Scenes of `dscp-mismatch`: directions, places and VLAN tags that disagree about the traffic class, and classes that
+ * are only unusual.
+ */
 import { IPV4_TOS_AT } from '../../packets/ipv4.ts';
 import { type SimulatedDeviceOptions, WcStatus } from '../../src/index.ts';
 import { mendChecksum, rewriteCapture } from './rewrite.ts';

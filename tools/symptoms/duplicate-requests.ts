@@ -1,4 +1,4 @@
-/** Scenes of `duplicate-requests`: acknowledges that do not get back, and repetitions that have another cause. Owns nothing else. */
+/** Scenes of `duplicate-requests`: ACKs that are lost on the way back, and retransmissions with another cause. */
 import type { Frame } from '../../packets/frame.ts';
 import { Op } from '../../packets/opcode.ts';
 import { WcStatus } from '../../src/index.ts';

@@ -1,5 +1,5 @@
 /**
- * One end of a connection on the stage: a queue pair, its queues, its memory, and the few things that scenes do with them.
+ * One end of a connection in a scene: a queue pair, its queues, its memory, and the operations that scenes use.
  *
  * Owns the way from "write 5000 bytes" to work requests and completions. Never looks at the wire.
  */
@@ -16,7 +16,7 @@ import {
   WrOpcode,
 } from '../../src/index.ts';
 
-/** A host of the stage. */
+/** A host of a scene. */
 export interface Host {
   readonly name: string;
   readonly device: Device;
@@ -35,7 +35,7 @@ export interface Target {
 /** Everything that a queue pair can be asked for from elsewhere. */
 export const ALL_ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
 
-/** See the top of this file. What asks for work resolves with its completion status. */
+/** See the top of this file. Operations resolve with their completion status. */
 export class StageEnd {
   readonly host: Host;
   readonly pd: Pd;

@@ -1,7 +1,8 @@
 /**
- * Frames by hand, for what the real stack never sends: RoCE version 1, priority flow control, ICMP errors, fragments, packets with mistakes.
+ * Frames that the real stack never sends: RoCE version 1, priority flow control, ICMP errors, fragments, packets with
+ * mistakes.
  *
- * Owns the making of single frames with the project's own encoders. Never sends one: `Stage.forge` puts it into a capture.
+ * Owns the making of single frames with the project's own encoders. Sends none: `Stage.forge` puts it into a capture.
  */
 import { IpAddress, type MacAddress } from '../../packets/address.ts';
 import { BTH_BYTES, writeBth, writeBthCongestion } from '../../packets/bth.ts';
@@ -99,8 +100,8 @@ export function withBadIcrc(frame: Uint8Array): Uint8Array {
 }
 
 /**
- * A RoCE version 1 packet: a global route header behind EtherType 0x8915, then what follows the UDP header in version 2. Its ICRC is
- * that of version 2 and not right; nothing here reads it.
+ * A RoCE version 1 packet: a global route header after EtherType 0x8915, then the bytes that follow the UDP header in
+ * version 2. Its ICRC is that of version 2, which is wrong here; no scene reads it.
  */
 export function roceV1Frame(spec: RoceSpec): Uint8Array {
   const v2 = roceFrame({ ...spec, from: asIpv6(spec.from), to: asIpv6(spec.to) });

@@ -1,4 +1,4 @@
-/** Scenes of `gid-mismatch`: two ends that took GIDs of different kinds, and hosts that use several kinds rightly. Owns nothing else. */
+/** Scenes of `gid-mismatch`: two ends that use GIDs of different types, and hosts that use several types correctly. */
 import { IpAddress } from '../../packets/address.ts';
 import { Op } from '../../packets/opcode.ts';
 import { WcStatus } from '../../src/index.ts';

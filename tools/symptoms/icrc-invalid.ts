@@ -1,4 +1,7 @@
-/** Scenes of `icrc-invalid`: senders with a wrong recipe, addresses translated on the way, damage, and captures that only look like it. */
+/**
+ * Scenes of `icrc-invalid`: senders with a wrong recipe, address translation, damage, and captures that only look like
+ * it.
+ */
 
 import { maskVariantFields } from '../../packets/icrc.ts';
 import { Op } from '../../packets/opcode.ts';

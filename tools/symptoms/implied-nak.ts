@@ -1,4 +1,4 @@
-/** Scenes of `implied-nak`: READ responses that are lost, and requesters that notice at once or not before a timeout. Owns nothing else. */
+/** Scenes of `implied-nak`: READ responses that are lost, and requesters that react at once or only after a timeout. */
 import type { Frame } from '../../packets/frame.ts';
 import { Op } from '../../packets/opcode.ts';
 import { WcStatus } from '../../src/index.ts';

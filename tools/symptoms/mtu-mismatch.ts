@@ -1,4 +1,4 @@
-/** Scenes of `mtu-mismatch`: ends and paths that do not agree on the MTU, and long messages that pass. Owns nothing else. */
+/** Scenes of `mtu-mismatch`: ends and paths that do not agree on the MTU, and long messages that pass. */
 import { Op } from '../../packets/opcode.ts';
 import { WcStatus } from '../../src/index.ts';
 import { icmpFragmentationNeeded, ipv4Fragments, roceFrame, station } from './forge.ts';

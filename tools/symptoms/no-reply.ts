@@ -1,4 +1,4 @@
-/** Scenes of `no-reply`: requests that nobody ever answers, and captures that merely do not show the answers. Owns nothing else. */
+/** Scenes of `no-reply`: requests that are never answered, and captures that only lack the responses. */
 import type { Frame } from '../../packets/frame.ts';
 import { Op } from '../../packets/opcode.ts';
 import { ROCE_UDP_PORT } from '../../packets/udp.ts';

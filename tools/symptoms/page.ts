@@ -1,7 +1,8 @@
 /**
- * docs/symptoms.md and its pictures, from the symptoms and their scenes: what is written there is what the analyzer knows and says.
+ * docs/symptoms.md and its pictures, made from the symptoms and their scenes, so that they match what the analyzer
+ * does.
  *
- * Owns the layout of the page. `npm run docs:symptoms` writes it; a test holds it to this.
+ * Owns the layout of the page. `npm run docs:symptoms` writes it; a test compares it.
  */
 
 import type { Symptom } from '../../pcap/analysis/detector.ts';

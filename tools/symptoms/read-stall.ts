@@ -1,4 +1,4 @@
-/** Scenes of `read-stall`: READs that wait for places at the responder, overrun it, or simply run. Owns nothing else. */
+/** Scenes of `read-stall`: READs that wait for responder resources, exceed them, or simply run. */
 
 import { CmAttribute } from '../../packets/cm/index.ts';
 import { MAD_HEADER_BYTES } from '../../packets/mad.ts';

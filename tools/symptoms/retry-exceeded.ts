@@ -1,4 +1,7 @@
-/** Scenes of `retry-exceeded`: traffic that flowed and then gets no answer any more, and silences that end well. Owns nothing else. */
+/**
+ * Scenes of `retry-exceeded`: traffic that worked and then gets no responses any more, and silences after which it goes
+ * on.
+ */
 import { Op, OpFlag } from '../../packets/opcode.ts';
 import { WcStatus } from '../../src/index.ts';
 import { play, type Scene } from './scene.ts';

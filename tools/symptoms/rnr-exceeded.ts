@@ -51,7 +51,10 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
   },
 ];
 
-/** Connection management tells the passive end of a connection how often to repeat: with it B asks and A is not ready. */
+/**
+ * The REQ carries the retry count for the passive end of a connection: with connection management B is the requester
+ * and A is not ready.
+ */
 async function exhausted(stage: Stage, cm: boolean, goesOn = true): Promise<void> {
   const pair = await stage.connect(stage.host('A'), stage.host('B'), { cm, rnrRetry: 3, minRnrTimer: 14 });
   const [requester, asked] = cm ? [pair.b, pair.a] : [pair.a, pair.b];

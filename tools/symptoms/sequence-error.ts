@@ -1,4 +1,4 @@
-/** Scenes of `sequence-error`: packets lost on the way and packets overtaken, and what looks like either. Owns nothing else. */
+/** Scenes of `sequence-error`: packets that are lost or overtaken, and captures that look like it. */
 import { OpFlag } from '../../packets/opcode.ts';
 import { WcStatus } from '../../src/index.ts';
 import { play, type Scene } from './scene.ts';

@@ -1,8 +1,9 @@
 /**
- * The stage that scenes are played on: hosts with the real stack on a simulated network, what goes wrong on their wires, and a capture.
+ * The simulated network that scenes run on: hosts with the real stack, faults on their links, and a capture.
  *
- * Owns hosts, connections and vantage points. A vantage point is a host, whose frames are seen as they leave and arrive there, or 'mirror',
- * which sees what arrives anywhere: a frame that was lost is seen by the host that sent it and by nobody else. Never reads a clock.
+ * Owns hosts, connections and vantage points. A vantage point is a host, whose frames are captured as they leave and
+ * arrive there, or 'mirror', which captures what arrives at any host: a lost frame is captured only at the host that
+ * sent it. Reads no clock.
  *
  * ```ts
  * const capture = await play({ vantages: ['A'] }, async (stage) => {
@@ -64,7 +65,10 @@ export type HostOptions = Partial<SimulatedDeviceOptions>;
 
 /** How two queue pairs are made one connection. */
 export interface ConnectOptions {
-  /** Through the connection managers, which the capture then shows; otherwise as over a TCP socket that it does not. Default false. */
+  /**
+   * Through the connection managers, whose messages are in the capture; otherwise as over a TCP socket that the capture
+   * lacks. Default false.
+   */
   readonly cm?: boolean;
   /** Which of a host's addresses: 4 or 6; default 4. */
   readonly ipVersion?: 4 | 6;
@@ -125,7 +129,9 @@ export class Stage {
     };
   }
 
-  /** Adds a host: 10.0.0.n/24, fd00::n/64 and MAC 02:00:00:00:00:0n, n being its place among the hosts from 1 on; link MTU 4200. */
+  /**
+   * Adds a host with 10.0.0.n/24, fd00::n/64 and MAC 02:00:00:00:00:0n, where n counts the hosts from 1; link MTU 4200.
+   */
   host(name: string, options: HostOptions = {}): Host {
     const n = this.#hosts.size + 1;
     const device = attachDevice(this.world, name, {
@@ -160,7 +166,11 @@ export class Stage {
     return { a: left, b: right, connection };
   }
 
-  /** Brings one end to RTS towards a peer, or towards a number and an address that nobody may have. `psns`: ours and the peer's. */
+  /**
+   * Brings one end to RTS towards a peer, or towards a number and an address that may not exist.
+   *
+   * @param psns starting PSNs of this end and of the peer
+   */
   async bringUp(
     end: StageEnd,
     peer: { readonly qpn: number; readonly addresses: readonly IpAddress[] },
@@ -195,7 +205,7 @@ export class Stage {
     this.world.network.port(host.name)?.setFaults({ ...rate, ...faults }, direction);
   }
 
-  /** Unplugs a host: nothing it sends arrives anywhere, and nothing arrives at it. Vantage points elsewhere see it fall silent. */
+  /** Unplugs a host: no frame from it or to it arrives. Other vantage points see it fall silent. */
   unplug(host: Host): void {
     for (const direction of ['send', 'receive'] as const) {
       this.rule({ port: host.name, direction, match: () => true, action: 'drop' });

@@ -1,8 +1,9 @@
 /**
- * Why a key did not open what was asked for: a guess from what the same host took before.
+ * Why a key did not allow an access: a guess from earlier accesses to the same host.
  *
- * Owns the reasoning; it names what in the capture it rests on, and never claims more. The responder alone knows: it says only "access error", for
- * a key that is unknown, one that has ended, a range that is too long and a right that is missing alike (ref:wire#7).
+ * Owns the reasoning. It names what the guess rests on and claims no more than that. Only the responder knows the
+ * reason: "remote access error" covers an unknown key, a key that was invalidated, a range that is too long and a
+ * missing right (ref:wire#7).
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import { hex } from './fatal-nak.ts';

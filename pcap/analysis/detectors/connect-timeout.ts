@@ -1,9 +1,10 @@
 /**
- * Symptom: a connection request that nobody answers, or an answer that nobody confirms.
+ * Symptom: a connection request without an answer, or a REP without an RTU.
  *
- * Owns the finding, one for each client, server and service. A request counts as unanswered when it was sent three times or more, since
- * one message may be lost and another be under way when the capture ends; or when its sender gave up (REJ for a time-out). An answer counts
- * as unconfirmed when it was sent three times. Neither counts when the connection came up all the same: then the capture lacks packets.
+ * Owns the finding, one for each client, server and service. A request counts as unanswered when it was sent three
+ * times or more, or when its sender gave up (REJ for a timeout). Fewer are no proof: one message may be lost and
+ * another still be on its way when the capture ends. A REP counts as unconfirmed when it was sent three times. Neither
+ * counts when the connection came up: then the capture lacks packets.
  * Rules: ref:analyzer#1 row 17, ref:wire#10, rdma:cm.c#cm_process_send_error.
  */
 import { CmRejReason } from '../../../packets/cm/index.ts';

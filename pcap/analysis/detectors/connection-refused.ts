@@ -1,9 +1,10 @@
 /**
- * Symptom: a connection that is refused, with the reason.
+ * Symptom: a connection is refused, with the reason.
  *
- * Owns the finding, one for each refuser, reason and service. An error, unless the application itself said no (consumer defined, what
- * rdma_reject sends) or the same client got its connection to the same service later: these are notes. A REJ for a time-out is none of
- * its business: `connect-timeout` has it. Answers to questions for datagram services (SIDR) count as well.
+ * Owns the finding, one for each refusing host, reason and service. It is an error. It is a note where the application
+ * refused (consumer defined, the reason that rdma_reject sends), or where the same client got its connection to the
+ * same service later. A REJ for a timeout belongs to `connect-timeout`. Negative answers to SIDR requests count as
+ * well.
  * Rules: ref:analyzer#1 row 16, ref:wire#10, rdma:cm.c.
  */
 import {

@@ -1,14 +1,16 @@
 /**
- * Symptom: packets of one connection travel in different classes, so that one direction, or one part of the way, is neither lossless nor marked.
+ * Symptom: packets of one connection travel in different traffic classes, so that one direction or one part of the path
+ * is neither lossless nor ECN-marked.
  *
- * Owns four findings about connected services, each from at least 8 packets of which 9 in 10 carry the same value:
+ * Owns four findings about connected services. Each needs at least 8 packets of which 9 in 10 carry the same value:
  * - the two directions of a connection carry different DSCPs: a warning;
  * - the same packets carry another DSCP at another interface of the capture (rewritten on the way): a warning;
- * - the VLAN priority is not that of the DSCP (DSCP / 8, the usual mapping): a note, and a warning when that connection loses packets,
- *   since which of the two counts is the switch's choice;
- * - a class of its own, neither 24 nor 26, is what a deployment may choose: a note, and none at all for 0. A connection with 0 that loses packets
- *   while others of the capture have 24 or 26, or while pauses are seen, is left out of the lossless class: a warning.
- * rdma_rxe and most laboratories use 0 everywhere, which is nothing to be said of.
+ * - the VLAN priority is not that of the DSCP (DSCP / 8, the usual mapping): a note, and a warning when that connection
+ *   loses packets, since the switch may use either;
+ * - an unusual DSCP, neither 24 nor 26: a note. DSCP 0 alone gives no finding. A connection with DSCP 0 that loses
+ *   packets while others of the capture have 24 or 26, or while there are pauses, is outside the lossless class: a
+ *   warning.
+ * rdma_rxe and most labs use 0 everywhere, which gives no finding.
  * Rules: ref:analyzer#1 row 15, ref:wire#2 (RoCE 26 or 24, CNP 48 are usual).
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';

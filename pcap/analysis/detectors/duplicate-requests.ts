@@ -1,15 +1,17 @@
 /**
- * Symptom: requests are repeated though they had arrived: acknowledges get lost, or come too late, on the way back.
+ * Symptom: requests are retransmitted though they had arrived, because ACKs are lost or late on the way back.
  *
- * Owns the finding, one for each conversation. Two signs count, each once for a run of repeated packets, and only in SENDs and WRITEs, whose answer
- * is nothing but an acknowledge:
- * - seen from the responder's side: packets are repeated whose acknowledge has been seen before, longer ago than a round trip could take;
- * - seen from the requester's side: the first acknowledge after a run names the very last packet that was sent, the end of a message, to which the
- *   run had not come yet, or the responder acknowledges that end more than once: it had all of them from before, for what it receives for
- *   the first time it acknowledges once. An acknowledge that names less tells of a loss, which is another symptom.
- * Where more acknowledges come back than packets were repeated, none was lost: they were late, which is a note however often it happens.
- * A run that follows a NAK, before anything new was acknowledged, is an answer to it and no sign. Frames that the network or a mirror doubled (copies) are none either. Three runs
- * are a warning, fewer are a note: a single acknowledge may get lost anywhere.
+ * Owns the finding, one for each conversation. Two signs count, each once for a run of retransmissions, and only for
+ * SENDs and WRITEs, whose only response is an ACK:
+ * - captured near the responder: packets are retransmitted whose ACK was seen before, longer ago than a round trip
+ *   takes;
+ * - captured near the requester: the first ACK after a run names the last packet that was sent, the end of a message,
+ *   before the run has reached it, or the responder acknowledges that end more than once. The responder had everything
+ *   before: it acknowledges new packets once. An ACK that names less shows a loss, which is another symptom.
+ * Where more ACKs come back than packets were retransmitted, no ACK was lost. They were late, which is always a note. A
+ * run that follows a NAK before anything new was acknowledged is the reaction to that NAK and no sign. Copies made by
+ * the network or a mirror are no sign either. Three runs are a warning, fewer are a note: any network loses a single
+ * ACK now and then.
  * Rules: ref:analyzer#1 row 18, ref:rxe#7 (a duplicate is acknowledged again, with the newest PSN).
  */
 import { SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
@@ -56,7 +58,10 @@ class Requests {
   runPsn = Number.NEGATIVE_INFINITY;
   runFrame = 0;
   runCounts = false;
-  /** After a NAK: the newest packet by then. Until more than that is acknowledged, repetitions are answers to the NAK. */
+  /**
+   * After a NAK: the newest packet at that time. Until more than that is acknowledged, retransmissions are reactions to
+   * the NAK.
+   */
   nakUntil = Number.NEGATIVE_INFINITY;
   inRun = false;
   /** The run has been counted. */
@@ -254,7 +259,10 @@ function report(context: DetectorContext, requests: Requests, { id, ends, sameAs
   });
 }
 
-/** Round trips of data centres are shorter: what is repeated sooner than this after its acknowledge crossed it on the way. */
+/**
+ * Round trips in data centres are shorter. A retransmission that follows its ACK sooner than this crossed it on the
+ * way.
+ */
 const LEAST_ROUND_TRIP_NS = 200_000;
 const ENOUGH_RUNS = 3;
 const MOST_FINDINGS = 8;

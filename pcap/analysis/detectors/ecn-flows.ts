@@ -1,6 +1,6 @@
 /**
- * What the data of one end of a conversation met on its way to congestion control: marks, notifications, and how fast it went before and under
- * them. Owns the record and its bounds; `ecn-misconfigured` judges. Nothing here allocates per packet.
+ * What the data of one end met on its way to congestion control: CE marks, CNPs, and the send rate before and during
+ * CNPs. Owns the record and its bounds; `ecn-misconfigured` draws the conclusions. It allocates nothing per packet.
  */
 import type { Frame } from '../../../packets/frame.ts';
 import { ECN_MASK, Ecn } from '../../../packets/traffic-class.ts';
@@ -53,8 +53,9 @@ export class EcnFlow {
 }
 
 /**
- * How fast data went before the first notification, and under a dense run of them. Measured in blocks of 64 packets, the fastest counts:
- * a sender that obeys is slower even at its fastest, one whose application has little to say may be as fast as before in short bursts only.
+ * The send rate before the first CNP, and during a dense run of CNPs. It is measured in blocks of 64 packets, and the
+ * fastest block counts: a sender that reacts is slower even in its fastest block, while an application with little to
+ * send may reach its old rate in short bursts only.
  */
 export class SendRates {
   /** Fastest block before any notification; 0 when there was none. */
@@ -147,7 +148,10 @@ export class EcnFlows {
 }
 
 const BLOCK_PACKETS = 64;
-/** Notifications of one run are no further apart: twice the paper's interval, and less than the time in which any profile speeds up twice. */
+/**
+ * CNPs of one run are no further apart: twice the interval of the paper, and less than the time of two rate increases
+ * in any profile.
+ */
 const DENSE_NS = 100_000;
-/** Notifications after which a sender that obeys is clearly slower, whatever its alpha was (ref:dcqcn#1, ref:dcqcn#2). */
+/** CNPs after which a reacting sender is clearly slower, whatever its alpha was (ref:dcqcn#1, ref:dcqcn#2). */
 const SETTLED = 32;

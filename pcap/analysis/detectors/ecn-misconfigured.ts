@@ -1,15 +1,19 @@
 /**
- * Symptom: congestion control does not work, and which of its legs fails.
+ * Symptom: congestion control does not work, and which part of it fails.
  *
- * Owns five findings, each from evidence that is there:
- * - marks without notifications: 8 marked packets and more of one connection arrived, their receiver was heard afterwards (4 packets), and no
- *   CNP of it to that sender is in the capture: a warning;
- * - notifications without effect: 64 CNPs and more in a row, no more than 100 us apart, and after the first 32 the fastest 64 packets still
- *   have 90 % of the pace before the first one. Under such a run DCQCN falls to less than three quarters in either profile: a warning;
- * - data that may not be marked (ECT 00) while others' may: a note, and a warning when others to the same receiver do come marked;
- * - CNPs to a queue pair that nobody has, though the sender's are known: a warning;
- * - CNPs with another DSCP than 48: a note, and a warning when it is that of the data, in whose queue they wait then.
- * An end that never sets MigReq may be rdma_rxe, which neither sends nor obeys CNPs (ref:wire#9, ref:rxe#3): the sentence says so.
+ * Owns five findings, each from positive evidence:
+ * - CE marks without CNPs: at least 8 marked packets of one connection arrived, their receiver sent at least 4 packets
+ *   afterwards, and the capture has no CNP from it to that sender: a warning;
+ * - CNPs without effect: at least 64 CNPs in a row, no more than 100 us apart, and after the first 32 the fastest 64
+ *   packets still have 90 % of the rate before the first one. DCQCN falls to less than three quarters in such a run, in
+ *   either profile: a warning;
+ * - data that may not be marked (Not-ECT) while that of others may: a note, and a warning when others to the same
+ *   receiver are marked;
+ * - CNPs to a queue pair that does not exist, though those of the sender are known: a warning;
+ * - CNPs with another DSCP than 48: a note, and a warning when it is that of the data, since they then wait in the same
+ *   queue.
+ * An end that never sets MigReq may be rdma_rxe, which neither sends nor handles CNPs (ref:wire#9, ref:rxe#3): the text
+ * mentions it.
  * Rules: ref:analyzer#1 row 13, ref:dcqcn#1, ref:dcqcn#2, ref:dcqcn#7.
  */
 import { FrameStatus, frameDestination, frameSource } from '../../../packets/frame.ts';

@@ -1,4 +1,7 @@
-/** Failures in words and figures: who asked whom, how often, at what distance. Owns the wording that detectors of failures share; decides nothing. */
+/**
+ * Failures as text: requester, responder, number of tries and intervals. Owns the wording that the detectors of
+ * failures share; decides nothing.
+ */
 import { endsOf, type Failure, groupOf } from './failures.ts';
 import { mergedFrames } from './frame-list.ts';
 import { counted, duration, qpName } from './words.ts';
@@ -27,7 +30,10 @@ export function distances(waits: readonly number[]): string {
   return `${duration(shortest)} to ${duration(longest)} apart`;
 }
 
-/** What connection management told, or the largest timeout that is not longer than the shortest wait; undefined when there was none. */
+/**
+ * The ACK timeout from connection management, or else the largest one that is not longer than the shortest wait;
+ * undefined when there was none.
+ */
 export function ackTimeoutOf({ conversation: { cm }, waits }: Failure): AckTimeout | undefined {
   if (cm !== undefined && cm.ackTimeoutExponent > 0) {
     return { exponent: cm.ackTimeoutExponent, ns: TIMEOUT_UNIT_NS * 2 ** cm.ackTimeoutExponent, told: true };

@@ -1,15 +1,19 @@
 /**
- * Requests that came to no good end: repeated without an answer, refused as long as anybody asked, or answered by a NAK that ends the connection.
+ * Requests that failed: retransmitted without an answer, refused by RNR NAKs until the end, or answered by a NAK that
+ * ends the connection.
  *
- * Owns the bookkeeping that the detectors of such ends share, and what follows from what: who is the first, and who merely suffers. Says nothing
- * to anybody. Memory is bounded: spaces beyond `MOST_STALLS` that are stuck at one time are not followed.
+ * Owns the bookkeeping that the detectors of failures share, and which failure is the consequence of which. It reports
+ * nothing itself. Memory is bounded: stuck PSN spaces beyond `MOST_STALLS` at one time are not followed.
  *
- * - A stall begins with the first repetition after a timeout, or with an RNR NAK; it ends with anything that brings the requester forward.
- * - What is stuck when the capture ends has failed when it was tried as often as the retry count allows (that of connection management, seven at
- *   most), or when nobody tried again for three times the longest wait between tries: HCAs may wait up to four times the timeout they are told
- *   (rdma_rxe and the project's stack wait exactly that long), and every such wait has been seen already.
- * - A silence follows from another failure when it began after that one had ended its queue pair, which knows nobody any more then; on other
- *   connections between the same hosts only if an endpoint, not the network, was the cause, and within `TEARDOWN_NS`.
+ * - A stall begins with the first retransmission after a timeout, or with an RNR NAK. It ends with anything that lets
+ *   the requester advance.
+ * - A stall at the end of the capture is a failure in two cases: the request was tried as often as the retry count
+ *   allows (that of connection management, seven at most), or no further try came for three times the longest wait
+ *   between tries. An HCA may wait up to four times the timeout that is configured (rdma_rxe and this stack wait
+ *   exactly that long), and every such wait has been seen already.
+ * - A silence is the consequence of another failure when it began after that failure had ended its queue pair. On other
+ *   connections between the same hosts it is one only if an endpoint, not the network, was the cause, and within
+ *   `TEARDOWN_NS`.
  */
 import { AETH_AT } from '../../../packets/opcode.ts';
 import { psnDiff } from '../../../packets/psn.ts';
@@ -20,7 +24,7 @@ import { PacketKind, REQUEST_KINDS } from '../packet-kind.ts';
 import type { ConversationReport, EndReport, TransportEvent } from '../types.ts';
 import { FrameList } from './frame-list.ts';
 
-/** Why a space is stuck: nobody answers, the receiver is not ready, or a NAK has ended it. */
+/** Why a PSN space is stuck: no response at all, the receiver is not ready, or a NAK has ended it. */
 export type FailureKind = 'silence' | 'rnr' | 'fatal';
 
 /** Requests of one end that are stuck, or were until the capture ended. */
@@ -41,7 +45,7 @@ export interface Failure {
   readonly waits: readonly number[];
   /** Of the last NAK; -1: none. */
   readonly syndrome: number;
-  /** Nobody tries any more: the capture goes on without, or the tries are as many as there can be. */
+  /** No further tries: the capture goes on without one, or their number has reached the retry count. */
   readonly gaveUp: boolean;
   /** Requests that are new have followed the last try. */
   readonly sentMore: boolean;
@@ -55,7 +59,10 @@ export class FailureWatch {
   #timeoutFrame = 0;
   #timeoutWaitNs = -1;
 
-  /** Kinds of packets that it needs: what is out of the ordinary, and everything that may bring forward what is stuck. */
+  /**
+   * Kinds of packets that it needs: everything out of the ordinary, and everything that may let a stuck requester
+   * advance.
+   */
   get interest(): number {
     return this.#stalls.size === 0 ? PacketKind.Other : STUCK_KINDS;
   }
@@ -133,16 +140,19 @@ export class FailureWatch {
   }
 }
 
-/** Of what a detector is asked at the end. */
+/** The part of the context that is used at the end. */
 type FinishContext = Pick<DetectorContext, 'capture' | 'conversations' | 'conversation'>;
 
-/** The end that asks, and the one that should answer. */
+/** The requester and the responder. */
 export function endsOf({ conversation, requester }: Failure): readonly [EndReport, EndReport] {
   const [first, second] = conversation.ends;
   return requester === 0 ? [first, second] : [second, first];
 }
 
-/** Whether anything ever came back in the PSN space: at this vantage point or, for what may be the same queue pairs, at another one. */
+/**
+ * Whether the requester ever got a response in this PSN space: at this vantage point or, for what may be the same queue
+ * pairs, at another one.
+ */
 export function wasAnswered(
   failure: Failure,
   { conversations, seenElsewhere }: Pick<DetectorContext, 'conversations' | 'seenElsewhere'>,
@@ -171,8 +181,8 @@ export function consequences(failures: readonly Failure[]): Map<Failure, Failure
 }
 
 /**
- * The failure with the figures of the end of the capture; undefined when those show that it was none: everything was answered, be it by packets
- * that belong to the other half of a conversation.
+ * The failure with the figures of the end of the capture. Undefined when those show that there was none, because
+ * everything was answered, possibly by packets of the other half of the conversation.
  */
 function finalOf(failure: Failure, conversation: ConversationReport | undefined): Failure | undefined {
   if (conversation === undefined) return undefined;
@@ -193,7 +203,7 @@ function unique(failures: readonly Failure[]): Failure[] {
   });
 }
 
-/** Queue pairs of connections that were ended in good order: they answer nobody any more, and nobody has to wonder. */
+/** Queue pairs of connections that were closed by DREQ: they answer no requests any more, and that is no failure. */
 class DisconnectedQueuePairs {
   readonly #gone = new Map<string, ConversationReport>();
 
@@ -204,7 +214,7 @@ class DisconnectedQueuePairs {
     }
   }
 
-  /** Whether the silence began after, and not before, the queue pair that should answer had been told to go. */
+  /** Whether the silence began after the queue pair of the responder had been closed. */
   explains(failure: Failure): boolean {
     if (failure.kind !== 'silence' || this.#gone.size === 0) return false;
     const [, responderEnd] = endsOf(failure);
@@ -232,7 +242,10 @@ function sameHosts(one: Failure, other: Failure): boolean {
   return (a.address === c.address && b.address === d.address) || (a.address === d.address && b.address === c.address);
 }
 
-/** How often the end that asks may repeat after RNR NAKs, as far as is known: the REQ tells the passive end, and the REP is not kept. */
+/**
+ * How often the requester may retry after RNR NAKs, as far as is known. The REQ sets it for the passive end; the value
+ * in the REP is not kept.
+ */
 export function rnrRetriesOf({
   conversation: { cm },
   requester,
@@ -374,7 +387,10 @@ const MOST_STALLS = 4096;
 const MOST_WAITS = 16;
 /** So many times the longest wait between two tries. */
 const PATIENCE = 3;
-/** Who sends new requests for so many times that wait without repeating the old one has got its answer; the capture did not see it. */
+/**
+ * A requester that sends new requests for so many times that wait, without a retransmission, has its answer; the
+ * capture lacks it.
+ */
 const MOVED_ON = 4;
 /** A program that sees an error closes what else it has within seconds. */
 const TEARDOWN_NS = 10e9;

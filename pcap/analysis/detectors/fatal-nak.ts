@@ -1,8 +1,9 @@
 /**
  * NAKs that end a connection, each with the request that it refuses.
  *
- * Owns finding that request and grouping what belongs together: one finding for each pair of hosts, and a NAK that several vantage points show
- * counts once. What it means is said by the detectors of the single syndromes (ref:wire#7, ref:analyzer#1 rows 5 to 7).
+ * Owns the search for that request and the grouping: one finding for each pair of hosts. A NAK that several vantage
+ * points show counts once. The detectors of the single syndromes explain what it means (ref:wire#7, ref:analyzer#1 rows
+ * 5 to 7).
  */
 
 import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';
@@ -107,7 +108,10 @@ export function describeRequest({ flags, opcode, dmaLength, payloadBytes }: Past
   return (flags & OpFlag.Only) !== 0 ? `a SEND of ${payloadBytes} bytes` : 'a SEND of several packets';
 }
 
-/** The first packet of the message that a request belongs to, as far back as the memory goes; itself when it begins one. */
+/**
+ * The first packet of the message that a request belongs to, as far back as the memory goes; the request itself when it
+ * begins one.
+ */
 export function beginningOf(request: PastRequest, memory: RequestMemory): PastRequest | undefined {
   let at: PastRequest | undefined = request;
   for (let steps = 0; at !== undefined && steps < MOST_STEPS; steps++) {

@@ -1,8 +1,9 @@
 /**
- * Symptom: one failure draws others behind it, and what is reported loudest is not the first.
+ * Symptom: one failure causes others, and the most visible one is not the first.
  *
- * Owns the finding that ties silences to the failure that caused them; the detectors of the cause say what that was, those of silences say nothing
- * then. A warning: the connections have failed, but the cause is told elsewhere. What follows from what is decided in `failures.ts`.
+ * Owns the finding that ties silences to the failure that caused them. The detectors of that failure describe it, and
+ * those of silences report nothing then. It is a warning: the connections have failed, but the cause is reported
+ * elsewhere. `failures.ts` decides what is the consequence of what.
  * Rules: ref:analyzer#1 row 3.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';

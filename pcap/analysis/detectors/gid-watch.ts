@@ -1,9 +1,10 @@
 /**
- * Two ends that send to each other with GIDs of different kinds, so that neither ever hears the other.
+ * Two hosts that send to each other with GIDs of different types, so that neither receives the other's packets.
  *
- * Owns the evidence, which two detectors need: the one that says so, and the one that would otherwise complain of silence. Positive evidence only:
- * between the same two stations (MAC addresses) one direction is of one kind, the other of another, and requests went unanswered. RoCE version 1
- * (EtherType 0x8915) against version 2, IPv4 against IPv6, link-local against global addresses (ref:analyzer#1 row 10). Memory is bounded.
+ * Owns the evidence, which two detectors use: the one that reports it, and the one that would otherwise report silence.
+ * It needs positive evidence: between the same two MAC addresses one direction uses one type and the other direction
+ * another, and requests went unanswered. Types are RoCE version 1 (EtherType 0x8915) against version 2, IPv4 against
+ * IPv6, and link-local against global addresses (ref:analyzer#1 row 10). Memory is bounded.
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { ETHERNET_BYTES, ETHERTYPE_AT, ETHERTYPE_ROCE_V1, VLAN_TAG_BYTES } from '../../../packets/ethernet.ts';

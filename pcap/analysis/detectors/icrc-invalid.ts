@@ -1,10 +1,13 @@
 /**
- * Symptom: packets whose ICRC is wrong. Receivers drop them in silence, so that the sender sees nobody answer.
+ * Symptom: packets with a wrong ICRC. Receivers drop them silently, so the sender gets no response.
  *
- * Owns three findings. A sender whose packets are all wrong (3 and more, since two may be chance), or wrong in a way that a known mistake
- * explains: an error. The same, but peers answer: a note, for then the capture is not what was on the wire (addresses made anonymous, an
- * ICRC that the NIC puts in behind the capturing point) or nobody checks. Some wrong among right ones: damage, a warning, since every one
- * costs a retransmission. A FLUSH with the ICRC of rdma_rxe is a note.
+ * Owns three findings:
+ * - all packets of a sender are wrong (3 or more, since two may be chance), or are wrong in a way that a known mistake
+ *   explains: an error;
+ * - the same, but peers respond: a note. The capture then differs from the wire (anonymized addresses, an ICRC that the
+ *   NIC inserts after the capture point), or the receiver does not check;
+ * - some packets are wrong among right ones: damage, a warning, since each of them costs a retransmission.
+ * A FLUSH with the ICRC of rdma_rxe is a note.
  * Rules: ref:wire#3 (recipe, known mistakes), ref:analyzer#1 row 12, packets/rxe-flush-icrc.ts.
  */
 import { IpAddress } from '../../../packets/address.ts';
@@ -101,7 +104,7 @@ class IcrcInvalid implements Detector {
     for (const sender of bad.slice(0, MOST_FINDINGS)) {
       const explanation = explain(sender.samples, known);
       const all = sender.good === 0 && sender.bad.count >= ENOUGH;
-      // Where no ICRC of the capture is right, and somebody is answered, the answers are as wrong as the questions and were taken.
+      // No ICRC of the capture is right and some requests have responses: the receivers accepted them.
       const answered = sender.answered >= ENOUGH_ANSWERS || (anyAnswered && context.capture.goodIcrc === 0);
       if (all || explanation !== undefined) reportSender(context, sender, explanation, answered);
       else reportDamage(context, sender);

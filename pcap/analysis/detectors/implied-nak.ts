@@ -1,9 +1,10 @@
 /**
- * Symptom: responses of READs are missing, and the requester asks for them again: a NAK that nobody sends.
+ * Symptom: READ responses are missing and the requester requests them again, which is called an implied NAK.
  *
- * Owns one finding for each direction between two hosts, a warning: each costs a round trip at least and an ACK timeout at worst. A note where damaged
- * packets explain them (`icrc-invalid` says the rest). Whether the requester noticed at once or waited for its timer is what
- * `implied-nak` events say (ref:rxe#8: rdma_rxe waits when the gap is inside one READ). Rules: ref:analyzer#1 row 9.
+ * Owns one finding for each direction between two hosts, a warning: each implied NAK costs at least a round trip and at
+ * worst an ACK timeout. It is a note where damaged packets explain it (`icrc-invalid` has the rest). The reason of an
+ * `implied-nak` event tells whether the requester reacted at once or after its timer (ref:rxe#8: rdma_rxe waits when
+ * the gap is inside one READ). Rules: ref:analyzer#1 row 9.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { ConversationReport, TransportEvent } from '../types.ts';

@@ -1,8 +1,10 @@
 /**
- * Which rule a request broke that was answered with "invalid request": what the capture shows of it, or the likeliest of what it cannot show.
+ * Which rule a request broke that was answered with the NAK "invalid request": what the capture proves, or the
+ * likeliest cause that it cannot show.
  *
- * Owns the reasoning, in the order of certainty: what the packet and those before it prove (order of opcodes, lengths, alignment), then what
- * only the responder knows (rights of the queue pair, resources for READs, the size of a receive). Rules: ref:wire#5, ref:wire#8, ref:rxe#7.
+ * Owns the reasoning, in the order of certainty: first what the packet and those before it prove (order of opcodes,
+ * lengths, alignment), then what only the responder knows (access rights of the queue pair, READ resources, size of a
+ * receive). Rules: ref:wire#5, ref:wire#8, ref:rxe#7.
  */
 
 import { OpFlag, opcodeInfo } from '../../../packets/opcode.ts';

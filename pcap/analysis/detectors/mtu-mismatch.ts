@@ -1,14 +1,15 @@
 /**
  * Symptom: small messages work and large ones fail, because the ends or the path do not agree on the MTU.
  *
- * Owns four findings, best evidence first; of one pair of hosts only the first speaks:
- * - the network says it: ICMP "fragmentation needed" or ICMPv6 "packet too big" about a RoCE packet: an error;
- * - the network cuts: fragments of RoCE packets, which no adapter puts together: an error;
- * - the ends differ: FIRST and MIDDLE packets of the two directions have payloads of two sizes, each always the same, at least two packets
- *   of each. They carry exactly the path MTU (ref:wire#8), and a receiver with another one refuses them: an error when anything was
- *   refused, repeated without answer or lost, otherwise a warning;
- * - a black hole: packets beyond 1,500 bytes of IP were sent three times or more without any answer, from the first one on, while at least four
- *   smaller ones of the same end had been answered: an error. An end that died in that moment looks the same, and the sentence says so.
+ * Owns four findings, best evidence first. For each pair of hosts only the first one found is reported:
+ * - ICMP "fragmentation needed" or ICMPv6 "packet too big" about a RoCE packet: an error;
+ * - fragments of RoCE packets, which no adapter reassembles: an error;
+ * - the ends differ: FIRST and MIDDLE packets of the two directions have payloads of two sizes, each constant, at least
+ *   two packets of each. They carry exactly the path MTU (ref:wire#8), and a receiver with another one refuses them: an
+ *   error when anything was refused, lost, or retransmitted without an answer, otherwise a warning;
+ * - a black hole: packets of more than 1,500 bytes of IP were sent three times or more and none was ever answered,
+ *   while at least four smaller ones of the same end were: an error. An end that died at that moment looks the same,
+ *   and the text mentions it.
  * Rules: ref:analyzer#1 row 11, ref:wire#8, ref:rxe#7.
  */
 
@@ -49,7 +50,7 @@ class PayloadSizes {
   /** IP length of the largest packet that was answered. */
   answered = 0;
   answeredPackets = 0;
-  /** Packets beyond the limit, none of which was answered: the first PSN of them, how often it was sent, and its length. */
+  /** Packets beyond the limit, all unanswered: the first PSN of them, how often it was sent, and its length. */
   hopelessPsn = Number.NaN;
   hopelessSent = 0;
   hopelessLength = 0;

@@ -1,7 +1,7 @@
 /**
- * Signs of a path MTU that is too large which the network itself gives: fragments, and messages that a packet does not fit.
+ * Signs from the network that the path MTU is too large: fragments, and ICMP messages about packets that are too big.
  *
- * Owns the recognition of both in frames, for IPv4 and IPv6; nothing about who is to blame. Never reads outside a frame.
+ * Owns the recognition of both in frames, for IPv4 and IPv6. Never reads outside a frame.
  * Sources: RFC 792 and RFC 1191 (type 3, code 4), RFC 4443 (type 2), RFC 8200 4.5 (fragment header).
  */
 import { IpAddress } from '../../../packets/address.ts';

@@ -1,11 +1,12 @@
 /**
- * Symptom: requests that nobody ever answers.
+ * Symptom: requests never get a response.
  *
- * Owns one finding for each pair of hosts. An error when the requester has given up after two tries or more: a try that is lost is rare, a second
- * one that follows is not chance where no answer was ever seen. A warning when the capture ends while it still tries, after four tries (three
- * timeouts in a row). Silence where GIDs of different kinds (`gid-mismatch`), a wrong ICRC (`icrc-invalid`) or an earlier failure
- * (`first-error`) say why; and where the capture shows nothing at all that went to the requester while it went on to new requests: then it
- * has one direction only. Rules: ref:analyzer#1 row 1.
+ * Owns one finding for each pair of hosts. It is an error when the requester has given up after two tries or more: the
+ * loss of one try is rare, and a second one is no chance where no response was ever seen. It is a warning when the
+ * capture ends after four tries (three timeouts in a row) and the requester still retries.
+ * There is no finding where GIDs of different types (`gid-mismatch`), a wrong ICRC (`icrc-invalid`) or an earlier
+ * failure (`first-error`) explain it. There is none either where the capture has no packet to the requester while it
+ * went on to new requests: such a capture has one direction only. Rules: ref:analyzer#1 row 1.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';

@@ -1,13 +1,15 @@
 /**
- * Symptom: pauses (priority flow control) that stop a class of traffic for a large part of the time.
+ * Symptom: pauses (priority flow control) stop a traffic class for a large part of the time.
  *
- * Owns the finding, one for each port that asks for pauses and each class. A pause lasts until it is ended or its time runs out; that time is
- * counted in units of 512 bit times of a link whose rate no capture tells, so it is taken as at 100 Gb/s: on slower links pauses are longer
- * than said here, and the share is a lower bound. Occasional pauses are how a lossless class works, and nothing is said of them.
- * Alarms need at least 20 pauses and 10 ms of capture, since shorter bursts are an ordinary incast:
- * - warning from 10 % of the time on: the class carries congestion by pauses instead of by congestion control;
+ * Owns the finding, one for each port that sends pauses and each class. A pause lasts until it is ended or its time
+ * runs out. That time is in units of 512 bit times of the link. No capture has the link rate, so 100 Gb/s is assumed:
+ * on slower links pauses are longer, and the share is a lower bound. Occasional pauses are normal in a lossless class
+ * and give no finding.
+ * A finding needs at least 20 pauses and 10 ms of capture, since shorter bursts are an ordinary incast:
+ * - warning from 10 % of the time on: the class handles congestion by pauses instead of congestion control;
  * - error from 50 % on, or when one pause lasts 100 ms without a break, where watchdogs of switches begin to drop.
- * Rules: ref:analyzer#1 row 14, ref:dcqcn#4 (PFC time), packets/pfc.ts. Global pauses (opcode 1) are counted as those of all classes.
+ * Rules: ref:analyzer#1 row 14, ref:dcqcn#4 (PFC time), packets/pfc.ts. Global pauses (opcode 1) count as pauses of all
+ * classes.
  */
 import { formatMac } from '../../../packets/address.ts';
 import { FrameStatus, Medium } from '../../../packets/frame.ts';

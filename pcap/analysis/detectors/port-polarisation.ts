@@ -1,9 +1,11 @@
 /**
- * Symptom: many queue pairs of a host send from the same UDP source port, so that all of their packets take the same path.
+ * Symptom: many queue pairs of a host send from the same UDP source port, so that all of their packets take the same
+ * path.
  *
- * Owns the finding, one for each host. It speaks of hosts that send data on at least 8 queue pairs: of fewer, several share a port or a path
- * by chance often enough. The measure is the entropy of the source port over queue pairs; half a bit and less is "about zero" (at 16 queue
- * pairs one that differs gives 0.34, at 8 gives 0.54). Datagram queue pairs do not count: their ports follow the destination.
+ * Owns the finding, one for each host that sends data on at least 8 queue pairs. With fewer, several often share a port
+ * or a path by chance. The measure is the entropy of the source port over queue pairs; half a bit or less is "about
+ * zero" (one that differs gives 0.34 with 16 queue pairs, and 0.54 with 8). Datagram queue pairs do not count: their
+ * ports follow the destination.
  * Rules: ref:analyzer#1 row 20, ref:wire#2 (source port is the entropy of a connection, constant for each; A17.9.4).
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';

@@ -2,13 +2,14 @@
  * Symptom: READs and atomics wait for each other, because no more of them may be outstanding.
  *
  * Owns two findings:
- * - more are outstanding than the responder said it can answer (responder resources in its REQ or REP): a warning, and an error when the responder
- *   refused one or fell silent; what it cannot hold it drops or refuses. It counts when what follows shows that the oldest was not answered
- *   by then: an answer that the capture lacks would look the same;
- * - the limit is reached again and again, at least 16 times, each time followed by silence until a response comes, at least half of all the time
- *   that READs were under way, and the next request follows within a quarter of that wait: a warning where the limit is the one that the connection
- *   managers agreed on, else a note, since an application may well choose such a depth itself. A limit of one without an agreement is what
- *   every program does that waits for its READ, and is not spoken of.
+ * - more are outstanding than the responder announced (responder resources in its REQ or REP): a warning, and an error
+ *   when the responder refused one or stopped responding, since it drops or refuses what it has no resources for. The
+ *   finding needs later packets that show the oldest request to be still unanswered at that time: a response that the
+ *   capture lacks would look the same;
+ * - the limit is reached at least 16 times, each time with silence until a response comes, for at least half of the
+ *   time that READs were outstanding, and the next request follows within a quarter of that wait. It is a warning where
+ *   the limit is the one that the connection managers agreed on, and otherwise a note, since an application may choose
+ *   such a depth. A limit of one without an agreement gives no finding: every program that waits for its READ has it.
  * Rules: ref:analyzer#1 row 19, ref:wire#10, ref:rxe#7 (max_dest_rd_atomic).
  */
 import { Syndrome } from '../../../packets/aeth.ts';

@@ -1,6 +1,6 @@
 /**
- * What the reasons of a CM REJ mean to somebody whose connection does not come up, and what to do. Owns the words, derived from nothing.
- * Reasons: packets/cm/rej.ts. What the kernel means by them: rdma:cm.c#cm_req_handler, rdma:cma.c#cma_rep_recv.
+ * What the reasons of a CM REJ mean for the user, and what to do about them. Owns the texts.
+ * Reasons: packets/cm/rej.ts. Their use in the kernel: rdma:cm.c#cm_req_handler, rdma:cma.c#cma_rep_recv.
  */
 import { CmRejReason } from '../../../packets/cm/index.ts';
 

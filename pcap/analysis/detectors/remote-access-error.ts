@@ -1,7 +1,7 @@
 /**
- * Symptom: the responder refuses a key, an address range or a right.
+ * Symptom: the responder refuses a key, an address range or an access right.
  *
- * Owns one finding for each pair of hosts, an error: the connection has ended. The guess at the reason is that of `access-guess.ts`.
+ * Owns one finding for each pair of hosts, an error: the connection has ended. `access-guess.ts` guesses the reason.
  * Rules: ref:analyzer#1 row 5, ref:wire#7 (syndrome 0x62).
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';

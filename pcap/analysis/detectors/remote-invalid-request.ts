@@ -1,8 +1,9 @@
 /**
- * Symptom: the responder calls a request invalid.
+ * Symptom: the responder answers a request with the NAK "invalid request".
  *
- * Owns one finding for each pair of hosts, an error: the connection has ended. Which rule was broken is said by `invalid-guess.ts`. Silence where
- * the path MTUs of the two ends differ, which `mtu-mismatch` tells better. Rules: ref:analyzer#1 row 6, ref:wire#7 (syndrome 0x61).
+ * Owns one finding for each pair of hosts, an error: the connection has ended. `invalid-guess.ts` finds the rule that
+ * was broken. There is no finding where the path MTUs of the two ends differ: `mtu-mismatch` reports that. Rules:
+ * ref:analyzer#1 row 6, ref:wire#7 (syndrome 0x61).
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';

@@ -1,8 +1,8 @@
 /**
- * Symptom: the responder fails at work of its own.
+ * Symptom: the responder fails for a reason of its own.
  *
- * Owns one finding for each pair of hosts, an error: the connection has ended. The capture shows which request it was, and no more: the cause is in
- * the responder. Rules: ref:analyzer#1 row 7, ref:wire#7 (syndrome 0x63).
+ * Owns one finding for each pair of hosts, an error: the connection has ended. The capture shows which request it was,
+ * and no more: the cause is inside the responder. Rules: ref:analyzer#1 row 7, ref:wire#7 (syndrome 0x63).
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';

@@ -1,8 +1,8 @@
 /**
- * Requests of the recent past, by PSN space and PSN, so that a NAK can be held against what it refuses.
+ * Recent requests, by PSN space and PSN, so that a NAK can be matched with the request that it refuses.
  *
- * Owns a table of fixed size: a newer request takes the place of an older one with the same slot, and what was overwritten is simply not known
- * any more. Nothing is allocated per packet. PSNs are those of the wire.
+ * Owns a table of fixed size: a newer request replaces an older one in the same slot, and a replaced request is unknown
+ * from then on. It allocates nothing per packet. PSNs are those of the wire.
  */
 import type { Frame } from '../../../packets/frame.ts';
 import { AETH_AT, ATOMIC_ETH_AT, IETH_AT, OpFlag, opcodeInfo, RETH_AT } from '../../../packets/opcode.ts';

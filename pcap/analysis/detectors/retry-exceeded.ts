@@ -1,9 +1,10 @@
 /**
- * Symptom: a connection that worked gets no answer any more, and its requester gives up.
+ * Symptom: a connection that worked gets no responses any more, and its requester gives up.
  *
- * Owns one finding for each pair of hosts. An error when the requester has given up after two tries or more; a warning when the capture ends after
- * four tries (three timeouts in a row). Timeouts that ended well are a note: they cost time, and why is said by who counts losses. Silence where
- * an earlier failure says why (`first-error`). Rules: ref:analyzer#1 row 2.
+ * Owns one finding for each pair of hosts. It is an error when the requester has given up after two tries or more, and
+ * a warning when the capture ends after four tries (three timeouts in a row). Timeouts after which the connection went
+ * on are a note: they cost time, and the detectors of losses have the cause. There is no finding where an earlier
+ * failure is the cause (`first-error`). Rules: ref:analyzer#1 row 2.
  */
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
 import type { PacketFacts } from '../facts.ts';

@@ -1,9 +1,10 @@
 /**
- * Symptom: the receiver is never ready.
+ * Symptom: the receiver is never ready (RNR NAKs).
  *
- * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture ends, for the fourth time in a row
- * or more: a warning. RNR NAKs that ended well: a note, or a warning where the waits they
- * asked for take a tenth of the time of the conversation and there were ten or more: occasional ones are how the protocol works.
+ * Owns three findings for each pair of hosts. The requester gives up: an error. It is still refused when the capture
+ * ends, for the fourth time in a row or more: a warning. RNR NAKs after which the connection went on: a note, or a
+ * warning where there were ten or more and their waits take a tenth of the time of the conversation. Occasional RNR
+ * NAKs are normal.
  * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
  */
 

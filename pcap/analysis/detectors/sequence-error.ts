@@ -1,11 +1,12 @@
 /**
- * Symptom: packets of requests are missing at the receiver, for they were lost, or come too late, for others overtook them.
+ * Symptom: request packets are missing at the receiver, because they were lost, or late, because others overtook them.
  *
- * Owns one finding for each direction between two hosts. A warning where a share of `COSTLY_SHARE` or more was lost, or where packets that came late
- * drew sequence NAKs: each costs everything that was under way behind it. Less is a note, and so is reordering that nobody complained of, which
- * a capture with several queues shows too. Losses of the capture are not counted, nor is what was damaged (`icrc-invalid`), nor the sequence NAK
- * that an RNR NAK draws behind it (ref:rxe#7), nor UC, where nobody can tell the network from the capture.
- * Losses of READ responses count here only where no implied NAK tells of them (`implied-nak`). Rules: ref:analyzer#1 row 8.
+ * Owns one finding for each direction between two hosts. It is a warning where the lost share is at least
+ * `COSTLY_SHARE`, or where late packets caused sequence NAKs: each costs everything that was outstanding behind it.
+ * Less is a note, and so is reordering without NAKs, which a capture with several queues shows too.
+ * Not counted: losses of the capture, damaged packets (`icrc-invalid`), the sequence NAK that follows an RNR NAK
+ * (ref:rxe#7), and UC, where nothing tells a loss of the network from one of the capture. Losses of READ responses
+ * count only where there is no implied NAK for them (`implied-nak`). Rules: ref:analyzer#1 row 8.
  */
 import { Syndrome } from '../../../packets/aeth.ts';
 import { PSN_MASK } from '../../../packets/psn.ts';
@@ -108,7 +109,10 @@ class SequenceError implements Detector {
   }
 }
 
-/** Who waits for a packet throws away what comes behind it, and asks for that too when the packet comes late: nothing was lost then. */
+/**
+ * A receiver that waits for a packet drops those behind it and requests them again even when the packet comes late.
+ * Nothing was lost then.
+ */
 function noteLoss(problems: DeliveryProblems, { psn, frame, count, reason }: TransportEvent): void {
   if (reason !== 'seen-then-nak') problems.losses.add(frame);
   else if (psn === problems.behindLatePsn) problems.discarded += count;

@@ -1,12 +1,14 @@
 /**
- * What happened between two interfaces of one capture: finds each frame that came in on one again where it left on the other.
+ * What happened between two interfaces of one capture: finds each frame that came in on one of them again where it left
+ * on the other.
  *
- * For captures that say which way frames went: those of a bump in the wire (in on one side, out on the other), and those of both ends of a wire
- * merged (out here, in there). Which of the two it is shows the first frame that is found again: it came before it left. A frame is known by
- * all of it but what routers and switches may change (MAC addresses, TTL, traffic class, checksums); path-matcher.ts says how one that was changed is
- * known. Nobody's word is taken: comments are not read.
+ * It needs captures that record the direction of frames: those of a bump in the wire (in on one side, out on the
+ * other), and merged captures of both ends of a wire (out here, in there). The first frame that is found twice shows
+ * which of the two it is: it came before it left. A frame is identified by everything that routers and switches leave
+ * unchanged (not MAC addresses, TTL, traffic class, checksums). `path-matcher.ts` matches frames that were changed.
+ * Comments in the capture are not used.
  *
- * Owns the question which interface is which end. Never looks at PSNs.
+ * Owns the choice which interface is which end. Never looks at PSNs.
  */
 import { ECN_MASK } from '../../../packets/traffic-class.ts';
 import { Direction } from '../../types.ts';
@@ -27,7 +29,7 @@ type PathFacts = Pick<PacketFacts, 'packet' | 'timeNs' | 'dissection' | 'icrc'>;
 export class PathComparer {
   readonly #maxEvents: number;
   readonly #paths = new Map<number, PathMatcher>();
-  /** Frames that have not been found again, by interface and direction, until it is known which direction comes first. */
+  /** Frames without a match so far, by interface and direction, until it is known which direction comes first. */
   readonly #early: CapturedFrame[] = [];
   /** The direction in which frames come, to the interface where they come. */
   #coming: Direction = Direction.Unknown;
@@ -45,7 +47,7 @@ export class PathComparer {
     if (this.#gaveUp || facts.dissection.direction === Direction.Unknown) return;
     this.#interfaces.add(facts.packet.interfaceIndex);
     const known = this.#coming !== Direction.Unknown;
-    // Of more than two nobody could say which ends belong together.
+    // With more than two interfaces it is unknown which ends belong together.
     if (known && this.#interfaces.size !== 2) return;
     const captured = capturedFrame(facts);
     if (known) this.#take(captured);

@@ -1,8 +1,9 @@
 /**
- * One way from one interface to another: pairs what came with what left, and says what was done in between.
+ * The path from one interface to another, in one direction: matches the frames that came in with those that left, and
+ * reports what was done to them.
  *
- * A frame that left unchanged is known by its key, one that was changed by its likeness to one that is missing. Owns frames that are under way,
- * bounded in number: what leaves later than that counts as dropped.
+ * An unchanged frame is matched by its key, a changed one by its similarity to a missing one. Owns the frames in
+ * transit, a bounded number: a frame that leaves later counts as dropped.
  */
 import { Ecn } from '../../../packets/traffic-class.ts';
 import { IcrcState } from '../../dissection.ts';
@@ -72,7 +73,9 @@ export class PathMatcher {
   #omitted = 0;
   /** Left as they came, to the byte. */
   #exact = 0;
-  /** Left with other MAC addresses, another TTL or another traffic class: all of them where there is a router in between. */
+  /**
+   * Left with other MAC addresses, TTL or traffic class. That is true of all frames where there is a router in between.
+   */
   readonly #routed: FramePassage[] = [];
 
   constructor(from: number, to: number, maxEvents: number) {
@@ -106,7 +109,10 @@ export class PathMatcher {
     }
   }
 
-  /** What nothing that came equals: the one it was made of is told better when those that were not changed have left as well. */
+  /**
+   * A frame without an equal ingress frame. Its original is found more reliably after the unchanged frames around it
+   * have left.
+   */
   #addUnmatched(egress: CapturedFrame): void {
     const same = this.#unmatched.find(({ first }) => first.key === egress.key);
     if (same !== undefined) same.copies.push(egress.number);
@@ -198,8 +204,8 @@ export class PathMatcher {
   }
 
   /**
-   * Of several that are the same to the byte, the one that then took as long as others do; as long as none has, the newest. Of equals the oldest,
-   * and rather one that has not left than a copy of one that has.
+   * Of several identical ingress frames, the one whose transit time is closest to the usual one; the newest while no
+   * usual time is known. Among equals the oldest, and one that has not left rather than a copy of one that has.
    */
   #bestMatch(known: readonly FramePassage[], timeNs: number): FramePassage | undefined {
     const usual = this.#transit.percentile(0.5);

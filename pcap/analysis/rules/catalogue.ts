@@ -1,5 +1,6 @@
 /**
- * The rules of the protocol that a capture can be held to, as data. Owns words, sources and severities; rows of ref:conformance where it has one.
+ * The protocol rules that packets of a capture are checked against, as data. Owns texts, sources and severities; rows
+ * of ref:conformance where they exist.
  */
 import type { Severity } from '../types.ts';
 

@@ -1,8 +1,8 @@
 /**
- * What a packet must be by itself, whatever came before it: lengths, reserved values, formats.
+ * What a packet must fulfil by itself, whatever came before it: lengths, reserved values, formats.
  *
- * Owns no state. Called for packets whose ICRC is not known to be wrong: a damaged packet breaks no rule. Payload bytes are looked at only
- * where the capture has them.
+ * Owns no state. It is called for packets whose ICRC is not known to be wrong: a damaged packet breaks no rule. Payload
+ * bytes are read only where the capture has them.
  */
 import { aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../../../packets/aeth.ts';
 import { atomicVaLo } from '../../../packets/atomic-eth.ts';

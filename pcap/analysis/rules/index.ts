@@ -1,8 +1,8 @@
 /**
- * Holds every packet of a capture to the rules of the protocol.
+ * Checks every packet of a capture against the rules of the protocol.
  *
- * Owns the way of a packet past the rules, and their state by conversation and requester. A packet with a wrong ICRC breaks none: its receiver
- * never sees it.
+ * Owns the order of the checks, and their state by conversation and requester. A packet with a wrong ICRC breaks no
+ * rule: its receiver drops it.
  */
 import { FrameStatus } from '../../../packets/frame.ts';
 import { IcrcState } from '../../dissection.ts';

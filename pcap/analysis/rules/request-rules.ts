@@ -1,8 +1,9 @@
 /**
- * What the requests of one end must be in their order: messages of SEND and WRITE, their lengths, and what is repeated.
+ * What the requests of one end must fulfil in their order: messages of SEND and WRITE, their lengths, and
+ * retransmissions.
  *
- * Owns one small state for each PSN space. Only originals in their order move it; where packets are missing, what is open is not known, and
- * nothing is said until the next message begins.
+ * Owns one small state for each PSN space. Only originals in order change it. After missing packets the state of the
+ * message is unknown, and nothing is reported until the next message begins.
  */
 import { FrameStatus } from '../../../packets/frame.ts';
 import { OpFlag, opcodeInfo, RETH_AT } from '../../../packets/opcode.ts';
@@ -32,8 +33,8 @@ export class RequestRules {
   /** Largest payload of a FIRST so far. */
   #pathMtu = 0;
   /**
-   * Opcode and length of the newest requests, -1 for none, and the low bits of their PSN, in turn; the low bits of that say where. Grows while
-   * one would push out another.
+   * Opcode and length of the newest requests, -1 for none, and the low bits of their PSN, in turn. The low bits of the
+   * PSN are the index. The table grows while one request would replace another.
    */
   #newest = NOTHING;
   #mask = 0;
@@ -154,7 +155,10 @@ export class RequestRules {
     }
   }
 
-  /** READs are asked for again from where they are missing, and atomics are whole packets: only SEND and WRITE are compared. */
+  /**
+   * Only SEND and WRITE are compared: a READ is retransmitted from the missing response on, and an atomic is one
+   * packet.
+   */
   #checkRepetition(facts: PacketFacts, violations: RuleViolations): void {
     const { flags, opcode, payloadLength } = facts.dissection.frame;
     if ((facts.marks & Mark.BadIcrc) !== 0 || (flags & (OpFlag.Send | OpFlag.Write)) === 0) return;

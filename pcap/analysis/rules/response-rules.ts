@@ -1,7 +1,9 @@
 /**
- * What the answers to one end's requests must be: the READ responses that were asked for, an MSN that does not fall, silence after the end.
+ * What the responses to the requests of one end must fulfil: the READ responses that were requested, an MSN that does
+ * not fall, silence after the end.
  *
- * Owns one state for each PSN space, with the newest READs, bounded. A READ whose request the capture lacks says nothing about its responses.
+ * Owns one state for each PSN space, with a bounded number of the newest READs. A READ whose request the capture lacks
+ * is not checked.
  */
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, Syndrome, SyndromeKind } from '../../../packets/aeth.ts';
 import { FrameStatus } from '../../../packets/frame.ts';
@@ -62,8 +64,8 @@ export class ResponseRules {
   }
 
   /**
-   * Answers overtake each other on the way: only one with a higher PSN must not have a lower MSN. Answers that are repeated carry the MSN of the
-   * day, whatever their PSN.
+   * Responses may overtake each other: only a response with a higher PSN must not have a lower MSN. A repeated response
+   * carries the current MSN, whatever its PSN.
    */
   #checkMsn(facts: PacketFacts, msn: number, violations: RuleViolations): void {
     const { relativePsn, marks } = facts;

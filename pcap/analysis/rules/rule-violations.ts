@@ -1,5 +1,7 @@
 /**
- * Which rules were broken, where and how often. Owns the bounded memory; makes the findings.
+ * The rules that packets of a capture broke, with the packets that prove it.
+ *
+ * Owns one entry for each rule, with a bounded list of packets.
  */
 import type { FindingDraft } from '../detector.ts';
 import { counted } from '../detectors/words.ts';

@@ -1,9 +1,11 @@
 /**
- * What connection management tells of conversations: who the queue pairs are, where PSNs begin, when a connection ends.
+ * What connection management messages tell about conversations: queue pair numbers, starting PSNs, the end of a
+ * connection.
  *
- * Owns the exchanges under way, a bounded number: the oldest is forgotten. Rules: REQ and REP name the queue pairs, and the starting PSN in each is
- * where the *other* side begins to send (seen of rdma_rxe, see ARCHITECTURE.md); an XRC target names its queue pair in the end-to-end context;
- * ids of connections belong to the addresses that chose them. A MAD with a wrong ICRC teaches nothing.
+ * Owns the exchanges in progress, a bounded number: the oldest is dropped. Rules: REQ and REP carry the queue pair
+ * numbers, and the starting PSN in each is the first one that the *other* end sends (observed with rdma_rxe, see
+ * ARCHITECTURE.md). An XRC target puts its queue pair number into the end-to-end context. Communication ids belong to
+ * the addresses that chose them. A MAD with a wrong ICRC is ignored.
  */
 import { type CmMad, type CmRep, type CmReq, cmRepQpn, cmReqService, parseCmMad } from '../../../packets/cm/index.ts';
 import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';

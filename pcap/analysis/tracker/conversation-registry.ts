@@ -1,8 +1,9 @@
 /**
- * All conversations of a capture, by number.
+ * All conversations of a capture, by id.
  *
- * Owns their numbers and their bound: what comes beyond it is counted and not followed. A conversation that another vantage point has seen before is
- * the same as that one; a half that was found to be a part of another keeps its number, which then stands for the whole.
+ * Owns the ids and the bound: conversations beyond it are counted and not followed. A conversation that another vantage
+ * point has seen before refers to that one (`sameAs`). A half that was merged into another conversation keeps its id,
+ * which then stands for the whole.
  */
 import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
 import { Role } from '../facts.ts';
@@ -55,8 +56,8 @@ export class ConversationRegistry {
   }
 
   /**
-   * A new conversation, whose end 0 is the sender of the frame at hand, or its receiver when connection management has told of it: the frame is the
-   * REP of the passive end then. Undefined when there are as many as may be.
+   * A new conversation. End 0 is the sender of the frame at hand. With connection management the frame is the REP of
+   * the passive end, and end 0 is its receiver. Undefined when the bound is reached.
    *
    * @param destQpn queue pair of the receiver of the frame
    * @param sourceQpn of a datagram; -1 for connected services

@@ -1,7 +1,8 @@
 /**
- * A conversation while the capture is read: a `ConversationReport` whose figures are those of this moment, and its plain copy for the end.
+ * A conversation while the capture is read: a `ConversationReport` with the current figures, and its plain copy for the
+ * end.
  *
- * Owns both ends with their figures, and the PSN space of each. Which packets belong to it is decided in `tracker.ts`.
+ * Owns both ends with their figures, and the PSN space of each. `tracker.ts` decides which packets belong to it.
  */
 import { formatMac, type IpAddress, MAC_BYTES } from '../../../packets/address.ts';
 import { ETHERTYPE_AT } from '../../../packets/ethernet.ts';

@@ -1,7 +1,9 @@
 /**
- * Datagrams of one direction between two queue pairs: nothing is ordered and nothing repeated, so that only copies are remarkable.
+ * Datagrams of one direction between two queue pairs. They have no order and no retransmissions, so only copies are
+ * remarkable.
  *
- * Owns what is remembered of the last ones. PSNs of a datagram queue pair count over all its destinations: gaps mean nothing.
+ * Owns the memory of the last ones. The PSNs of a datagram queue pair count over all its destinations: gaps mean
+ * nothing.
  */
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import { Mark } from '../facts.ts';

@@ -1,8 +1,8 @@
 /**
- * Which conversation a packet belongs to, by addresses, destination queue pair and vantage point, found without a string.
+ * Finds the conversation of a packet by addresses, destination queue pair and vantage point, without making a string.
  *
- * Owns the table: open addressing by a 32-bit hash, and a comparison of everything, so that equal hashes never mix conversations.
- * Entries are never removed, only pointed elsewhere; their number is bounded by that of the conversations.
+ * Owns the table: open addressing by a 32-bit hash, and a full comparison, so that equal hashes never mix
+ * conversations. Entries are never removed, only redirected. Their number is bounded by that of the conversations.
  */
 import type { Frame } from '../../../packets/frame.ts';
 import { IPV4_SOURCE_AT } from '../../../packets/ipv4.ts';

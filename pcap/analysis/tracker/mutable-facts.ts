@@ -1,7 +1,8 @@
 /**
  * The facts of the packet at hand, as the tracker fills them in.
  *
- * Owns the one object that all packets share, and what of a frame tells it from its repetition. Decides nothing.
+ * Owns the one object that all packets share, and the fields that distinguish a frame from its retransmission. Decides
+ * nothing.
  */
 import { IPV4_ID_AT } from '../../../packets/ipv4.ts';
 import { Dissection, IcrcState } from '../../dissection.ts';

@@ -1,7 +1,8 @@
 /**
- * Whether another interface of the capture has seen what one end sent.
+ * Whether another interface of the capture has packets of one end of a conversation.
  *
- * Owns the comparison of conversations over vantage points: same addresses, and no queue pair number that both know and that differs.
+ * Owns the comparison of conversations over vantage points: same addresses, and no queue pair number that is known at
+ * both and differs.
  */
 import type { ConversationReport, EndReport } from '../types.ts';
 

@@ -1,12 +1,13 @@
 /**
- * What is remembered of the packets that lately took a PSN: when, which frame, and what tells the frame from its repetition.
+ * The recent packets of a PSN space by PSN: time, frame number, and what distinguishes a frame from its retransmission.
  *
- * Owns a table indexed by the low bits of the relative PSN, with the PSN beside it: what lies further back than the table is long is forgotten
- * and found to be unknown. Grows while packets would push out others that are not acknowledged or not old, up to bounds: one for each memory, and one
- * for all of an analysis, so that hostile captures cannot make it grow without end.
+ * Owns a table indexed by the low bits of the relative PSN, with the full PSN beside it, so that an entry that was
+ * replaced is recognized as unknown. The table grows while a packet would replace one that is unacknowledged or recent.
+ * There is a bound for each table, and one for all tables of an analysis, so that a hostile capture cannot exhaust the
+ * memory.
  */
 
-/** What all memories of an analysis may still grow by, in packets. */
+/** The packets by which all tables of an analysis may still grow. */
 export interface MemoryBudget {
   entries: number;
 }
@@ -19,9 +20,9 @@ export const PacketFlag = {
   Repeated: 1 << 0,
   /** It came after packets sent later. */
   Late: 1 << 1,
-  /** It is booked as lost behind this place. */
+  /** It is counted as lost after this capture point. */
   BookedLost: 1 << 2,
-  /** It asked for an acknowledge. */
+  /** Its AckReq bit is set. */
   AckReq: 1 << 3,
 } as const;
 

@@ -1,8 +1,9 @@
 /**
- * What is known of one PSN space: the requests of one end, and what answers them.
+ * The state of one PSN space: the requests of one end and the responses to them.
  *
- * Owns the state that the two sides of a space share, and how an event of this space is told. Decides nothing: `request-tracker.ts` and
- * `response-tracker.ts` do. All PSNs in here are relative: counted from the first of the space, without wrapping (ref:wire#8).
+ * Owns the state that `request-tracker.ts` and `response-tracker.ts` share, and how an event of this space is reported.
+ * Decides nothing. All PSNs in here are relative: counted from the first one of the space, without wrapping
+ * (ref:wire#8).
  */
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import type { ConversationReport, TransportEvent, TransportEventKind, TransportEventReason } from '../types.ts';
@@ -43,12 +44,12 @@ export interface PsnSpaceOwner {
   };
 }
 
-/** A negative acknowledge that the requester has to react to. */
+/** A NAK or RNR NAK that the requester has to react to. */
 export interface PendingNak {
   readonly psn: number;
   readonly timeNs: number;
   readonly frame: number;
-  /** The requester has begun again from it. */
+  /** The requester has gone back to its PSN. */
   answered: boolean;
 }
 
@@ -72,35 +73,35 @@ export class PsnSpaceState {
   readonly surroundings: SharedResources;
   /** PSN on the wire of relative PSN 0. */
   readonly origin: number;
-  /** The origin is where the requester really began: its peer has announced it. */
+  /** The requester really began at the origin: connection management announced it. */
   readonly announced: boolean;
-  /** The service acknowledges. */
+  /** The service has ACKs. */
   readonly reliable: boolean;
   /** The next PSN, and the largest that it can be: they differ behind a READ of unknown path MTU. */
   next = 0;
   nextLimit = 0;
-  /** Requests, and answers to them, have been seen. */
+  /** Requests have been seen, and responses to them. */
   begun = false;
   answered = false;
-  /** All before this is acknowledged; -Infinity: no acknowledge was seen yet. */
+  /** Everything before this is acknowledged; -Infinity: no ACK was seen yet. */
   acked = -Infinity;
   lastRequestNs = -Infinity;
-  /** When an acknowledge or a response last brought something new. */
+  /** When an ACK or a response last acknowledged something new. */
   lastProgressNs = -Infinity;
   /** The packet with which a response of a READ or atomic last came, or was last seen to be missing. */
   lastResponseFrame = -1;
   nak: PendingNak | undefined;
   rnr: PendingNak | undefined;
-  /** Repeated requests that the responder may acknowledge once more each. */
+  /** Retransmitted requests, each of which the responder may acknowledge once more. */
   repeats = 0;
   readonly requestHoles = new Holes();
   readonly responseHoles = new Holes();
   readonly requests: PacketMemory;
   #responses: PacketMemory | undefined;
   readonly reads = new ReadQueue();
-  /** Where the first messages ended, as long as it is not known who answers them. */
+  /** Where the first messages ended, until the responder is known. */
   messages: MessageEnds | undefined;
-  /** PSNs of requests, and of responses, that came damaged. */
+  /** PSNs of requests, and of responses, that had a wrong ICRC. */
   readonly damagedRequests = new DamagedPsns();
   readonly damagedResponses = new DamagedPsns();
 
@@ -128,7 +129,7 @@ export class PsnSpaceState {
     return this.#responses;
   }
 
-  /** Relative to the first; the one of all possible values that is closest to where the requester is. */
+  /** The relative PSN; of all possible values the one closest to the current position of the requester. */
   relative(psn: number): number {
     return this.next + psnDiff(psn, (this.origin + this.next) & PSN_MASK);
   }

@@ -1,8 +1,9 @@
 /**
- * One PSN space: the requests of one end and all that answers them.
+ * One PSN space: the requests of one end and all responses to them.
  *
- * Owns how many PSNs a packet takes, which packets can belong to the space at all, and its beginning and end. What a packet is to those
- * before it is `request-tracker.ts` and `response-tracker.ts`. Rule: a READ takes ceil(length / path MTU) PSNs (ref:wire#8).
+ * Owns how many PSNs a packet takes, which packets can belong to the space at all, and its beginning and end.
+ * `request-tracker.ts` and `response-tracker.ts` compare a packet with those before it. Rule: a READ takes ceil(length
+ * / path MTU) PSNs (ref:wire#8).
  */
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
 import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
@@ -55,7 +56,7 @@ export class PsnSpace {
     this.#responses.response(facts, psn);
   }
 
-  /** A packet with a wrong ICRC: its receiver has dropped it, and what will be sent in its place was not lost. */
+  /** A packet with a wrong ICRC. Its receiver dropped it, so the packet that replaces it does not show a loss. */
   damaged(facts: MutableFacts): void {
     const { state } = this;
     const { psn, flags } = facts.dissection.frame;
@@ -68,7 +69,7 @@ export class PsnSpace {
     else state.damagedResponses.add(relative);
   }
 
-  /** A payload of this size fills a packet: READs whose number of responses was not known have one now. */
+  /** The path MTU is known now: READs without a known number of responses get one. */
   learnMtu(mtu: number): void {
     const { state } = this;
     const end = state.reads.resolve(mtu);
@@ -78,7 +79,7 @@ export class PsnSpace {
     state.report.nextPsn = state.absolute(end);
   }
 
-  /** Whether a packet with this PSN can be of this space, or queue pair numbers have been used again. */
+  /** Whether a packet with this PSN can belong to this space. If not, the queue pair numbers have been reused. */
   fits(psn: number): boolean {
     const { state } = this;
     if (!state.begun && !state.answered) return true;
@@ -91,9 +92,9 @@ export class PsnSpace {
   }
 
   /**
-   * How well a response answers a request of this space: the lower the better; Infinity: not at all. The request must be of the kind that is answered
-   * so. Then counts whether the MSN is right, and whether an acknowledge was asked for.
-   * The answer to a request from just before the capture began counts as possible.
+   * How well a response fits a request of this space; lower is better, Infinity: not at all. The kind of response must
+   * match the request. The MSN and whether the request had AckReq set decide further. A response to a request from just
+   * before the beginning of the capture is possible.
    */
   answerScore(facts: MutableFacts): number {
     const { state } = this;
@@ -116,13 +117,13 @@ export class PsnSpace {
     return (right === undefined ? 2 : right ? 0 : 4) + (asked ? 0 : 1);
   }
 
-  /** When the request with this PSN came past; NaN: not known. */
+  /** When the request with this PSN was captured; NaN: unknown. */
   askedNs(psn: number): number {
     const relative = this.state.relative(psn);
     return this.state.reads.find(relative)?.askedNs ?? this.state.requests.timeOf(relative);
   }
 
-  /** The same for a request, where only responses were seen. */
+  /** How far a request with this PSN is from the expected one, where only responses were seen. */
   distanceOfRequest(psn: number): number {
     const distance = Math.abs(this.state.relative(psn) - this.state.next);
     return this.state.begun || distance > NEAR ? Number.POSITIVE_INFINITY : distance;
@@ -162,6 +163,6 @@ const OUTSIDE_SCORE = 100;
 const NEAR = 1024;
 const FEW = 64;
 const FARTHEST_DAMAGED = 1024;
-/** A capture may miss a lot, but hardly this much; and nobody repeats what was acknowledged so long ago. */
+/** A capture may miss a lot, but hardly this much; and no requester retransmits what was acknowledged so long ago. */
 const FARTHEST_AHEAD = 0x10_00_00;
 const FARTHEST_BACK = 0x80_00;

@@ -1,11 +1,14 @@
 /**
- * The requests of a PSN space: what each of them is to those before.
+ * The requests of a PSN space: how each of them relates to those before.
  *
- * Owns the order of requests: new, behind a gap, late, copied, repeated; and why they are repeated. Rules:
- * - After a NAK for a sequence error the requester begins again with the PSN of the NAK (ref:wire#8), after an RNR NAK with that of the RNR NAK.
- * - A READ that begins in the middle of an earlier one, or with the PSN at which responses have a gap, is an implied NAK (ref:analyzer#1, 9).
- * - Otherwise nobody has answered for a while: a timeout. A wait shorter than `SHORTEST_TIMEOUT_NS` is none, and the cause stays unknown.
- * - UC repeats nothing: what is missing is lost, be it on the network or in the capture (the reason of the event says so).
+ * Owns the classification of requests (new, after a gap, late, copied, retransmitted) and the cause of a
+ * retransmission. Rules:
+ * - After a sequence NAK the requester goes back to the PSN of the NAK (ref:wire#8), after an RNR NAK to that of the
+ *   RNR NAK.
+ * - A READ that begins in the middle of an earlier one, or at a gap in the responses, is an implied NAK
+ *   (ref:analyzer#1, 9).
+ * - Otherwise the cause is a timeout. After a wait shorter than `SHORTEST_TIMEOUT_NS` the cause is unknown.
+ * - UC has no retransmission: a missing packet is lost, by the network or by the capture (see the reason of the event).
  */
 import { OpFlag, RETH_AT } from '../../../packets/opcode.ts';
 import { rethDmaLength } from '../../../packets/reth.ts';
@@ -70,7 +73,7 @@ export class RequestTracker extends SequenceTracker {
     this.#countGoodput(facts);
   }
 
-  /** A READ of unknown path MTU ends where the next request begins, at the latest: more than one may have passed unseen. */
+  /** A READ of unknown path MTU ends at the next request or before it: several requests may be missing in between. */
   #closeOpenRead(psn: number): void {
     const { reads, nextLimit } = this.state;
     const read = reads.newest;
@@ -81,7 +84,7 @@ export class RequestTracker extends SequenceTracker {
   #openGap(facts: MutableFacts, psn: number): void {
     const { state } = this;
     const expected = Math.min(Math.max(state.next, state.nextLimit), psn);
-    // Without announcement nobody knows where the first request belongs.
+    // Without an announced PSN the position of the first request is unknown.
     if (psn > expected && (state.begun || state.announced)) this.openHole(facts, expected, psn);
   }
 
@@ -101,7 +104,7 @@ export class RequestTracker extends SequenceTracker {
     report.mostUnackedPackets = Math.max(report.mostUnackedPackets, unacked - reads.extraPsns);
   }
 
-  /** Responses are to come. */
+  /** The request has responses of its own: remembers that they are expected. */
   #expectResponses(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { reads, report } = this.state;
     const entry = reads.push();
@@ -123,7 +126,7 @@ export class RequestTracker extends SequenceTracker {
       const acknowledged = hole.acknowledgedNs >= 0 && !hole.requestedAgain;
       if (acknowledged) this.holes.fill(hole, psn, psn + count);
       else if (!this.fillHole(facts, psn, count, hole)) state.repeats++;
-      // Acknowledged first and seen then: the capture has two queues, the network is innocent.
+      // Captured after its ACK: the capture has two queues, and the network did nothing wrong.
       if (acknowledged) state.requests.put(psn, facts, 0, state.acked);
       this.#countLateRequest(facts, psn, count, limit);
       if (psn + count > state.next) this.#extend(psn, count);
@@ -154,7 +157,7 @@ export class RequestTracker extends SequenceTracker {
     state.report.nextPsn = state.absolute(state.next);
   }
 
-  /** A request that was missing is here now. */
+  /** A missing request was captured late or as a retransmission: counts it. */
   #countLateRequest(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { flags, opcode } = facts.dissection.frame;
     if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) this.state.report.countMessage(flags, opcode);
@@ -169,7 +172,7 @@ export class RequestTracker extends SequenceTracker {
     this.#expectResponses(facts, psn, count, limit);
     const entry = reads.newest;
     if (later) reads.sort();
-    // Its responses may have come past already.
+    // Its responses may have been captured already.
     while (entry !== undefined && entry.next < entry.end && responses.has(entry.next)) entry.next++;
   }
 
@@ -180,7 +183,7 @@ export class RequestTracker extends SequenceTracker {
       if (hole.from < psn + count && hole.to > psn) hole.requestedAgain = true;
   }
 
-  /** From before the capture began: sent again when there is a reason to, otherwise nobody knows. */
+  /** From before the capture began: a retransmission when there is a cause for one, otherwise unknown. */
   #handleBeforeFirst(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { reads, acked } = this.state;
     if (this.memory.has(psn) && this.isCopy(facts, psn)) {
@@ -202,7 +205,7 @@ export class RequestTracker extends SequenceTracker {
     if ((flags & OpFlag.Payload) !== 0) this.state.report.goodputBytes += payloadLength;
   }
 
-  /** What a NAK asks for may be new to this place, when it was lost before it came past here. */
+  /** A request that a NAK asks for may be new here, when it was lost before this capture point. */
   #noteNakReaction(facts: MutableFacts, psn: number): void {
     const { nak } = this.state;
     if (nak === undefined || nak.answered || nak.psn !== psn) return;
@@ -211,7 +214,7 @@ export class RequestTracker extends SequenceTracker {
     this.state.report.addNakReaction(facts.timeNs - nak.timeNs);
   }
 
-  /** Nothing acknowledges: a hole that is old enough stays one. */
+  /** The service has no ACKs: a hole that is old enough counts as lost. */
   #ageHoles(facts: MutableFacts): void {
     const [hole] = this.holes.list;
     if (hole === undefined) return;
@@ -240,7 +243,7 @@ export class RequestTracker extends SequenceTracker {
     return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs: waitedNs, reason };
   }
 
-  /** How long the oldest request without an answer has been under way; NaN: not known. */
+  /** How long the oldest unanswered request has been outstanding; NaN: unknown. */
   #oldestWaitNs(facts: MutableFacts): number {
     const { state } = this;
     return facts.timeNs - Math.max(state.lastProgressNs, state.requests.timeOf(state.acked));
@@ -248,7 +251,7 @@ export class RequestTracker extends SequenceTracker {
 
   #pendingNakFor(psn: number, waitedNs: number): PendingNak | undefined {
     const { nak, rnr, conversation } = this.state;
-    // Packets behind one that was refused draw a NAK with its PSN, too (ref:rxe#7).
+    // Packets after a refused one cause a NAK with its PSN, too (ref:rxe#7).
     if (rnr !== undefined && !rnr.answered && psn >= rnr.psn) return rnr;
     const exponent = conversation.cm?.ackTimeoutExponent ?? 0;
     if (exponent > 0 && waitedNs >= TIMEOUT_UNIT_NS * 2 ** exponent) return undefined;
@@ -262,12 +265,12 @@ export class RequestTracker extends SequenceTracker {
     const hole = responseHoles.at(psn);
     const entry = reads.find(psn);
     if (hole === undefined && entry === undefined) return undefined;
-    // Nothing has come since it was asked for again: nobody could have missed anything more.
+    // No response came since it was last requested again: the requester cannot have noticed another gap.
     if (this.state.lastResponseFrame <= this.memory.frameOf(psn)) return undefined;
-    // Nothing from there on has come past: silence, and no gap, is what the requester saw.
+    // No response from there on was captured: the requester saw silence, not a gap.
     if (hole === undefined && entry?.next === psn) return undefined;
     const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs);
-    // From its beginning, for its first response was missed; much later, because nobody has answered at all.
+    // From its beginning: the first response was lost. Much later: there was no response at all.
     const fromStart = hole === undefined && psn === entry?.start;
     if (fromStart && late) return undefined;
     const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
@@ -298,7 +301,7 @@ export class RequestTracker extends SequenceTracker {
     facts.marks |= Mark.ImpliedNak;
     state.report.impliedNaks++;
     state.emit('implied-nak', facts, this.sender, { ...trigger, psn });
-    // It came past here and has not arrived: lost behind this place.
+    // It was captured here and did not arrive: lost after this capture point.
     if (state.responseHoles.at(psn) !== undefined || !state.responses.has(psn)) return;
     if ((state.responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.take(psn)) return;
     state.report.responses.lostPackets++;
@@ -315,16 +318,16 @@ export function readLength({ dissection: { frame } }: MutableFacts): number {
     : rethDmaLength(frame.view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0));
 }
 
-/** Requests whose answer is a packet of its own and not an acknowledge that may stand for several. */
+/** Requests with a response of their own. An ACK, in contrast, may stand for several requests. */
 const HAS_RESPONSE = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
 const MOST_REPEATS = 1000;
 /** 4.096 us * 2^n (ref:wire#7). */
 const TIMEOUT_UNIT_NS = 4096;
 /** An ACK timeout below this is not usable on any network. */
 const SHORTEST_TIMEOUT_NS = 200_000;
-/** A request that waited for so long was not forgotten but given up. */
+/** After a wait this long a retransmission is due to a timeout. */
 const SURE_TIMEOUT_NS = 4_000_000;
-/** What asks again later than this did not do so because of what it saw. */
+/** A retransmission later than this is no reaction to a gap. */
 const LATE_NS = 1_000_000;
 /** How long a datagram-like service may be out of order. */
 const UNRELIABLE_NS = 50_000_000;

@@ -1,13 +1,16 @@
 /**
- * What answers the requests of a PSN space: acknowledges, responses of READs, answers of atomics.
+ * The responses in a PSN space: ACKs, NAKs, READ responses, atomic responses.
  *
- * Owns the order of responses, what they acknowledge, and what follows from it for the requests. Rules:
- * - An acknowledge stands for all requests up to its PSN, a response too; a NAK and an RNR NAK for all before theirs (ref:wire#8).
- * - Responses of READs come in order and take every PSN of the request's range: what an acknowledge or a later response has passed over is a gap.
- * - A NAK for a sequence error names what the responder lacks. When it came past here, it was lost behind this place: one packet for certain, that of
- *   the NAK, unless it came damaged or late, or an RNR NAK has refused it. When it did not, it is a hole, and its repetition makes it a loss.
- * - An acknowledge of what is acknowledged already is a ghost, unless a repeated request explains it, its identification shows that it was
- *   overtaken, or it brings other credits.
+ * Owns the order of responses, what they acknowledge, and the consequences for the requests. Rules:
+ * - An ACK or a response acknowledges all requests up to its PSN; a NAK or an RNR NAK all requests before its PSN
+ *   (ref:wire#8).
+ * - READ responses come in order and take every PSN of the request's range. PSNs that an ACK or a later response has
+ *   skipped are a gap.
+ * - A sequence NAK names the first request that the responder lacks. If it was captured here, it was lost after this
+ *   capture point: that one packet for certain, unless it was damaged or late, or an RNR NAK had refused it. If it was
+ *   not captured, it is a hole, and its retransmission makes it a loss.
+ * - An ACK of what is acknowledged already is a ghost ACK, unless a retransmitted request explains it, its
+ *   identification shows that it was overtaken, or it carries other credits.
  */
 import {
   aethMsn,
@@ -29,9 +32,9 @@ import { type RetransmissionTrigger, SequenceTracker } from './sequence-tracker.
 
 export class ResponseTracker extends SequenceTracker {
   #acks: PacketMemory | undefined;
-  /** Of responses whose request was not seen: the PSN to come. */
+  /** Of responses whose request was not captured: the next PSN. */
   #unrequestedNext = -1;
-  /** The PSN that was last booked as lost because of a NAK, and when. */
+  /** The PSN that was last counted as lost because of a NAK, and when. */
   #seenLossPsn = -1;
   #seenLossNs = -1;
 
@@ -64,7 +67,10 @@ export class ResponseTracker extends SequenceTracker {
     else this.#handleAcknowledgement(facts, psn, aethSyndrome(frame.view, frame.bthOffset + aeth));
   }
 
-  /** Who has counted no more messages than were seen here saw the beginning here. */
+  /**
+   * A responder that has completed no more messages than were captured: the capture has the beginning of the
+   * connection.
+   */
   #learnStart(msn: number): void {
     const { report, begun } = this.state;
     if (begun && msn <= report.messagesBegun) report.fromStart = true;
@@ -108,7 +114,7 @@ export class ResponseTracker extends SequenceTracker {
     report.acks++;
     report.creditCode = creditCode;
     if (psn >= state.acked) {
-      // A repeated request may have been answered for its first sending: that says nothing about time.
+      // The ACK may be for the first sending of a retransmitted request: no latency can be derived from it.
       const sentNs = (requests.flagsOf(psn) & PacketFlag.Repeated) === 0 ? requests.timeOf(psn) : Number.NaN;
       if (sentNs <= facts.timeNs) report.addAckLatency(facts.timeNs - sentNs);
       this.#acknowledgeUpTo(facts, psn + 1);
@@ -116,14 +122,15 @@ export class ResponseTracker extends SequenceTracker {
     } else if (!overtaken) this.#handleDuplicateAck(facts, psn, sameCredits);
   }
 
-  /** Acknowledged before. */
+  /** An ACK of what is acknowledged already. */
   #handleDuplicateAck(facts: MutableFacts, psn: number, sameCredits: boolean): void {
     const { state } = this;
     if (state.repeats > 0) {
       state.repeats--;
       return;
     }
-    // Without requests in the capture nobody knows what was repeated; a change of credits is news.
+    // Without requests in the capture it is unknown what was retransmitted; and a change of credits is a reason for an
+    // ACK.
     if (!state.begun || !sameCredits) return;
     const soon = psn + 1 < state.acked && facts.timeNs - state.lastProgressNs < COPY_NS;
     if (soon && !this.ids.isUsable) {
@@ -163,12 +170,12 @@ export class ResponseTracker extends SequenceTracker {
     if (hole !== undefined) hole.requestedAgain = true;
     else this.#countSeenLoss(facts, psn);
     if (durationNs >= 0 && state.nak?.psn !== psn) state.report.addNakGeneration(durationNs);
-    // A NAK that is repeated is the echo of one loss.
+    // A repeated NAK belongs to the same loss.
     if (state.nak?.psn === psn && !state.nak.answered) return;
     state.nak = { psn, timeNs: facts.timeNs, frame: facts.packet.number, answered: false };
   }
 
-  /** The responder lacks what came past here. */
+  /** The responder lacks a request that was captured here. */
   #countSeenLoss(facts: MutableFacts, psn: number): void {
     const { state } = this;
     const { requests, rnr } = state;
@@ -200,7 +207,7 @@ export class ResponseTracker extends SequenceTracker {
     if (state.rnr !== undefined && state.rnr.psn < to) state.rnr = undefined;
   }
 
-  /** What is answered with `to` or later: READs before it have no responses to come. */
+  /** The responder has answered `to` or later: READs before it get no more responses. */
   #skipReads(facts: MutableFacts, to: number): void {
     const { reads } = this.state;
     let entry = reads.incompleteBefore(to);
@@ -215,7 +222,7 @@ export class ResponseTracker extends SequenceTracker {
     }
   }
 
-  /** The responder has seen more than this place. */
+  /** The responder received requests that were not captured here. */
   #skipRequests(facts: MutableFacts, to: number): void {
     const { state } = this;
     const from = Math.min(to, Math.max(state.next, state.nextLimit));
@@ -291,7 +298,7 @@ export class ResponseTracker extends SequenceTracker {
     else this.handleRepeated(facts, psn, 1);
   }
 
-  /** Its request was not seen: all that can be known of it is whether it follows what came before. */
+  /** Its request was not captured: only its order among such responses can be checked. */
   #handleUnrequested(facts: MutableFacts, psn: number): void {
     const { flags } = facts.dissection.frame;
     const expected = this.#unrequestedNext;
@@ -325,14 +332,14 @@ export class ResponseTracker extends SequenceTracker {
     if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
   }
 
-  /** What a hole lacks was asked for. */
+  /** Whether the missing packets were requested again. */
   protected override isRequestedAgain(hole: Hole): boolean {
     const entry = this.state.reads.find(hole.from);
     return hole.requestedAgain || (entry !== undefined && entry.askedAgainNs >= hole.openedNs);
   }
 }
 
-/** Acknowledges are many and cheap: a few of them are remembered. */
+/** ACKs are frequent, and few of them need to be remembered. */
 const ACK_ENTRIES = 12;
 const COPY_NS = 500_000;
 /** Responses of one READ: 2^31 bytes in packets of 256. */

@@ -1,13 +1,17 @@
 /**
- * What requests and responses of a PSN space have in common: holes and what fills them, runs of repetitions, copies.
+ * What requests and responses of a PSN space have in common: holes and what fills them, runs of retransmissions,
+ * copies.
  *
- * Owns the judgement over a packet whose PSN was passed over or seen before, from evidence in this order:
- * - A frame equal in all that its sender gives it (IPv4 identification, ICRC) is a copy, when identifications count; when they do not (IPv6, or
- *   always 0), when it follows its original at once and there is no reason to repeat.
- * - A packet that fills a hole is late when its identification is before that of the packet that showed the hole, and a repetition when it is after.
- * - Without that, it is a repetition when there is a reason for one (`triggerOf`), and late otherwise; if what follows turns out to be repeated
- *   too, the sender had gone back after all, and what was to be told as late is told as lost.
- * What is lost is told when its repetition has come; a late original that comes after its own repetition takes the loss back, if it was not told yet.
+ * Owns the classification of a packet whose PSN was skipped or seen before, from evidence in this order:
+ * - A frame with the same IPv4 identification and ICRC is a copy, if the identifications come from a counter. Without a
+ *   counter (IPv6, or always 0) it is a copy if it follows its original at once and there is no cause for a
+ *   retransmission.
+ * - A packet that fills a hole is late if its identification is lower than that of the packet that showed the hole, and
+ *   a retransmission if it is higher.
+ * - Without identifications it is a retransmission if there is a cause for one (`triggerOf`), and late otherwise. If
+ *   the packets that follow are retransmitted too, the sender went back, and the late packet counts as lost.
+ * A loss is reported when its retransmission has come. A late original after its own retransmission takes the loss
+ * back, unless it was reported already.
  */
 import { Mark } from '../facts.ts';
 import type { TransportEvent, TransportEventReason } from '../types.ts';
@@ -18,7 +22,7 @@ import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
 import type { PsnSpaceState } from './psn-space-state.ts';
 
-/** Why packets are sent again. */
+/** Why packets are retransmitted. Its fields are those of the event. */
 export interface RetransmissionTrigger {
   readonly cause: NonNullable<TransportEvent['cause']>;
   readonly refersTo: number;
@@ -40,7 +44,7 @@ interface PendingReport {
 
 interface RetransmissionRun extends PendingReport {
   readonly trigger: RetransmissionTrigger;
-  /** What it repeats next. */
+  /** The next PSN of the run. */
   cursor: number;
   lastNs: number;
 }
@@ -64,7 +68,7 @@ export abstract class SequenceTracker {
 
   protected abstract get sender(): 0 | 1;
 
-  /** What the identifications of the sender tell: all that it sends has one counter. */
+  /** The identifications of the sender: all its packets share one counter. */
   protected get ids(): IpIdOrder {
     return this.state.conversation.end(this.sender).ids;
   }
@@ -73,22 +77,22 @@ export abstract class SequenceTracker {
   protected abstract get holes(): Holes;
   protected abstract get memory(): PacketMemory;
   protected abstract get damaged(): DamagedPsns;
-  /** Why the sender would begin again with this PSN now; undefined when it has no reason. */
+  /** Why the sender would retransmit from this PSN now; undefined when there is no cause. */
   protected abstract triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined;
-  /** What to say of a repetition without a reason. */
+  /** The trigger that is reported where `triggerOf` has none. */
   protected fallbackTrigger(_psn: number): RetransmissionTrigger {
     return UNKNOWN_TRIGGER;
   }
 
-  /** Whether what a hole lacks was asked for again. */
+  /** Whether the missing packets were requested again. */
   protected isRequestedAgain(hole: Hole): boolean {
     return hole.requestedAgain;
   }
 
-  /** A run begins, for this reason: what else has to be told. */
+  /** A run of retransmissions begins: reports what belongs to its trigger. */
   protected abstract onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void;
 
-  /** Whether the packet at hand is one that came past before, doubled by the network or by what mirrors it. */
+  /** Whether the packet at hand is a second copy of a frame, made by the network or by the mirror. */
   protected isCopy(facts: MutableFacts, psn: number): boolean {
     const counts = facts.ipId >= 0 && this.ids.isUsable;
     if (counts && this.memory.isEarlierSending(psn, facts)) return true;
@@ -106,7 +110,7 @@ export abstract class SequenceTracker {
     this.state.emit('copy', facts, this.sender, { psn, refersTo: facts.refersTo });
   }
 
-  /** Packets were passed over: a hole of [from, to) shows with the packet at hand. */
+  /** The packet at hand shows that [from, to) is missing. */
   protected openHole(facts: MutableFacts, from: number, to: number): void {
     facts.marks |= Mark.Gap;
     facts.missing += to - from;
@@ -164,7 +168,7 @@ export abstract class SequenceTracker {
     this.memory.put(psn, facts, this.memory.flagsOf(psn) | PacketFlag.Repeated, this.state.acked);
   }
 
-  /** Something new has come in order: what was pending is certain now. */
+  /** A new packet came in order: pending events are certain now. */
   protected reportPending(facts: MutableFacts): void {
     if (this.#late !== undefined) this.#resolveLate(facts, -Infinity);
     if (this.run !== undefined) this.closeRun(facts);
@@ -180,7 +184,7 @@ export abstract class SequenceTracker {
     if (this.#loss !== undefined) this.#reportLoss(facts);
   }
 
-  /** Tells of holes that the peer has had filled for a while, and never past here. */
+  /** Reports holes that the peer acknowledged a while ago, and that were never filled here. */
   protected closeOldHoles(facts: MutableFacts): void {
     const { list } = this.holes;
     for (let i = list.length - 1; i >= 0; i--) {
@@ -191,14 +195,14 @@ export abstract class SequenceTracker {
     }
   }
 
-  /** Whatever has not come until now will not. */
+  /** The capture ends: reports everything that is pending. */
   finish(facts: MutableFacts): void {
     this.reportPending(facts);
     const { list } = this.holes;
     for (let hole = list.shift(); hole !== undefined; hole = list.shift()) this.reportUnfilled(facts, hole);
   }
 
-  /** What a hole was that nothing has filled. */
+  /** Reports a hole that was never filled. */
   protected reportUnfilled(facts: MutableFacts, hole: Hole): void {
     const { from, to, openedFrame: frame } = hole;
     const asked = this.isRequestedAgain(hole);
@@ -221,7 +225,7 @@ export abstract class SequenceTracker {
     return hole.acknowledgedNs >= 0 ? 'acknowledged' : 'not-missed';
   }
 
-  /** Whether the packet at hand goes on with the run of repetitions under way. */
+  /** Whether the packet at hand continues the current run of retransmissions. */
   protected continuesRun(facts: MutableFacts, psn: number): boolean {
     const { run } = this;
     if (run === undefined || psn < run.cursor) return false;
@@ -245,11 +249,11 @@ export abstract class SequenceTracker {
     this.memory.put(psn, facts, PacketFlag.Late, this.state.acked);
     if (this.#late !== undefined) this.#reportLate(facts);
     this.#late = pendingReport(facts, psn, count, hole.openedFrame, facts.timeNs - hole.openedNs);
-    // Where identifications have told, nothing that follows can change it.
+    // The identifications decided it, and later packets cannot change it.
     if (this.ids.isUsable && facts.ipId >= 0) this.#reportLate(facts);
   }
 
-  /** `psn` was sent before. When it follows what was taken for late, the sender had gone back. */
+  /** `psn` is a retransmission. If it follows a packet that was taken for late, that one was a retransmission too. */
   #resolveLate(facts: MutableFacts, psn: number): void {
     const late = this.#late;
     if (late === undefined) return;
@@ -329,10 +333,10 @@ function pendingReport(
 }
 
 const UNKNOWN_TRIGGER: RetransmissionTrigger = { cause: 'unknown', refersTo: -1, durationNs: -1, reason: undefined };
-/** A copy that is not told by its identification follows its original within this time. */
+/** A copy without a usable identification follows its original within this time. */
 const COPY_NS = 500_000;
 /** Between packets of one run, when the one expected comes, and when some are missing in between. */
 const RUN_PAUSE_NS = 1_000_000_000;
 const RUN_JUMP_NS = 1_000_000;
-/** An acknowledge that is before the packets it acknowledges may come from a capture with several queues: they may follow. */
+/** A capture with several queues may have an ACK before the packets that it acknowledges: they may still follow. */
 const GRACE_NS = 1_000_000;

@@ -1,15 +1,17 @@
 /**
- * Says of every RoCEv2 packet of a capture which conversation it belongs to, and lets the PSN space of its requester place it.
+ * Assigns every RoCEv2 packet of a capture to its conversation, and hands it to the PSN space of its requester.
  *
  * Owns how conversations are found:
- * - A vantage point (interface, or interface of the capturing host in a cooked capture) is a world of its own: what two of them see is two
- *   conversations, the later of which says that it is the same as the earlier.
- * - Connection management tells of both queue pairs. Without it the first request towards a queue pair opens a conversation, and the first
- *   response whose PSN fits shows the other one; two halves found in this way become one, that of the lower number.
- * - Where nothing answers (UC), two halves are one when they are the only ones without a partner between their addresses.
- * - A PSN that cannot be of the same connection any more opens another one: queue pair numbers are used again.
- * - Datagrams: source and destination queue pair of one direction, or of its reverse. Management belongs to the conversation it speaks of.
- * - A packet with a wrong ICRC opens nothing and moves nothing.
+ * - Each vantage point (an interface, or an interface of the capturing host in a cooked capture) is separate: packets
+ *   seen at two of them make two conversations, and the later one refers to the earlier (`sameAs`).
+ * - Connection management gives both queue pair numbers. Without it the first request to a queue pair opens a
+ *   conversation, and the first response with a fitting PSN shows the other queue pair. Two halves that are found in
+ *   this way are merged under the lower id.
+ * - Without responses (UC), two halves are merged when they are the only unpaired ones between their addresses.
+ * - A PSN that cannot belong to the connection opens another conversation: queue pair numbers are reused.
+ * - Datagrams are assigned by source and destination queue pair of either direction. Management datagrams belong to the
+ *   conversation that they are about.
+ * - A packet with a wrong ICRC opens no conversation and changes no PSN state.
  */
 
 import { dethSourceQpn } from '../../../packets/deth.ts';
@@ -74,7 +76,7 @@ export class Tracker {
     return this.#registry.isCrosswise(id);
   }
 
-  /** The same event of the whole, when it was told of a half. */
+  /** The same event with the id and the ends of the merged conversation, if it was reported of a half. */
   ofWhole(event: TransportEvent): TransportEvent {
     const { conversation, requester, sender } = event;
     const whole = conversation === 0 ? conversation : (this.byId(conversation)?.id ?? conversation);
@@ -187,7 +189,7 @@ export class Tracker {
     sides[sender]?.datagram(facts, conversation);
   }
 
-  /** Its receiver drops it in silence. */
+  /** The packet has a wrong ICRC: its receiver drops it silently. */
   #damaged(facts: MutableFacts, vantage: number): void {
     const { frame } = facts.dissection;
     facts.marks |= Mark.BadIcrc;
@@ -229,7 +231,7 @@ export class Tracker {
     });
   }
 
-  /** @param stale where the packet would belong if its PSN could be of that connection */
+  /** @param stale the conversation that the packet would belong to if its PSN fitted */
   #openForRequest(facts: MutableFacts, vantage: number, stale: Flow | undefined): Flow | undefined {
     const { frame } = facts.dissection;
     const service = serviceOf(frame);
@@ -251,7 +253,10 @@ export class Tracker {
     return this.#flows.point(frame, this.#key.set(vantage, frame.destQpn, -1, false), conversation, 0);
   }
 
-  /** @param known where packets to this queue pair belong, as far as is known: to nobody, or to a conversation this cannot answer */
+  /**
+   * @param known the current owner of packets to this queue pair: none, or a conversation that this response cannot
+   * belong to
+   */
   #pairForResponse(facts: MutableFacts, vantage: number, known: Flow | undefined): Flow | undefined {
     const { frame } = facts.dissection;
     const space = known?.conversation.end(other(known.sender)).space;

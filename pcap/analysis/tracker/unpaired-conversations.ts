@@ -1,8 +1,10 @@
 /**
- * Conversations of which the traffic has shown one queue pair only, and which of them a packet from the other side belongs to.
+ * Conversations of which the traffic has shown only one queue pair, and the search for the one that a packet from the
+ * other end belongs to.
  *
- * Owns the lists, one for each pair of addresses and vantage point. A response belongs to the requester whose PSNs it fits best (ref:wire#8: a
- * response carries a PSN of its request): the one whose newest request it answers, and among equals the one that has waited longest.
+ * Owns the lists, one for each pair of addresses and vantage point. A response belongs to the requester whose PSNs it
+ * fits best (ref:wire#8: a response carries a PSN of its request): the one whose newest request it answers, and among
+ * equals the one that has waited longest.
  */
 import { type Frame, frameDestinationIs, frameSourceIs } from '../../../packets/frame.ts';
 import type { Conversation } from './conversation.ts';
@@ -46,7 +48,7 @@ export class UnpairedConversations {
       const score = requester.space.answerScore(facts);
       if (score === Number.POSITIVE_INFINITY || score > bestScore) continue;
       const askedNs = requester.space.askedNs(frame.psn);
-      // The newest comes first: of equal ones the one that was asked first is meant.
+      // The list is searched newest first: of equals the one with the earliest request is right.
       if (score === bestScore && askedNs > bestNs) continue;
       best = match;
       bestScore = score;

@@ -1,7 +1,9 @@
 /**
- * Where packets were seen: each interface of a capture is a vantage point of its own, unless all of them are said to be one (members of a LAG).
+ * Where packets were captured: each interface of a capture is a vantage point of its own, unless the options join them
+ * (members of a LAG).
  *
- * Owns the numbers of vantage points, in the order of their appearance. Packets of `any` (Linux cooked v2) name the interface themselves.
+ * Owns the numbers of vantage points, in the order of their appearance. Packets of `any` (Linux cooked v2) carry their
+ * interface themselves.
  */
 import type { MutableFacts } from './mutable-facts.ts';
 

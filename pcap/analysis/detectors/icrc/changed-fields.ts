@@ -1,10 +1,11 @@
 /**
- * Fields that were changed after the ICRC had been computed: by NAT, by a kernel that fills in the IP identification, by an offload that
- * cuts or lengthens. The original is solved for, not guessed.
+ * Fields that were changed after the ICRC had been computed: by NAT, by a kernel that fills in the IP identification,
+ * by an offload that cuts or lengthens packets. The original value is solved for, not guessed.
  *
- * Owns the hypotheses and when one is believed. A field of n bits explains a packet by chance with 2^(n - 32), and what is left to chance
- * must be under 2^-16. The same bits changed in the headers of packets of any length are one equation of 32 bits, so an address of
- * 32 bits always solves it: it is believed when the capture knows it or when it is private and the other address would not be.
+ * Owns the hypotheses and when one is accepted. A field of n bits explains a packet by chance with probability 2^(n -
+ * 32). The remaining probability of chance must be below 2^-16. The same bits changed in the headers of packets of any
+ * length are one equation of 32 bits, so an address of 32 bits always solves it. It is accepted when the capture
+ * contains that address, or when it is private and the other address would not be.
  */
 import { IpAddress } from '../../../../packets/address.ts';
 import { solve } from './linear.ts';
@@ -20,7 +21,11 @@ export interface ChangedFields {
   readonly translation: boolean;
 }
 
-/** The smallest change that explains all samples; undefined when none does. `known`: addresses that the capture has seen. */
+/**
+ * The smallest change that explains all samples; undefined when none does.
+ *
+ * @param known addresses that occur in the capture
+ */
 export function findChange(samples: readonly IcrcSample[], known: readonly IpAddress[]): ChangedFields | undefined {
   const [first] = samples;
   if (first === undefined || samples.some(({ ipVersion }) => ipVersion !== first.ipVersion)) return undefined;
@@ -36,7 +41,7 @@ export function findChange(samples: readonly IcrcSample[], known: readonly IpAdd
 export function flippedByte(sample: IcrcSample): number {
   const syndrome = syndromeOf(sample);
   if (syndrome !== 0 && (syndrome & (syndrome - 1)) === 0) return sample.icrcAt;
-  // Backwards from the ICRC: the effect of a bit further ahead is that of its successor with one more zero bit behind it.
+  // From the ICRC backwards: the effect of an earlier bit is that of its successor with one more zero bit after it.
   let effect = POLYNOMIAL_OF_LAST_BIT;
   for (let bit = 8 * sample.icrcAt - 1; bit >= 0; bit--) {
     if (effect === syndrome) return bit >> 3;

@@ -1,7 +1,7 @@
 /**
- * Why the ICRCs of one sender are wrong, in words: a constant, a wrong recipe, a field changed on the way, a bit turned over.
+ * Why the ICRCs of one sender are wrong, as text: a constant, a wrong recipe, a changed field, a flipped bit.
  *
- * Owns the order in which explanations are tried, the cheapest mistake first. Never decides how bad it is.
+ * Owns the order in which explanations are tried, the simplest mistake first. The severity is decided elsewhere.
  */
 import type { IpAddress } from '../../../../packets/address.ts';
 import { type ChangedFields, findChange, flippedByte } from './changed-fields.ts';

@@ -1,8 +1,9 @@
 /**
- * Wrong ways to compute an ICRC that people have really taken, and the search for the one that explains some packets.
+ * Wrong ways to compute an ICRC that occur in practice, and the search for the one that explains some packets.
  *
- * Owns the list of mistakes of ref:wire#3 and their combinations: another polynomial, byte order, prefix, pad, inversion, and fields that
- * should have been masked. Prefers the explanation with the fewest mistakes. Never reads more of a packet than its sample.
+ * Owns the list of mistakes of ref:wire#3 and their combinations: another polynomial, byte order, prefix, pad,
+ * inversion, and fields that should have been masked. It prefers the explanation with the fewest mistakes. It reads no
+ * more of a packet than its sample.
  */
 import { CRC32, CRC32C, crcUpdate, effectOf, type IcrcSample, ONES, PREFIX } from './sample.ts';
 
@@ -68,7 +69,7 @@ interface MaskedField {
   readonly length: number;
 }
 
-/** Fields that are all ones in the right recipe; in the order of `FIELD_NAMES`, of which IPv6 has no header checksum. */
+/** Fields that are all ones in the correct recipe, in the order of `FIELD_NAMES`. IPv6 has no header checksum. */
 function maskedFields({ ipVersion, bthAt }: IcrcSample): readonly (MaskedField | undefined)[] {
   const transport = [
     { at: bthAt - 2, length: 2 },
