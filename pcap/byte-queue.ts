@@ -69,7 +69,7 @@ export class ByteQueue {
     }
   }
 
-  /** Marks the first `count` unread bytes as read; `has(count)` must have said that they are there. */
+  /** Marks the first `count` unread bytes as read; `has(count)` must have returned true. */
   consume(count: number): void {
     this.start += count;
     this.offset += count;

@@ -78,7 +78,7 @@ export function cookedDirection(linkType: number, view: DataView, start: number,
     packetType = view.getUint8(start + COOKED2_PACKET_TYPE);
   }
   if (packetType >= COOKED_TYPES) return Direction.Unknown;
-  // To us, to all, to a group, or to somebody else while listening to all: each came in.
+  // To this host, to all, to a group, or to another host in promiscuous mode: each is inbound.
   return packetType === COOKED_OUTGOING ? Direction.Outbound : Direction.Inbound;
 }
 
@@ -115,7 +115,7 @@ function parseTyped(
   return status;
 }
 
-/** Parses an IP packet whose version was announced and has to be the one that it says. */
+/** Parses an IP packet whose version has to be the announced one. */
 function parseVersion(
   etherType: number,
   bytes: Uint8Array,
@@ -160,7 +160,7 @@ const COOKED_OUTGOING = 4;
 const COOKED_TYPES = 5;
 const FAMILY_BYTES = 4;
 const FAMILY_IPV4 = 2;
-/** AF_INET6 of NetBSD and OpenBSD, of FreeBSD, of macOS: a reader is told to take them all. */
+/** AF_INET6 of NetBSD and OpenBSD, of FreeBSD, of macOS: a reader should accept them all. */
 const FAMILIES_IPV6: ReadonlySet<number> = new Set([24, 28, 30]);
 /** As `parseFrame` does behind an Ethernet header. */
 const MOST_TAGS = 2;

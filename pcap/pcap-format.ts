@@ -17,7 +17,7 @@ import { captureError, LARGEST_RECORD_BYTES } from './capture-error.ts';
 import type { CaptureFormat, RecordSink } from './capture-format.ts';
 import { type CapturedPacket, type CaptureInterface, Direction } from './types.ts';
 
-/** What the magic number of a pcap file says. */
+/** The variant of a pcap file, from its magic number. */
 export interface PcapVariant {
   readonly littleEndian: boolean;
   /** 1,000 or 1. */

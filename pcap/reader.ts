@@ -51,12 +51,15 @@ export class CaptureReader {
     return this.format?.interfaces ?? [];
   }
 
-  /** Headers of the sections begun so far: who made the file, and comments on it. A classic pcap file has none. */
+  /**
+   * Headers of the sections so far: the application that made the file, and comments on it. A classic pcap file has
+   * none.
+   */
   get sections(): readonly CaptureSection[] {
     return this.format?.sections ?? [];
   }
 
-  /** Names that the file has told so far, by address in text form: "10.0.0.1", "fe80::1", "52:54:00:00:00:01". */
+  /** Names in the file so far, by address as text: "10.0.0.1", "fe80::1", "52:54:00:00:00:01". */
   get names(): ReadonlyMap<string, readonly string[]> {
     return this.format?.names ?? NO_NAMES;
   }

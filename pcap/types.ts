@@ -66,7 +66,7 @@ export interface CaptureInterface {
   readonly speedBps?: number;
   /** Which of the reader's `sections` describes it. */
   readonly section?: number;
-  /** The last that the file has said so far; capture tools write it at the end. */
+  /** The last values in the file so far; capture tools write them at the end. */
   readonly statistics?: InterfaceStatistics | undefined;
 }
 
@@ -90,7 +90,7 @@ export interface InterfaceStatistics extends CaptureTime {
   readonly comments?: readonly string[];
 }
 
-/** One section of a pcapng file, as its header describes it; empty where it says nothing. */
+/** One section of a pcapng file, from its header; empty where the header has nothing. */
 export interface CaptureSection {
   /** Machine that made the capture. */
   readonly hardware: string;
@@ -122,7 +122,7 @@ export interface CapturedPacket extends CaptureTime {
   readonly linkType: number;
   /** Index into the reader's `interfaces`. */
   readonly interfaceIndex: number;
-  /** Which way it went, where the file says so. */
+  /** Its direction, where the file has it. */
   readonly direction: Direction;
   /** Comments on this packet, in the order of the file. */
   readonly comments: readonly string[];

@@ -36,7 +36,7 @@ export interface AnalyzerOptions {
   readonly maxEvents?: number;
   /** All interfaces are one place, members of a LAG; default: each is a vantage point of its own. */
   readonly interfacesTogether?: boolean;
-  /** Default true. Without it a damaged packet is taken for a good one. */
+  /** Default true. Without it a packet with a wrong ICRC is treated as a good one. */
   readonly verifyIcrc?: boolean;
 }
 
@@ -115,7 +115,7 @@ export class Analyzer {
     return facts;
   }
 
-  /** The capture has ended: what is to be said of it. */
+  /** Ends the analysis and returns the report. */
   finish(): Analysis {
     this.#analysis ??= this.#conclude();
     return this.#analysis;

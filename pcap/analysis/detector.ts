@@ -7,7 +7,7 @@
 import type { PacketFacts } from './facts.ts';
 import type { CaptureReport, ConversationReport, Finding, TransportEvent } from './types.ts';
 
-/** What a detector is asked at the end of a capture. */
+/** The final figures that a detector gets at the end of a capture. */
 export interface DetectorContext {
   /** What the capture is made of. */
   readonly capture: CaptureReport;
@@ -61,7 +61,7 @@ export interface Detector {
   finish(context: DetectorContext): void;
 }
 
-/** A symptom: what users see, why, what to do about it; and who looks for it. Its page is `docs/symptoms.md#id`. */
+/** A symptom: what users see, its cause, what to do about it, and its detector. Its page is `docs/symptoms.md#id`. */
 export interface Symptom {
   /** Kebab case. */
   readonly id: string;

@@ -34,7 +34,7 @@ export class EventLog implements EventSink {
     this.#fresh.length = 0;
   }
 
-  /** Puts another event in the place of each: what was told of a half of a conversation is told of the whole. */
+  /** Replaces each event: one of a half of a conversation becomes one of the whole. */
   replace(by: (event: TransportEvent) => TransportEvent): void {
     this.kept.forEach((event, i) => {
       this.kept[i] = by(event);

@@ -9,8 +9,8 @@ import { RNR_TIMER_NS } from '../../packets/rnr-timer.ts';
 import type { TransportEvent, TransportEventReason } from './types.ts';
 
 /**
- * What an event says beyond its kind and its numbers: "remote access error", "wait 0.32 ms". Empty where there is
- * nothing more.
+ * The details of an event beyond its kind and its numbers: "remote access error", "wait 0.32 ms". Empty where there are
+ * none.
  */
 export function eventDetail({ reason, syndrome }: Pick<TransportEvent, 'reason' | 'syndrome'>): string {
   if (reason !== undefined) return REASON_TEXTS[reason];
@@ -36,7 +36,7 @@ const REASON_TEXTS: Readonly<Record<TransportEventReason, string>> = {
   acknowledged: 'acknowledged by the receiver, so the capture lost it',
   'not-missed': 'the receiver did not miss it',
   'after-retransmission': 'after its own retransmission',
-  'at-once': 'at once',
+  immediate: 'immediately',
   'after-timeout': 'after a timeout',
   'ack-not-received': 'acknowledged before, but the ACK did not arrive',
 };

@@ -1,4 +1,4 @@
-/** The analysis of captures, for who uses the library. Owns the choice of what is public. */
+/** The analysis of captures, for users of the library. Owns the choice of what is public. */
 export { Analyzer, type AnalyzerOptions } from './analyzer.ts';
 export type { Detector, DetectorContext, FindingDraft, Symptom } from './detector.ts';
 export { SYMPTOMS } from './detectors/index.ts';

@@ -25,7 +25,7 @@ export const PacketKind = {
   Fetch: 1 << 5,
   /** Responses with data: of READs and atomics. */
   Answer: 1 << 6,
-  /** Acknowledges; a NAK has a mark. */
+  /** ACKs; a NAK has a mark. */
   Ack: 1 << 7,
 } as const;
 

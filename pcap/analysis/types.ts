@@ -78,7 +78,7 @@ export const TRANSPORT_EVENT_REASONS = [
   'acknowledged',
   'not-missed',
   'after-retransmission',
-  'at-once',
+  'immediate',
   'after-timeout',
   'ack-not-received',
 ] as const;
@@ -90,7 +90,7 @@ export const TRANSPORT_EVENT_REASONS = [
  *   lost them.
  * - `unseen`: `acknowledged`, the peer received it. `not-missed`, nothing shows that the peer lacked it.
  * - `reordering`: `after-retransmission`, the original came after its own retransmission.
- * - `implied-nak`, and its retransmission: `at-once` or `after-timeout`.
+ * - `implied-nak`, and its retransmission: `immediate` or `after-timeout`.
  * - `timeout`, and its retransmission: `ack-not-received`, the request was acknowledged, but the ACK did not reach the
  *   requester.
  */
@@ -113,7 +113,7 @@ export interface TransportEvent {
   readonly conversation: number;
   /** The end (0 or 1) whose PSN space this is: the requester's. */
   readonly requester: 0 | 1;
-  /** The end whose packet it is: for READ responses, acknowledges and NAKs the responder. */
+  /** The end that sent the packet: for READ responses, ACKs and NAKs the responder. */
   readonly sender: 0 | 1;
   /** First PSN concerned; -1 where there is none. */
   readonly psn: number;
@@ -320,7 +320,7 @@ export interface ConversationReport {
   readonly startNs: number;
   /** Time of its last packet. */
   readonly endNs: number;
-  /** End 0 is the active one where connection management tells, otherwise the one that was seen sending first. */
+  /** End 0 is the active one with connection management, otherwise the first sender seen. */
   readonly ends: readonly [EndReport, EndReport];
   /** The parameters from connection management; absent where the capture has none of its messages. */
   readonly cm?: CmReport;
@@ -344,7 +344,7 @@ export interface CaptureReport {
   readonly badIcrc: number;
   /** Packets that the capture cut short; their ICRC is not known. */
   readonly cutPackets: number;
-  /** Packets that the capturing side says it dropped. */
+  /** Packets that the capturing host reports as dropped. */
   readonly captureDrops: number;
   /** Packets of other kinds and broken ones, by name: "ARP", "TCP", "RoCEv1", "PFC", "Truncated", ... */
   readonly others: Readonly<Record<string, number>>;

@@ -52,7 +52,8 @@ function addressOfFrame(names: readonly string[], operator: Comparison, value: s
   for (const name of names) {
     const [version, is] = FRAME_ADDRESSES.get(name) ?? [];
     if (is === undefined) return undefined;
-    // An IPv6 header may hold the long spelling of an IPv4 address; as text the two are one, so the record has to tell.
+    // An IPv6 header may hold an IPv4 address in its long form. As text the two are the same, so the record has to be
+    // used.
     if (version !== address.version) return undefined;
     tests.push(({ dissection: { frame } }) => is(frame, address));
   }

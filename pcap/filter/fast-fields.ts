@@ -1,7 +1,7 @@
 /**
- * Fields that can be had without the record of all fields: those that filters ask for most.
+ * Fields that are read without the record of all fields: those that filters use most.
  *
- * Owns the short ways; a test holds each against the record. Allocates nothing.
+ * Owns the short ways; a test compares each with the record. Allocates nothing.
  */
 import { aethMsn, aethSyndrome } from '../../packets/aeth.ts';
 import { dethQkey, dethSourceQpn } from '../../packets/deth.ts';

@@ -11,7 +11,7 @@ import { IcrcState, icrcState } from '../dissection.ts';
 import { type CapturedPacket, Direction } from '../types.ts';
 import type { FilterFacts, FilterSubject } from './types.ts';
 
-/** Everything that can be said of a packet, keys as tshark names them. */
+/** All fields of a packet, with the names of tshark as keys. */
 export function subjectFields(subject: FilterSubject): Record<string, FieldValue> {
   const fields = fieldsWithoutIcrc(subject);
   if (ICRC_FIELD in fields) fields[ICRC_FIELD] = ICRC_NAMES[icrcState(subject.dissection)];
@@ -32,7 +32,7 @@ export function fieldsWithoutIcrc(subject: FilterSubject): Record<string, FieldV
   return fields;
 }
 
-/** What the capture says about a packet beside its bytes. */
+/** The fields of a packet from the capture file, beside its bytes. */
 export function captureFields(packet: CapturedPacket, interfaceName = ''): Record<string, FieldValue> {
   const { dropCount, packetId, direction, comments } = packet;
   const fields: Record<string, FieldValue> = {

@@ -11,7 +11,7 @@ export interface Completion {
   readonly text: string;
   readonly from: number;
   readonly to: number;
-  /** What it means; empty for a name that says it. */
+  /** Its meaning; empty for a name that explains itself. */
   readonly meaning: string;
 }
 
@@ -84,7 +84,7 @@ const FIELDS = [
 
 const EXAMPLES = [
   'Examples:',
-  '  nak or rnr                                      who complained',
+  '  nak or rnr                                      negative acknowledgements',
   '  host 10.0.0.1 and write and psn 0xfffff0-15     WRITEs around the wrap of the PSN',
   '  roce and not cnp and (bad-icrc or malformed)    what receivers drop in silence',
   '  retransmission and qp 0x11                      what was sent again to one queue pair',

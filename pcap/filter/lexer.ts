@@ -7,10 +7,10 @@
 import { FilterError } from './filter-error.ts';
 import type { Comparison } from './types.ts';
 
-/** A piece of the text and where it stood. */
+/** A piece of the text and its position. */
 export interface Token {
   readonly kind: 'word' | 'quoted' | 'comparison' | 'and' | 'or' | 'not' | '(' | ')' | 'end';
-  /** What it says; of a quoted one what is inside the quotes. */
+  /** Its text; of a quoted one the text inside the quotes. */
   readonly text: string;
   /** From 1. */
   readonly column: number;

@@ -8,7 +8,7 @@ import type { PacketFacts } from '../analysis/facts.ts';
 import type { Dissection } from '../dissection.ts';
 import type { CapturedPacket } from '../types.ts';
 
-/** What the analysis knows of a packet, as far as filters ask; `PacketFacts` is one of these. */
+/** The facts of the analysis that filters use; `PacketFacts` is one of these. */
 export interface FilterFacts extends Pick<PacketFacts, 'marks' | 'relativePsn'> {
   readonly conversation: { readonly id: number } | undefined;
 }

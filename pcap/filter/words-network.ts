@@ -53,7 +53,7 @@ const destinationIn =
   (subject) =>
     inNet(prefix, frameOf(subject), frameDestination, 'targetIp');
 
-/** Who a packet is from and for. */
+/** Source and destination of a packet. */
 export const ADDRESS_WORDS: readonly FilterWord[] = [
   hostWord('host', 'from or to this IP address, or an ARP message about it', (address) =>
     both(sourceIs(address), destinationIs(address)),
@@ -118,7 +118,7 @@ export const PROTOCOL_WORDS: readonly FilterWord[] = [
   }),
 ];
 
-/** What the IP header says to switches, and they to us. */
+/** ECN and DSCP in the IP header. */
 export const TRAFFIC_CLASS_WORDS: readonly FilterWord[] = [
   flagWord(
     'ce',

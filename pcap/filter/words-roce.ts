@@ -115,7 +115,7 @@ export const HEADER_WORDS: readonly FilterWord[] = [
   numberWord('pad', 'bytes of pad', { what: 'a pad count', max: 3, get: bth((frame) => frame.padCount) }),
   flagWord(
     'ackreq',
-    'asks for an acknowledge',
+    'requests an ACK (AckReq is set)',
     bit((frame) => frame.ackReq),
   ),
   flagWord(

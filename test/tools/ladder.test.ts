@@ -185,7 +185,7 @@ describe('LadderReader', () => {
 
   it('marks READ responses that come again, and the request for the rest', () => {
     const wire = new Wire();
-    expect(wire.readRequest(true, 0x20, 10, 4096)).toMatchObject({ label: 'READ Request', detail: 'asks for 4096 B' });
+    expect(wire.readRequest(true, 0x20, 10, 4096)).toMatchObject({ label: 'READ Request', detail: 'requests 4096 B' });
     const first = wire.send(false, Op.ReadResponseFirst, 0x10, 10, 4);
     const missed = wire.send(false, Op.ReadResponseMiddle, 0x10, 11, 4);
     const beyond = wire.send(false, Op.ReadResponseMiddle, 0x10, 12, 4);

@@ -44,7 +44,7 @@ export async function analyzeChunks(
   return { analysis, interfaces: reader.interfaces.map(({ name }) => name), damage };
 }
 
-/** What an analysis says about these conversations only. */
+/** The part of an analysis about these conversations. */
 export function narrowed(analysis: Analysis, conversations: readonly number[]): Analysis {
   return {
     ...analysis,

@@ -43,7 +43,7 @@ export function analyzeCommand(): Command {
     .option('--json', 'the whole analysis as one JSON object')
     .option('--conversation <id>', 'only this conversation, in full; may be repeated', collectId)
     .option('--events', 'list every loss, retransmission, NAK, timeout ...')
-    .option('-v, --verbose', 'also say why each symptom is one, and the figures behind it')
+    .option('-v, --verbose', 'also explain each symptom, and show the figures behind it')
     .option('-w, --write <file>', 'write the capture again as pcapng, with the findings as comments on packets')
     .option('--interfaces-together', 'all interfaces are one place, such as the members of a LAG')
     .option('--no-icrc', 'do not verify ICRCs')
@@ -92,7 +92,7 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
     try {
       await annotate(open(file, streams), analysis, out);
     } catch (error) {
-      // What is wrong with the capture is said below.
+      // A defect of the capture is reported below.
       if (damage === undefined || !isDamage(error) || 'path' in error) throw error;
     }
   }

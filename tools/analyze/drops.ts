@@ -1,5 +1,5 @@
 /**
- * What the capturing side dropped, from wherever a capture tells of it. Runs in a browser too.
+ * The packets that the capturing host dropped, from all places where a capture has them. Runs in a browser too.
  */
 import type { Analysis } from '../../pcap/analysis/types.ts';
 import type { CaptureInterface } from '../../pcap/types.ts';

@@ -29,7 +29,7 @@ export async function* filePieces(path: string, pieceBytes = PIECE_BYTES): Async
 
 function read(file: FileHandle, into: Piece): Promise<{ bytesRead: number; buffer: Piece }> {
   const reading = file.read(into, 0, into.length, null);
-  // Somebody may wait for it only after it has failed.
+  // The caller may await it only after it has failed.
   reading.catch(() => undefined);
   return reading;
 }

@@ -80,7 +80,7 @@ function captureLines(capture: CaptureReport, verbose: boolean): string[] {
   if (cutPackets > 0)
     lines.push(...wrap(`${grouped(cutPackets)} packets, of which the capture kept a part only`, 'cut        '));
   if (captureDrops > 0)
-    lines.push(...wrap(`${grouped(captureDrops)} packets that the capturing side dropped`, 'dropped    '));
+    lines.push(...wrap(`${grouped(captureDrops)} packets that the capturing host dropped`, 'dropped    '));
   if (Object.keys(others).length > 0) lines.push(...wrap(tallyText(others), 'others     '));
   if (verbose && Object.keys(opcodes).length > 0) lines.push(...wrap(tallyText(opcodes), 'operations '));
   return lines;

@@ -48,7 +48,7 @@ export function dumpCommand(): Command {
     .option('-v, --verbose', 'all fields of every frame')
     .option('--json', "one JSON object a frame, keys named as tshark's fields")
     .option('--fields <names>', 'only these fields, separated by tabs: tshark names with commas between', parseNames)
-    .option('--separator <text>', 'with --fields, what stands between columns')
+    .option('--separator <text>', 'with --fields, the text between columns')
     .option('--header', 'with --fields, their names in a first line')
     .option('--ladder', 'arrows between hosts, as wide as the terminal')
     .option('--marks', 'say what each frame is to those before: retransmission, gap, late ...')
@@ -122,7 +122,7 @@ function openFile(file: string): CaptureSource {
   return new FileSource(createReadStream(file, { highWaterMark: READ_BYTES }));
 }
 
-/** Opens a device, which answers whoever asks for its addresses, and prints what passes on its wire. */
+/** Opens a device, which answers ARP and neighbour discovery, and prints the frames on its link. */
 async function dumpLink(command: Command, flags: DumpFlags, options: DumpOptions): Promise<void> {
   const { ip, link } = flags;
   if (link === undefined) command.error(ONE_INPUT);
@@ -130,7 +130,7 @@ async function dumpLink(command: Command, flags: DumpFlags, options: DumpOptions
   const source = new LiveSource();
   const dump = async (_device: unknown, interrupted: AbortSignal): Promise<void> => {
     interrupted.addEventListener('abort', () => source.close());
-    // As tcpdump does: who waits for us to be ready reads this line.
+    // As tcpdump does: scripts wait for this line.
     process.stderr.write(`roce dump: listening on ${link}\n`);
     await dumpFrames(source, { ...options, ...captureOptions(flags) }, process.stdout);
   };

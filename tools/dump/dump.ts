@@ -80,7 +80,8 @@ class Dump {
     this.#subjects = new SubjectReader(source, needsAnalysis(options));
     this.#time = new TimeColumn(options.time ?? 'relative');
     this.#printer = makePrinter(options, this.#time);
-    // Of a file, what is held back does not depend on how its bytes come; on a wire nobody waits for the next packet.
+    // Lines held back of a file do not depend on the size of its chunks. On a live link the lines must not wait for the
+    // next packet.
     const endOfTurn = source.live === true ? () => this.#lines.add(this.#printer.flush()) : undefined;
     this.#text = new Output(out, this.#lines, endOfTurn);
     if (options.capture === undefined) return;

@@ -13,7 +13,7 @@ import { LadderReader, LadderStream, type LadderStreamLayout, Mark } from '../la
 import type { PacketPrinter } from './printers.ts';
 import type { TimeColumn } from './time-text.ts';
 
-/** Two hosts that speak to each other. */
+/** Two hosts with packets between them. */
 interface Pair {
   readonly left: string;
   readonly right: string;

@@ -16,7 +16,7 @@ const MAX_WAITING = 16_384;
 
 export class LiveSource implements CaptureSource, CaptureSink {
   readonly live = true;
-  /** Frames nobody had room for. */
+  /** Frames that were lost because the reader was too slow. */
   dropped = 0;
   readonly #queue = new AsyncQueue<CapturedPacket>();
   readonly #clock = new WallClock();

@@ -71,7 +71,7 @@ export class Output {
     return undefined;
   }
 
-  /** Writes what was gathered and, when the stream asks for it, waits until it has caught up. */
+  /** Writes the buffered bytes and waits for the stream if it needs that. */
   async flush(): Promise<void> {
     this.#push();
     if (!this.closed && this.#stream.writableNeedDrain) await this.#settled('drain');

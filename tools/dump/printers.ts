@@ -75,7 +75,7 @@ export class JsonPrinter implements PacketPrinter {
 
 /** How chosen fields are printed. */
 export interface FieldColumns {
-  /** Names as tshark has them; a name that stands for two fields prints both, with a comma. */
+  /** Field names of tshark. A name for two fields prints both, with a comma. */
   readonly names: readonly string[];
   /** Between columns; default a tab. */
   readonly separator?: string;
@@ -123,7 +123,7 @@ export class FieldPrinter implements PacketPrinter {
     });
   }
 
-  /** A value is never taken for two: what would end its column or its line is written as an escape. */
+  /** Characters of a value that would end its column or its line are written as escapes. */
   #clean(value: string): string {
     const escaped = value
       .replaceAll('\\', '\\\\')

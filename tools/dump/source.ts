@@ -4,7 +4,7 @@
 import type { CapturedPacket, CaptureInterface } from '../../pcap/types.ts';
 import type { OutputBuffer } from './output.ts';
 
-/** Where frames come from. A packet's bytes need to stay unchanged only until the next one is asked for. */
+/** A source of packets. The bytes of a packet are valid until the next one is read. */
 export interface CaptureSource extends AsyncIterable<CapturedPacket> {
   /** Interfaces known so far, by `CapturedPacket.interfaceIndex`; they give names to output. */
   readonly interfaces?: readonly CaptureInterface[];

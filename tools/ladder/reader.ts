@@ -143,7 +143,7 @@ function labelOf(frame: Frame): string {
 function detailOf(frame: Frame): string {
   const { flags, view, payloadLength } = frame;
   if ((flags & OpFlag.Read) !== 0)
-    return `asks for ${rethDmaLength(view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0))} B`;
+    return `requests ${rethDmaLength(view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0))} B`;
   return (flags & OpFlag.Payload) === 0 ? '' : `${payloadLength} B`;
 }
 

@@ -6,7 +6,7 @@
 /** What deserves a word beside a frame; bits that may come together. */
 export const Mark = {
   None: 0,
-  /** The wire took it; nobody received it. */
+  /** It was sent and lost. */
   Lost: 1 << 0,
   /** The wire flipped a bit; the receiver drops it for its ICRC. */
   Corrupt: 1 << 1,
@@ -28,7 +28,7 @@ export interface LadderStep {
   readonly label: string;
   /** PSN counted from the first one of its direction; undefined where PSNs do not order anything. */
   readonly psn: number | undefined;
-  /** "1024 B", "asks for 65536 B"; may be empty. */
+  /** "1024 B", "requests 65536 B"; may be empty. */
   readonly detail: string;
   /** Bits of `Mark`. */
   readonly marks: number;

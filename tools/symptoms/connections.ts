@@ -15,21 +15,21 @@ export const CONNECTION_SCENES: readonly Scene[] = [
     symptom: 'connection-refused',
     name: 'refused-no-listener',
     triggers: true,
-    about: 'Nobody listens on the port at B: reason 8, three times.',
+    about: 'No process listens on the port at B: reason 8, three times.',
     make: () => play({ vantages: ['A'] }, noListener),
   },
   {
     symptom: 'connection-refused',
     name: 'refused-other-service',
     triggers: true,
-    about: 'B listens for UC connections only, A asks for RC: reason 9.',
+    about: 'B listens for UC connections only, A requests RC: reason 9.',
     make: () => play({ vantages: ['B'] }, otherService),
   },
   {
     symptom: 'connection-refused',
     name: 'refused-by-application',
     triggers: false,
-    about: 'The application at B calls rdma_reject and says why: its own affair.',
+    about: 'The application at B calls rdma_reject with a reason: no fault of the network.',
     make: () => play({ vantages: ['A'] }, byApplication),
   },
   {
@@ -57,7 +57,7 @@ export const CONNECTION_SCENES: readonly Scene[] = [
     symptom: 'connect-timeout',
     name: 'connect-timeout-unheard-answer',
     triggers: true,
-    about: 'B answers again and again, and A does not hear it: A is seen by nobody to confirm.',
+    about: 'B answers again and again, and A does not receive it: the capture has no RTU of A.',
     make: () => play({ vantages: ['B'] }, unheardAnswer),
   },
   {

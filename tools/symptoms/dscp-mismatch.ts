@@ -15,7 +15,7 @@ export const DSCP_MISMATCH_SCENES: readonly Scene[] = [
     name: 'dscp-directions',
     triggers: true,
     about:
-      'A was given traffic class 104, B was forgotten: requests travel with DSCP 26, acknowledges and READ responses with 0.',
+      'A was given traffic class 104, B was forgotten: requests travel with DSCP 26, ACKs and READ responses with 0.',
     make: () => play({ vantages: ['A'] }, (stage) => traffic(stage, { path: { trafficClass: 104 } }, {})),
   },
   {

@@ -1,4 +1,4 @@
-/** Scenes of `ecn-misconfigured`: each leg of DCQCN left out, and DCQCN that works. Owns nothing else. */
+/** Scenes of `ecn-misconfigured`: each part of DCQCN switched off, and DCQCN that works. */
 import { writeCnp } from '../../packets/cnp.ts';
 import type { Frame } from '../../packets/frame.ts';
 import { OpFlag } from '../../packets/opcode.ts';

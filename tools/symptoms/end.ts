@@ -32,7 +32,7 @@ export interface Target {
   readonly rkey?: number;
 }
 
-/** Everything that a queue pair can be asked for from elsewhere. */
+/** All remote accesses that a queue pair can allow. */
 export const ALL_ACCESS = Access.LocalWrite | Access.RemoteWrite | Access.RemoteRead | Access.RemoteAtomic;
 
 /** See the top of this file. Operations resolve with their completion status. */
@@ -103,7 +103,7 @@ export class StageEnd {
   /** Posts any work request; without pieces of its own it takes `length` bytes of the memory. */
   async request(wr: Partial<SendWr> & Pick<SendWr, 'opcode'>, length: number): Promise<WcStatus> {
     this.qp.postSend({ wrId: 1, sges: length === 0 ? [] : [{ mr: this.mr, length }], ...wr });
-    // Completions come in the order of posting, as do those who wait for them.
+    // Completions come in the order of posting, and so do their waiters.
     return (await this.sendCq.next()).value?.status;
   }
 }

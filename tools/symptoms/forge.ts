@@ -124,7 +124,7 @@ export function roceV1Frame(spec: RoceSpec): Uint8Array {
   return bytes;
 }
 
-/** A priority flow control frame that asks for `quanta[priority]` units of 512 bit times of silence each. */
+/** A priority flow control frame that requests a pause of `quanta[priority]` units of 512 bit times. */
 export function pfcFrame(from: MacAddress, quanta: Readonly<Record<number, number>>): Uint8Array {
   const bytes = new Uint8Array(PFC_FRAME_BYTES);
   const times = Array.from({ length: 8 }, (_, priority) => quanta[priority] ?? 0);

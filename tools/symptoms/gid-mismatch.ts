@@ -14,14 +14,14 @@ export const GID_MISMATCH_SCENES: readonly Scene[] = [
     symptom: SYMPTOM,
     name: 'gid-mismatch-v1-v2',
     triggers: true,
-    about: 'A took a GID of RoCE version 1, B one of version 2: each sends what the other does not even look at.',
+    about: 'A took a GID of RoCE version 1, B one of version 2: each drops the packets of the other.',
     make: () => play({ vantages: ['A'] }, versions),
   },
   {
     symptom: SYMPTOM,
     name: 'gid-mismatch-ipv4-ipv6',
     triggers: true,
-    about: 'A sends over IPv4, B over IPv6: each end drops what does not come from the address that it was told.',
+    about: 'A sends over IPv4, B over IPv6: each end drops what does not come from the address of its peer.',
     make: () => play({ vantages: ['A'] }, (stage) => crossed(stage, 4, 6)),
   },
   {
@@ -49,7 +49,7 @@ export const GID_MISMATCH_SCENES: readonly Scene[] = [
     symptom: SYMPTOM,
     name: 'gid-mismatch-v1-only',
     triggers: false,
-    about: 'Two hosts that speak RoCE version 1 with each other; there is nothing to hold it against.',
+    about: 'Two hosts that use RoCE version 1 with each other; there is nothing to compare it with.',
     make: () => play({ vantages: ['A'] }, versionOneOnly),
   },
 ];

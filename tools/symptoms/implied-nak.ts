@@ -14,7 +14,7 @@ export const IMPLIED_NAK_SCENES: readonly Scene[] = [
     name: 'implied-nak-at-once',
     triggers: true,
     about:
-      'A response in the middle of a READ is lost; the requester asks again from the gap on as soon as it sees the next one.',
+      'A response in the middle of a READ is lost; the requester requests it again from the gap on as soon as it sees the next one.',
     make: () => play({ vantages: ['A'] }, (stage) => middleLost(stage, 'default')),
   },
   {
@@ -49,7 +49,7 @@ export const IMPLIED_NAK_SCENES: readonly Scene[] = [
     symptom: SYMPTOM,
     name: 'implied-nak-capture-loss',
     triggers: false,
-    about: 'Sound READs of which the capture has lost responses: nobody asks again.',
+    about: 'Sound READs of which the capture has lost responses: no request is repeated.',
     make: () => play({ vantages: ['A'], keep: everyNinthMissing() }, soundReads),
   },
 ];

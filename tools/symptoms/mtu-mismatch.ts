@@ -20,15 +20,14 @@ export const MTU_MISMATCH_SCENES: readonly Scene[] = [
     name: 'mtu-mismatch-router',
     triggers: true,
     about:
-      'A router lets packets of 1500 bytes pass and says so of longer ones; nobody listens, and A repeats in vain.',
+      'A router lets packets of 1500 bytes pass and reports longer ones by ICMP; A ignores that and retransmits in vain.',
     make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, true)),
   },
   {
     symptom: 'mtu-mismatch',
     name: 'mtu-mismatch-black-hole',
     triggers: true,
-    about:
-      'A switch drops frames beyond 1500 bytes and says nothing: six short messages pass, the first long one never does.',
+    about: 'A switch drops frames beyond 1500 bytes silently: six short messages pass, the first long one never does.',
     make: () => play({ vantages: ['A'] }, (stage) => narrowPath(stage, false)),
   },
   {
@@ -49,7 +48,7 @@ export const MTU_MISMATCH_SCENES: readonly Scene[] = [
     symptom: 'mtu-mismatch',
     name: 'mtu-mismatch-lost-once',
     triggers: false,
-    about: 'The first long packet is lost once, and its repetition arrives.',
+    about: 'The first long packet is lost once, and its retransmission arrives.',
     make: () => play({ vantages: ['A'] }, lostOnce),
   },
   {

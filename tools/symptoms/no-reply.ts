@@ -14,7 +14,7 @@ export const NO_REPLY_SCENES: readonly Scene[] = [
     name: 'no-reply-firewall',
     triggers: true,
     about:
-      'A and B greet each other over TCP, and a firewall in front of B drops UDP port 4791: eight tries of a SEND, no answer.',
+      'A and B connect over TCP, but a firewall in front of B drops UDP port 4791: eight tries of a SEND, no response.',
     make: () => play({ vantages: ['A'] }, firewall),
   },
   {
@@ -71,14 +71,14 @@ export const NO_REPLY_SCENES: readonly Scene[] = [
     symptom: 'no-reply',
     name: 'no-reply-unreliable',
     triggers: false,
-    about: 'SENDs of an unreliable connection, which nobody ever answers.',
+    about: 'SENDs of an unreliable connection, which has no responses.',
     make: () => play({ vantages: ['A'] }, unreliable),
   },
   {
     symptom: 'no-reply',
     name: 'no-reply-after-disconnect',
     triggers: false,
-    about: 'B goes on for a moment after A has disconnected, as programs do that end while something is under way.',
+    about: 'B continues for a moment after A has disconnected, as programs do that end while something is outstanding.',
     make: () => play({ vantages: ['A'] }, afterDisconnect),
   },
 ];

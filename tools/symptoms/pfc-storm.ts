@@ -1,4 +1,4 @@
-/** Scenes of `pfc-storm`: ports that ask for silence all the time, and pauses as they should be. Owns nothing else. */
+/** Scenes of `pfc-storm`: ports that pause all the time, and pauses of a healthy network. */
 import { WcStatus } from '../../src/index.ts';
 import { pfcFrame, station } from './forge.ts';
 import { play, type Scene } from './scene.ts';
@@ -60,7 +60,7 @@ interface PauseScene {
   /** 0: never ended, renewed by the next. */
   readonly lastsNs: number;
   readonly priority?: number;
-  /** The port of a switch asks, and not host B. */
+  /** The port of a switch sends the pauses, not host B. */
   readonly switchPort?: boolean;
 }
 

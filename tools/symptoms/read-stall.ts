@@ -31,7 +31,7 @@ export const READ_STALL_SCENES: readonly Scene[] = [
     symptom: 'read-stall',
     name: 'read-stall-overrun',
     triggers: true,
-    about: 'A has eight READs outstanding, though B said that it answers two at a time.',
+    about: 'A has eight READs outstanding, though B announced that it answers two at a time.',
     make: async () =>
       overrun(await play({ vantages: ['A'] }, (stage) => reads(stage, { cm: true, depth: 8, count: 40 }))),
   },
@@ -102,7 +102,7 @@ async function reads(stage: Stage, { cm, depth, count, bytes = 512, together = c
   }
 }
 
-/** The REP says that two are answered at a time. */
+/** The REP announces two responder resources. */
 function overrun(file: Uint8Array): Uint8Array {
   return rewriteCapture(file, ({ bytes, view, frame }) => {
     if (frame.opcode !== Op.UdSendOnly || view.getUint16(frame.payloadOffset + 16) !== CmAttribute.REP) return true;

@@ -1,4 +1,4 @@
-/** Scenes of `rnr-exceeded`: a receiver that is never ready, and receivers that are in the end. Owns nothing else. */
+/** Scenes of `rnr-exceeded`: a receiver that is never ready, and receivers that become ready. */
 import { WcStatus } from '../../src/index.ts';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';
@@ -17,7 +17,7 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
     symptom: 'rnr-exceeded',
     name: 'rnr-exceeded-cm',
     triggers: true,
-    about: 'The same with the RNR retry count told by connection management, seen at B.',
+    about: 'The same with the RNR retry count known from connection management, captured at B.',
     make: () => play({ vantages: ['B'] }, (stage) => exhausted(stage, true)),
   },
   {
@@ -25,14 +25,14 @@ export const RNR_EXCEEDED_SCENES: readonly Scene[] = [
     name: 'rnr-exceeded-for-ever',
     triggers: true,
     about:
-      'RNR retry count 7 and timer code 0, 655 ms: A repeats one SEND for ever, and the capture ends before anybody posts a receive.',
+      'RNR retry count 7 and timer code 0, 655 ms: A retransmits one SEND infinitely, and the capture ends before B posts a receive.',
     make: () => play({ vantages: ['A'] }, forEver),
   },
   {
     symptom: 'rnr-exceeded',
     name: 'rnr-exceeded-last-packet',
     triggers: true,
-    about: 'The capture ends with the fourth refusal of one SEND; connection management has told of three retries.',
+    about: 'The capture ends with the fourth refusal of one SEND; connection management has announced three retries.',
     make: () => play({ vantages: ['A'] }, (stage) => exhausted(stage, true, false)),
   },
   {

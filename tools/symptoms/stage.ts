@@ -80,7 +80,7 @@ export interface ConnectOptions {
   readonly timeout?: number;
   /** Default 7. */
   readonly retryCnt?: number;
-  /** Default 7, which is for ever. */
+  /** Default 7, which is infinite. */
   readonly rnrRetry?: number;
   /** RNR timer code of both ends; default 6: 80 us. */
   readonly minRnrTimer?: number;
@@ -226,7 +226,7 @@ export class Stage {
     this.#write(index, this.world.now, bytes, direction);
   }
 
-  /** Lets time pass and puts something unrelated into the capture, so that it shows that it went on. */
+  /** Lets time pass and puts an unrelated frame into the capture, which shows that the capture went on. */
   async goOn(durationNs: number): Promise<void> {
     await this.sleep(durationNs);
     for (const vantage of this.#interfaces.keys()) this.forge(tcpFrame(station(8), station(9), 22, 50_022), vantage);

@@ -34,7 +34,7 @@ interface KeyUse {
   from: bigint;
   to: bigint;
   lastFrame: number;
-  /** Of the last use with the right that is asked for now. */
+  /** The last use with the access right that is requested now. */
   rightFrame: number;
 }
 
@@ -74,7 +74,7 @@ export function guessAccess(request: PastRequest, memory: RequestMemory, failed:
     reason: 'key-ended',
     text: `the same key opened the same range in frame ${same.rightFrame}, so the region was probably deregistered, or registered anew, since then`,
     advice:
-      'Tell the peer the new key whenever memory is registered anew, and keep it registered while the peer may use it.',
+      'Send the new key to the peer whenever memory is registered anew, and keep it registered while the peer may use it.',
     frame: same.rightFrame,
   };
 }
@@ -94,7 +94,7 @@ function guessUnused({ rkey, va }: PastRequest, keys: ReadonlyMap<number, KeyUse
     return {
       reason: 'key-renewed',
       text: `key ${hex(other)} of frame ${use.lastFrame} differs in its last byte only: one of the two is from an older registration`,
-      advice: 'Tell the peer the new key whenever memory is registered anew.',
+      advice: 'Send the new key to the peer whenever memory is registered anew.',
       frame: use.lastFrame,
     };
   }
@@ -117,7 +117,7 @@ function guessUnused({ rkey, va }: PastRequest, keys: ReadonlyMap<number, KeyUse
   };
 }
 
-/** All that the same host was asked for before, by key. */
+/** All earlier requests to the same host, by key. */
 function survey(
   request: PastRequest,
   memory: RequestMemory,

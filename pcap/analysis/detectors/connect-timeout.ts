@@ -21,9 +21,9 @@ export const CONNECT_TIMEOUT: Symptom = {
   title: 'Connection request without an answer',
   complaint: 'rdma_connect fails with RDMA_CM_EVENT_UNREACHABLE or times out, often only from the Nth connection on.',
   about:
-    'A REQ is repeated until a REP, a REJ or an MRA comes. Nothing at all comes when the other host is not there, when a firewall drops UDP port ' +
-    '4791, or when the listener has a full backlog: a connection manager that cannot queue one more request says nothing. A REP that is repeated ' +
-    'means that the client does not hear the server, or has given up.',
+    'A REQ is retransmitted until a REP, a REJ or an MRA comes. There is no response when the other host is down, when a firewall drops UDP port ' +
+    '4791, or when the listener has a full backlog: a connection manager that cannot queue one more request drops it silently. A retransmitted REP ' +
+    'means that the client does not receive it, or has given up.',
   advice: [
     'Check that the server runs, that it accepts connections as fast as they come, and that its backlog (rdma_listen) is large enough.',
     'Check that UDP port 4791 passes in both directions: the answer comes to port 4791 as well.',
@@ -46,7 +46,7 @@ interface ConnectAttempt {
   serverQpn: number;
   /** REP, REJ of the server. */
   answered: boolean;
-  /** The server asked for more time. */
+  /** The server requested more time (MRA). */
   postponed: boolean;
   confirmed: boolean;
   gaveUp: boolean;
@@ -190,7 +190,7 @@ function cameUp(
   });
 }
 
-/** Several interfaces see the same requests: the one that saw most of them speaks. */
+/** Several interfaces captured the same requests: the one with most of them counts. */
 function seenOnce(attempts: readonly ConnectAttempt[]): ConnectAttempt[] {
   const best = new Map<string, ConnectAttempt>();
   for (const attempt of attempts) {
@@ -223,7 +223,7 @@ function reportSilence(
     speakers.has(server) ||
     context.conversations.some(({ ends }) => ends.some(({ address, packets }) => address === server && packets > 0));
   const hint = postponed
-    ? `${server} had asked for more time (MRA)`
+    ? `${server} had requested more time (MRA)`
     : answered > 0
       ? `${counted(answered, 'other request')} to ${service} ${answered === 1 ? 'was' : 'were'} answered, so its backlog is full or it is busy`
       : alive
@@ -231,7 +231,7 @@ function reportSilence(
         : `nothing at all comes from ${server}`;
   context.report({
     severity: 'error',
-    text: `${client} asked ${server} ${times(frames.count)}${many} within ${duration(tookNs)} to connect to ${service} and got no answer${end}; ${hint}.`,
+    text: `${client} sent ${server} a REQ ${times(frames.count)}${many} within ${duration(tookNs)} for ${service} and got no response${end}; ${hint}.`,
     frames: [...frames.frames].sort((a, b) => a - b),
     frameCount: frames.count,
     evidence: {
@@ -256,7 +256,7 @@ function reportUnconfirmed(context: DetectorContext, attempts: readonly ConnectA
   const tookNs = Math.max(...attempts.map(({ firstNs, lastNs }) => lastNs - firstNs));
   context.report({
     severity: 'error',
-    text: `${server} answered the request of ${client} for ${service} ${times(frames.count)} within ${duration(tookNs)}, and nobody confirmed it (RTU): the answer does not get to ${client}, or came too late.`,
+    text: `${server} answered the request of ${client} for ${service} ${times(frames.count)} within ${duration(tookNs)}, but no RTU confirmed it: the REP does not reach ${client}, or came too late.`,
     frames: [...frames.frames].sort((a, b) => a - b),
     frameCount: frames.count,
     evidence: { client, server, service, replies: frames.count, connections: attempts.length, tookNs },

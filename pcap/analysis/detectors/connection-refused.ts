@@ -30,9 +30,9 @@ export const CONNECTION_REFUSED: Symptom = {
   title: 'Connection refused',
   complaint: 'rdma_connect fails with RDMA_CM_EVENT_REJECTED; the queue pair never gets to RTR.',
   about:
-    'A connection begins with a REQ, to which the other side answers REP, or REJ with a reason. Reason 8, an invalid service id, means that nobody ' +
+    'A connection begins with a REQ, to which the peer responds with a REP, or with a REJ and a reason. Reason 8, an invalid service id, means that no process ' +
     'listens on that port. Reason 28 is the answer of an application that called rdma_reject. Others name what of the path or of the queue pair the ' +
-    'other side does not take.',
+    'peer does not accept.',
   advice: ['Look at the reason: it names what to change.'],
   commands: ['rdma resource show cm_id', 'rdma resource show qp', 'show_gids'],
   make: () => new ConnectionRefused(),
@@ -229,11 +229,11 @@ function printable(privateData: Uint8Array): string {
 const NOTES: readonly number[] = [CmRejReason.ConsumerDefined, CmRejReason.PortRedirect, CmRejReason.PortCmRedirect];
 /** What answers to questions for a datagram service mean. */
 const SIDR_MEANINGS: ReadonlyMap<number, string> = new Map([
-  [CmSidrStatus.Unsupported, 'nobody listens there'],
-  [CmSidrStatus.Reject, 'the application said no'],
+  [CmSidrStatus.Unsupported, 'no process listens there'],
+  [CmSidrStatus.Reject, 'the application refused'],
   [CmSidrStatus.NoQp, 'it has no queue pair left'],
-  [CmSidrStatus.Redirect, 'another place is to be asked'],
-  [CmSidrStatus.UnsupportedVersion, 'it speaks another version of connection management'],
+  [CmSidrStatus.Redirect, 'the service is at another address'],
+  [CmSidrStatus.UnsupportedVersion, 'it uses another version of connection management'],
 ]);
 const MOST_ATTEMPTS = 4096;
 const MOST_REFUSALS = 64;

@@ -139,7 +139,7 @@ class DscpMismatch implements Detector {
       frames: this.#framesOf(same.flatMap((each) => [{ conversation: each.original }, each])),
       conversations: same.flatMap((each) => [each.original.id, each.conversation.id]),
       evidence: { addresses, dscps: [...dscps], interfaces },
-      advice: ['Let every switch on the way trust DSCP and pass it on unchanged.', ...DSCP_MISMATCH.advice],
+      advice: ['Let every switch on the path trust DSCP and pass it on unchanged.', ...DSCP_MISMATCH.advice],
     });
   }
 
@@ -183,7 +183,7 @@ class DscpMismatch implements Detector {
       const [{ dscps } = NOBODY] = same;
       context.report({
         severity: 'note',
-        text: `${counted(same.length, 'connection')} of ${hostsOf(same)} ${same.length === 1 ? 'carries' : 'carry'} DSCP ${dscps[0]}; 26 or 24 is usual, so look whether the switches know it.`,
+        text: `${counted(same.length, 'connection')} of ${hostsOf(same)} ${same.length === 1 ? 'carries' : 'carry'} DSCP ${dscps[0]}; 26 or 24 is usual, so check that the switches are configured for it.`,
         frames: this.#framesOf(same),
         conversations: same.map(({ conversation }) => conversation.id),
         evidence: { dscp: dscps[0], connections: same.length },
@@ -237,7 +237,7 @@ function usesClasses({ capture }: DetectorContext, conversations: readonly Conve
   return conversations.some(({ ends }) => ends.some((end) => USUAL.includes(mainDscp(end))));
 }
 
-/** Packets that had to be sent again: something was lost, whether or not this place could see it. */
+/** Retransmitted packets: something was lost, whether or not this capture point shows it. */
 function repeatedBy({ ends }: ConversationReport): number {
   return ends.reduce(
     (sum, { requester }) => sum + requester.retransmittedPackets + requester.responses.retransmittedPackets,

@@ -18,13 +18,13 @@ export class EcnFlow {
   readonly notifications = new FrameList();
   /** First packets that may not be marked. */
   readonly notEct = new FrameList();
-  /** Packets of the other end since the first mark: it was heard, and could have notified. */
+  /** Packets of the other end since the first mark: it was active and could have sent CNPs. */
   heardSinceMark = 0;
-  /** Acknowledges that carry BECN: another way to notify (ref:dcqcn#3, the simulator of HPCC). */
+  /** ACKs with BECN, another form of notification (ref:dcqcn#3, the simulator of HPCC). */
   becnAcks = 0;
   /** Packets of this end whose MigReq bit is set; rdma_rxe never sets it (ref:rxe#6). */
   migReqPackets = 0;
-  /** Of data that may be marked; without it nobody is notified. */
+  /** ECN-capable data packets; without them there are no CNPs. */
   pace: SendRates | undefined;
 
   constructor(conversation: number, end: 0 | 1) {

@@ -32,8 +32,8 @@ export const ECN_MISCONFIGURED: Symptom = {
   title: 'Congestion control does not work',
   complaint: 'Slow without any error; queues and pauses grow, counters of marks and of CNPs do not go together.',
   about:
-    'DCQCN has three legs: switches mark packets that say they may be marked (ECT), the receiver answers marks with congestion notification packets (CNP), ' +
-    'and the sender slows down the queue pair that a CNP names. Each leg is switched on separately on each host and for each priority, so that ' +
+    'DCQCN has three parts: switches mark packets that allow it (ECT), the receiver answers marks with congestion notification packets (CNP), ' +
+    'and the sender slows down the queue pair that a CNP names. Each part is switched on separately on each host and for each priority, so that ' +
     'one that was forgotten leaves the others without effect.',
   advice: ['Switch on both the notification point and the reaction point for the priority of RoCE on every host.'],
   commands: [
@@ -122,7 +122,7 @@ function straysOf(strays: Map<string, StrayCnps>, flows: readonly EcnFlowEnds[])
   return [...strays.values()];
 }
 
-/** @returns who was notified of something by whom, though under a wrong number: "receiver sender" */
+/** @returns pairs "receiver sender" with CNPs, though to a wrong queue pair number */
 function reportStrays(
   context: DetectorContext,
   strays: readonly StrayCnps[],
@@ -146,7 +146,7 @@ function reportStrays(
         : `that is its own number: a CNP names the queue pair that sent the marked packets, ${qpName(own.sender.qpn)} here`;
     context.report({
       severity: 'warning',
-      text: `${from} sends ${counted(frames.count, 'CNP')} to ${qpName(qpn)} of ${to}, but ${mistake}; nobody slows down.`,
+      text: `${from} sends ${counted(frames.count, 'CNP')} to ${qpName(qpn)} of ${to}, but ${mistake}; no sender slows down.`,
       frames: frames.frames,
       frameCount: frames.count,
       conversations: own === undefined ? [] : [own.conversation.id],
@@ -159,7 +159,7 @@ function reportStrays(
         knownQpns: known.map(({ sender }) => sender.qpn).slice(0, 16),
       },
       advice: [
-        'Mend the notification point: the destination QPN of a CNP is the QPN of the sender of the marked packet.',
+        'Fix the notification point: the destination QPN of a CNP is the QPN of the sender of the marked packet.',
       ],
     });
   }
@@ -253,7 +253,7 @@ function reportNotEct(context: DetectorContext, flows: readonly EcnFlowEnds[]): 
     const total = capable.reduce((sum, { flow }) => sum + flow.ectPackets, 0);
     context.report({
       severity: marked.length > 0 ? 'warning' : 'note',
-      text: `${counted(packets, 'data packet')} of ${address} say that the network may not mark them (ECT 00), while ${counted(total, 'packet')} of ${counted(others.size, 'other host')} may be marked${marked.length > 0 ? ' and some are: in the same queue these are dropped instead' : ''}.`,
+      text: `${counted(packets, 'data packet')} of ${address} are Not-ECT, so the network may not mark them, while ${counted(total, 'packet')} of ${counted(others.size, 'other host')} may be marked${marked.length > 0 ? ' and some are: in the same queue these are dropped instead' : ''}.`,
       frames: mergedFrames(excluded.map(({ flow }) => flow.notEct.frames)),
       frameCount: packets,
       conversations: excluded.map(({ conversation }) => conversation.id),

@@ -11,7 +11,7 @@ export interface AckTimeout {
   /** n of 4.096 us * 2^n. */
   readonly exponent: number;
   readonly ns: number;
-  /** Connection management told it; otherwise it is read from the waits. */
+  /** Known from connection management; otherwise estimated from the waits. */
   readonly told: boolean;
 }
 
@@ -45,9 +45,9 @@ export function ackTimeoutOf({ conversation: { cm }, waits }: Failure): AckTimeo
   return { exponent, ns: TIMEOUT_UNIT_NS * 2 ** exponent, told: false };
 }
 
-/** "the ACK timeout is 2.1 ms (4.096 us * 2^9, as connection management says)". */
+/** "the ACK timeout is 2.1 ms (4.096 us * 2^9, from connection management)". */
 export function describeTimeout(timeout: AckTimeout): string {
-  const source = timeout.told ? 'as connection management says' : 'as the waits suggest';
+  const source = timeout.told ? 'from connection management' : 'as the waits suggest';
   return `the ACK timeout is ${duration(timeout.ns)} (4.096 us * 2^${timeout.exponent}, ${source})`;
 }
 
@@ -67,7 +67,7 @@ export function tryEvidence(failure: Failure): Record<string, number | string> {
   };
 }
 
-/** Failures by the two hosts that they are between, whichever of them asks; in order. */
+/** Failures by pair of hosts, whichever of them is the requester; in order. */
 export function byHosts(failures: readonly Failure[]): Failure[][] {
   const groups = new Map<string, Failure[]>();
   for (const failure of failures) {

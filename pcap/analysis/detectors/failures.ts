@@ -36,7 +36,7 @@ export interface Failure {
   readonly psn: number;
   /** How often it was sent; 0 where only the NAKs were seen. */
   readonly tries: number;
-  /** When it was sent first, or stood alone without an answer first; and when it was last tried or refused. */
+  /** When it was sent first, or became the oldest unanswered request; and when it was last tried or refused. */
   readonly firstNs: number;
   readonly lastNs: number;
   /** Tries, or NAKs. */
@@ -55,7 +55,7 @@ export interface Failure {
 export class FailureWatch {
   readonly #stalls = new Map<number, Stall>();
   readonly #fatal: Stall[] = [];
-  /** The timeout told last: its packet, and how long nobody had answered. */
+  /** The last timeout event: its packet, and the wait before it. */
   #timeoutFrame = 0;
   #timeoutWaitNs = -1;
 
@@ -131,7 +131,7 @@ export class FailureWatch {
       this.#fatal.push(new Stall('fatal', conversation, facts, psnOf(facts)));
       return;
     }
-    // An answer to what was answered before brings nobody forward.
+    // A response to an answered request does not let the requester advance.
     if (stall !== undefined && psnDiff(psnOf(facts), stall.psn) >= 0) this.#stalls.delete(key);
   }
 
@@ -300,7 +300,7 @@ class Stall {
     return this.kind === 'rnr' && !this.#retried;
   }
 
-  /** Silence: how long nobody had answered when `frame` was sent. */
+  /** Silence: sets the wait without a response before `frame` was sent. */
   waited(frame: number, durationNs: number): void {
     if (frame !== this.#beganFrame || this.kind !== 'silence' || this.waits.length > 0 || !(durationNs > 0)) return;
     this.waits.push(durationNs);
@@ -346,7 +346,7 @@ class Stall {
   #gaveUp(endNs: number): boolean {
     if (this.kind === 'fatal') return true;
     const told = this.kind === 'rnr' ? rnrRetriesOf(this) : this.conversation.cm?.retryCount;
-    // Seven RNR retries are endless ones. rdma_rxe takes seven others for endless too, and goes on then (ref:rxe#8).
+    // Seven RNR retries mean infinitely many. rdma_rxe treats seven timeouts so as well, and continues (ref:rxe#8).
     const most = told ?? (this.kind === 'rnr' ? Number.POSITIVE_INFINITY : MOST_RETRIES);
     if (this.kind === 'rnr' && told === MOST_RETRIES) return false;
     if (this.tries === most + 1) return true;
@@ -380,7 +380,7 @@ const STUCK_KINDS = PacketKind.Other | REQUEST_KINDS | PacketKind.Answer | Packe
 const REMARKABLE = Mark.AfterTimeout | Mark.RnrNak | Mark.Nak;
 const SEQUENCE_ERROR = 0x60;
 const MOST_RETRIES = 7;
-/** Failures of which each is held against all others. */
+/** Failures that are compared with all others. */
 const MOST_COMPARED = 2000;
 const MOST_STALLS = 4096;
 /** More than any retry count allows; of endless ones the first say enough. */

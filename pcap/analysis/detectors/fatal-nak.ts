@@ -59,7 +59,7 @@ export class FatalNakWatch<D> {
     if (syndromeOf(facts) === this.#syndrome) this.#refused(facts, conversation);
   }
 
-  /** By pair of hosts, the asking one first. */
+  /** By pair of hosts, the requester first. */
   groups(): FatalNak<D>[][] {
     const groups = new Map<string, FatalNak<D>[]>();
     for (const nak of this.#naks) {
@@ -85,7 +85,7 @@ export class FatalNakWatch<D> {
     return memory;
   }
 
-  /** Any number of NAKs may come; the first are told. */
+  /** The number of NAKs is not bounded; the first ones are reported. */
   #refused(facts: PacketFacts, conversation: ConversationReport): void {
     if (++this.#count > MOST_NAKS) return;
     const { requester, packet, dissection } = facts;
@@ -97,7 +97,7 @@ export class FatalNakWatch<D> {
   }
 }
 
-/** "a SEND", "a READ of 3000 bytes": what a request wants, in the words of those who post it. */
+/** "a SEND", "a READ of 3000 bytes": a request in the terms of the verbs. */
 export function describeRequest({ flags, opcode, dmaLength, payloadBytes }: PastRequest): string {
   if ((flags & OpFlag.Write) !== 0) return dmaLength > 0 ? `a WRITE of ${dmaLength} bytes` : 'a WRITE';
   if ((flags & OpFlag.Read) !== 0) return `a READ of ${dmaLength} bytes`;
@@ -126,7 +126,7 @@ export function hex(value: number | bigint, digits = 8): string {
   return `0x${value.toString(16).padStart(digits, '0')}`;
 }
 
-/** The same NAK at another vantage point, or said again. */
+/** The same NAK at another vantage point, or sent again. */
 function isSame<D>(one: FatalNak<D>, other: FatalNak<D>): boolean {
   const group = ({ conversation: { id, sameAs } }: FatalNak<D>): number => (sameAs === 0 ? id : sameAs);
   return group(one) === group(other) && one.psn === other.psn;

@@ -19,11 +19,11 @@ export const FIRST_ERROR: Symptom = {
   row: 3,
   title: 'One failure, several complaints',
   complaint:
-    'Completion status 12 (retries exceeded) on one side or on many connections, status 5 (flushed) everywhere else, and one status that is neither.',
+    'Completion status 12 (retries exceeded) at one end or on many connections, status 5 (flushed) everywhere else, and one status that is neither.',
   about:
-    'When a queue pair fails it goes to ERROR: what was outstanding is flushed with status 5, and what the peer still sends is dropped in silence, ' +
+    'When a queue pair fails it goes to ERROR: what was outstanding is flushed with status 5, and what the peer still sends is dropped silently, ' +
     'so that the peer runs out of retries and reports status 12. Programs then close their other connections, with the same effect there. The first ' +
-    'failure that is not a flush is the cause; the others say nothing of their own.',
+    'failure that is not a flush is the cause; the others are its consequences.',
   advice: [
     'Look at the first failure only, and ignore flushes (status 5) and the retries that ran out later.',
     'In logs, sort the failures of all ranks by time and begin with the earliest.',

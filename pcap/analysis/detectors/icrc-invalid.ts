@@ -30,10 +30,11 @@ export const ICRC_INVALID: Symptom = {
   id: 'icrc-invalid',
   row: 12,
   title: 'Wrong ICRC',
-  complaint: 'Nobody answers, though packets arrive; hardware counts them as rx_icrc_encapsulated and says nothing.',
+  complaint:
+    'There is no response, though packets arrive; hardware counts them as rx_icrc_encapsulated and reports nothing.',
   about:
     'The invariant CRC at the end of every packet covers what no router may change, addresses and ports among it. A receiver that finds it ' +
-    'wrong drops the packet in silence. All packets of one sender wrong means that it computes the ICRC in another way, or that something on the ' +
+    'wrong drops the packet silently. All packets of one sender wrong means that it computes the ICRC in another way, or that something on the ' +
     'path rewrites what the ICRC covers. A few wrong ones among right ones mean damage on the way.',
   advice: [
     'Compare captures of both ends of the path: where the ICRC is right at the sender, the path changes packets.',
@@ -67,7 +68,7 @@ class IcrcInvalid implements Detector {
   readonly #senders = new Map<number, Sender>();
   readonly #rxeFlushes = new FrameList();
   #anyAsked = false;
-  /** Who sent the two packets before: most are of the same two. */
+  /** The senders of the two packets before: most packets are from the same two. */
   #lastKey = 0;
   #last: Sender | undefined;
   #beforeKey = 0;
@@ -143,14 +144,14 @@ function addressKey({ view, ipVersion }: Frame, at: number): number {
   return view.getInt32(at) ^ view.getInt32(at + 4) ^ view.getInt32(at + 8) ^ view.getInt32(at + 12);
 }
 
-/** An acknowledge that is no NAK, or what was asked for. */
+/** An ACK, or requested data. */
 function isGoodAnswer({ flags, view, bthOffset, opcode }: Frame): boolean {
   if ((flags & OpFlag.Response) === 0) return false;
   if ((flags & OpFlag.Ack) === 0) return true;
   return (view.getUint8(bthOffset + (AETH_AT[opcode] ?? 0)) & SYNDROME_KIND_MASK) === SyndromeKind.Ack;
 }
 
-/** Packets of several lengths tell more. */
+/** Packets of several lengths give better evidence. */
 function wantsSample({ samples }: Sender, { icrcOffset, ipOffset }: Frame): boolean {
   if (samples.length < ENOUGH_SAMPLES) return true;
   return samples.length < MOST_SAMPLES && !samples.some(({ icrcAt }) => icrcAt === icrcOffset - ipOffset);
@@ -169,7 +170,7 @@ function reportSender(
     : `${grouped(bad.count)} of ${counted(bad.count + good, 'packet')}`;
   const effect = answered
     ? ', and yet the peer answers: the capture is not what was on the wire, or the receiver does not check'
-    : ': receivers drop them in silence';
+    : ': receivers drop them silently';
   const why = explanation === undefined ? 'No known mistake explains it.' : `The ICRC ${explanation.clause}.`;
   context.report({
     severity: answered ? 'note' : 'error',

@@ -20,7 +20,7 @@ export const IMPLIED_NAK: Symptom = {
     'Counter implied_nak_seq_err grows; READs are slow, or some of them take exactly as long as an ACK timeout.',
   about:
     'The responses of a READ are not acknowledged, so when one is lost only the requester can notice: the next one it sees has too high a PSN. It then ' +
-    'asks for the READ again, from the gap on. Most NICs do so at once. rdma_rxe does when a later READ shows the gap, and waits for its ACK timer ' +
+    'requests the READ again, from the gap on. Most NICs do so at once. rdma_rxe does when a later READ shows the gap, and waits for its ACK timer ' +
     'when the gap is inside one READ.',
   advice: [
     'Look for drops on the way from the responder to the requester: READ responses are the data there.',
@@ -64,7 +64,7 @@ class ImpliedNak implements Detector {
       if (conversation === undefined) continue;
       const requester = key % 2 === 0 ? 0 : 1;
       const { address, qpn } = conversation.ends[requester];
-      // Another vantage point has told of the same already.
+      // Another vantage point has the same finding already.
       const same = `${groupOf(conversation)} ${address} ${qpn}`;
       if (told.has(same) || told.size >= MOST_FINDINGS) continue;
       told.add(same);
@@ -89,16 +89,16 @@ function report(
   const late = lostPackets === 0 && reorderedPackets === 0;
   const when =
     afterTimeout === 0
-      ? 'at once'
+      ? 'immediately'
       : atOnce === 0
         ? `only after a timeout (up to ${duration(longestNs)})`
-        : `${times(atOnce)} at once and ${times(afterTimeout)} after a timeout (up to ${duration(longestNs)})`;
+        : `${times(atOnce)} immediately and ${times(afterTimeout)} after a timeout (up to ${duration(longestNs)})`;
   context.report({
     severity: damaged || late ? 'note' : 'warning',
     text:
       late && !damaged
-        ? `${requesterEnd.address} asked ${times(frames.count)} again for READ responses of ${responderEnd.address} that had passed here: they came late, or its timer is short.`
-        : `${requesterEnd.address} asked ${times(frames.count)} again for READ responses of ${responderEnd.address} that were missing, ${when}; ` +
+        ? `${requesterEnd.address} requested READ responses of ${responderEnd.address} again ${times(frames.count)}, though they were captured here: they came late, or its timer is short.`
+        : `${requesterEnd.address} requested missing READ responses of ${responderEnd.address} again ${times(frames.count)}, ${when}; ` +
           `${lostPackets} of ${counted(packets, 'response packet')} (${percent(share)}) ${lostPackets === 1 ? 'was' : 'were'} lost.`,
     frames: mergedFrames([frames.frames, gaps.frames]),
     frameCount: frames.count + gaps.count,

@@ -130,7 +130,8 @@ function onlyTheResponderKnows(request: PastRequest, memory: RequestMemory): Inv
       rule: 'not-supported',
       certain: false,
       text: 'the responder may not support this operation, which is newer than most hardware, or not allow it',
-      advice: 'Ask the device for its capabilities, and give the queue pair the access flags that the operation needs.',
+      advice:
+        'Query the capabilities of the device, and give the queue pair the access flags that the operation needs.',
     };
   }
   if ((flags & OpFlag.Send) !== 0) {

@@ -32,7 +32,7 @@ export const MTU_MISMATCH: Symptom = {
   about:
     'The first and middle packets of a long message carry exactly the path MTU, so both ends have to be set to the same one: a receiver drops or refuses ' +
     'packets of another size. A path MTU of 4096 needs interfaces and switches that let about 4200 bytes pass. RoCE packets are never fragmented: ' +
-    'what does not fit is lost, and only sometimes a router says so.',
+    'what does not fit is lost, and only sometimes a router reports it.',
   advice: [
     'Set the same MTU on both interfaces and on every switch between them: 4200 and more for a path MTU of 4096, 1500 gives 1024.',
     'Use the smaller path MTU on both ends: -m of perftest and of the pingpong programs, path_mtu of the queue pair.',
@@ -153,7 +153,7 @@ class MtuMismatch implements Detector {
       told.add(pair);
       context.report({
         severity: 'error',
-        text: `${reporter} said ${times(frames.count)} that RoCE packets of ${source} to ${destination} do not fit${mtu > 0 ? `: ${grouped(length)} bytes of IP, and ${grouped(mtu)} is the limit there` : ''}.`,
+        text: `${reporter} reported ${times(frames.count)} that RoCE packets of ${source} to ${destination} do not fit${mtu > 0 ? `: ${grouped(length)} bytes of IP, and ${grouped(mtu)} is the limit there` : ''}.`,
         frames: frames.frames,
         frameCount: frames.count,
         conversations: conversationsOf(context, pair),

@@ -16,12 +16,12 @@ import {
 import { IPV6_BYTES } from '../../../packets/ipv6.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';
 
-/** "This packet of A to B does not fit", said by a router or host. */
+/** A message of a router or host that a packet from A to B does not fit. */
 export interface PacketTooBig {
   readonly reporter: string;
   readonly source: string;
   readonly destination: string;
-  /** Largest IP packet that fits, in bytes; 0 where it is not said. */
+  /** Largest IP packet that fits, in bytes; 0 where the message does not have it. */
   readonly mtu: number;
   /** Length of the IP packet that did not. */
   readonly length: number;

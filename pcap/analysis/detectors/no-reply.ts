@@ -34,8 +34,8 @@ export const NO_REPLY: Symptom = {
   complaint:
     'Completion status 12, transport retry counter exceeded (vendor error 129, 0x81), with the first requests of a connection.',
   about:
-    'The requester sends, waits for its ACK timeout and sends again, retry count times, and nothing ever comes back. Either its packets do not ' +
-    'arrive (route, firewall, VLAN, MTU), or they arrive and are dropped in silence (wrong queue pair number, wrong GID, wrong ICRC), or the answers do ' +
+    'The requester sends, waits for its ACK timeout and sends again, retry count times, and never gets a response. Either its packets do not ' +
+    'arrive (route, firewall, VLAN, MTU), or they arrive and are dropped silently (wrong queue pair number, wrong GID, wrong ICRC), or the answers do ' +
     'not come back. That a TCP connection between the same hosts works proves nothing about UDP port 4791.',
   advice: [
     'Capture at the other end: if the requests arrive there, look at queue pair number, GID index and ICRC; if not, look at the path.',
@@ -98,8 +98,8 @@ class NoReply implements Detector {
     context.report({
       severity: gaveUp ? 'error' : 'warning',
       text:
-        `Nobody answers requests from ${pathOf(first)}: that with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
-        `${distances(first.waits)}, and no answer ever came${first.gaveUp ? '' : '; the capture ends while it is still tried'}` +
+        `Requests from ${pathOf(first)} get no response: that with PSN ${first.psn} was sent ${times(first.tries)} in ${span}, ` +
+        `${distances(first.waits)}, and there was never a response${first.gaveUp ? '' : '; the capture ends while the requester still retries'}` +
         `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}.` +
         (seen
           ? ''

@@ -26,11 +26,11 @@ export const PFC_STORM: Symptom = {
   title: 'PFC storm',
   complaint: 'The whole fabric stalls, hosts without a connection to the busy one included.',
   about:
-    'A port that runs out of buffer asks the other end of its link to be silent in one priority. A host that is stuck, or a class without ' +
-    'congestion control, asks again and again; the switch fills up in turn and pauses its own neighbours, until queues stand still that ' +
+    'A port that runs out of buffer pauses the other end of its link in one priority. A host that is stuck, or a class without ' +
+    'congestion control, pauses again and again; the switch fills up in turn and pauses its own neighbours, until queues stand still that ' +
     'have nothing to do with the cause. Pauses never pass a switch: what a capture shows is what happens on that link.',
   advice: [
-    'Go to the port that asks for most pauses: a host among them does not take its packets fast enough (slow memory, PCIe, a stuck process).',
+    'Go to the port that sends most pauses: a host among them does not take its packets fast enough (slow memory, PCIe, a stuck process).',
     'Let DCQCN act before PFC: marking thresholds (ECN) below those of pauses, and CNPs in a priority of their own.',
     'Switch on the PFC watchdog of the switches.',
   ],
@@ -38,7 +38,7 @@ export const PFC_STORM: Symptom = {
   make: () => new PfcStorm(),
 };
 
-/** Pauses of one class that one port asks for, as one interface sees them. */
+/** Pauses of one class from one port, as one interface captured them. */
 class PauseTime {
   readonly mac: string;
   readonly priority: number;

@@ -19,7 +19,7 @@ export const PORT_POLARISATION: Symptom = {
   complaint: 'Bandwidth stays at that of one link though there are several, and one of them drops or pauses.',
   about:
     'Routers and link groups choose among equal paths by a hash over addresses and UDP ports. The destination port of RoCE is always 4791, so the source ' +
-    'port is all that tells two queue pairs between the same hosts apart; each has its own for that reason. With the same port for all of them every ' +
+    'port is the only difference of two queue pairs between the same hosts for ECMP; each has its own for that reason. With the same port for all of them every ' +
     'packet takes the same path, however many there are.',
   advice: [
     'Let each queue pair have its own source port: set a flow label in the address vector, or use the default of the driver.',
@@ -74,7 +74,7 @@ function judge(context: DetectorContext, address: string, conversations: readonl
   });
 }
 
-/** Requests with data, or READ responses: acknowledges alone fill no link. */
+/** Requests with data, or READ responses: ACKs alone do not fill a link. */
 function sendsData({ ends }: ConversationReport, end: 0 | 1): boolean {
   const { messages } = ends[end].requester;
   if ((messages['SEND'] ?? 0) + (messages['WRITE'] ?? 0) > 0) return true;

@@ -32,11 +32,11 @@ export const READ_STALL: Symptom = {
   complaint: 'READs or atomics are much slower than WRITEs of the same size; the link is idle between them.',
   about:
     'A responder keeps a place for each READ or atomic that it has yet to answer, and a requester may not have more of them outstanding than there are ' +
-    'places: responder resources (IRD) of one side, initiator depth (ORD) of the other. With few places and a long way the requester stands ' +
+    'places: responder resources (IRD) of one end, initiator depth (ORD) of the other. With few places and a long way the requester stands ' +
     'still until an answer frees one. With a wrong number it overruns the responder, which drops or refuses what it cannot keep.',
   advice: [
-    'Raise responder_resources and initiator_depth in the connection parameters of both sides (up to max_qp_rd_atom of the device), or read more at a time.',
-    'Give max_dest_rd_atomic of one side the value of max_rd_atomic of the other where queue pairs are connected by hand.',
+    'Raise responder_resources and initiator_depth in the connection parameters of both ends (up to max_qp_rd_atom of the device), or read more at a time.',
+    'Give max_dest_rd_atomic of one end the value of max_rd_atomic of the other where queue pairs are connected by hand.',
   ],
   commands: ['ibv_devinfo -v | grep rd_atom', 'rdma resource show qp', 'rdma statistic show link DEV/1'],
   make: () => new ReadStall(),
@@ -49,7 +49,7 @@ class OutstandingReads {
   most = 0;
   /** What the responder can answer at a time; Infinity where the capture does not say. */
   readonly limit: number;
-  /** When the last of them was asked for or answered. */
+  /** Time of the last request or response. */
   #lastNs = 0;
   /** Time with something outstanding, and time of silence at each depth that was the largest so far. */
   busyNs = 0;
@@ -64,7 +64,7 @@ class OutstandingReads {
   readonly frames = new FrameList();
   readonly overrunFrames = new FrameList();
   #lastRequestFrame = 0;
-  /** Requests beyond the limit, unless the capture lacks an answer: what comes next tells. */
+  /** Requests beyond the limit, or after a response that the capture lacks: later packets decide. */
   readonly #unconfirmed: number[] = [];
 
   constructor(limit: number) {
@@ -102,7 +102,7 @@ class OutstandingReads {
     if (this.#ends.length < before && before === this.most) this.#answeredNs = timeNs;
   }
 
-  /** The responder refused something, or the oldest is asked for again: it is outstanding, and all after it are. */
+  /** The responder refused a request, or the oldest one is requested again: it and all after it are outstanding. */
   confirmOverrun(): void {
     this.#settle(true);
   }
@@ -120,7 +120,7 @@ class OutstandingReads {
     this.#lastNs = timeNs;
   }
 
-  /** What was taken for the limit was none. */
+  /** The assumed limit was exceeded: it was none. */
   #forgetStalls(): void {
     this.stalls = 0;
     this.stalledNs = 0;
@@ -134,7 +134,7 @@ class ReadStall implements Detector {
   readonly interest = ALL_KINDS & ~(PacketKind.Data | PacketKind.Cnp);
   /** By 2 * conversation + requester. */
   readonly #reads: (OutstandingReads | undefined)[] = [];
-  /** READs and atomics that a queue pair answers at a time, as its REQ or REP says: by address and number. */
+  /** READs and atomics that a queue pair answers at a time, from its REQ or REP: by address and number. */
   readonly #resources = new Map<string, number>();
 
   packet(facts: PacketFacts): void {
@@ -184,7 +184,7 @@ class ReadStall implements Detector {
     remember(this.#resources, `${source} ${message.body.localQpn}`, message.body.responderResources, MOST_AGREEMENTS);
   }
 
-  /** From what it said when the connection was made. */
+  /** From the responder resources that the peer announced. */
   #limitOf(conversation: ConversationReport, requester: 0 | 1): number {
     if (this.#resources.size === 0 || conversation.learnt !== 'cm') return Number.POSITIVE_INFINITY;
     const { address, qpn } = conversation.ends[requester === 0 ? 1 : 0];
@@ -242,7 +242,7 @@ function reportOverrun(context: DetectorContext, { reads, conversation, requeste
   const fails = timeouts > 0 || Object.keys(naks).length > 0;
   context.report({
     severity: fails ? 'error' : 'warning',
-    text: `${end.address} (${qpName(end.qpn)}) had up to ${grouped(reads.most)} READs and atomics outstanding, but ${other.address} had said that it answers ${grouped(limit)} at a time${fails ? '; it refuses or drops what is beyond' : ''}.`,
+    text: `${end.address} (${qpName(end.qpn)}) had up to ${grouped(reads.most)} READs and atomics outstanding, but ${other.address} announced that it answers ${grouped(limit)} at a time${fails ? '; it refuses or drops the others' : ''}.`,
     frames: reads.overrunFrames.frames,
     frameCount: reads.overrunFrames.count,
     conversations: [conversation.id],

@@ -21,9 +21,9 @@ export const REMOTE_ACCESS_ERROR: Symptom = {
   about:
     'A WRITE, READ or atomic names memory of the peer by key, address and length. The responder found no region for the key in the protection domain of ' +
     'its queue pair, or the range is not wholly inside, or the region does not grant the right. It answers with NAK 0x62 and ends the ' +
-    'connection; which of these it was, it does not say.',
+    'connection; the NAK does not tell which of these it was.',
   advice: [
-    'Compare key, address and length of the request with what the peer registered and told.',
+    'Compare key, address and length of the request with what the peer registered and announced.',
     'Register with the right that the operation needs, in the protection domain of the queue pair.',
   ],
   commands: ['rdma resource show mr', 'rdma resource show qp', 'rdma statistic show link DEV/1', 'dmesg | tail'],

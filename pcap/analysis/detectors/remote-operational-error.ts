@@ -23,7 +23,7 @@ export const REMOTE_OPERATIONAL_ERROR: Symptom = {
     'writable, a work request is malformed, or the device has a fault. It answers with NAK 0x63 and ends the connection. Nothing on the network ' +
     'is to blame.',
   advice: [
-    'Look at the completion queue of the responder: the receive that failed says why (local protection error: memory that is no longer registered).',
+    'Look at the completion queue of the responder: the status of the failed receive has the reason (local protection error: memory that is no longer registered).',
     'Keep the memory of posted receives registered, writable and in the protection domain of the queue pair.',
   ],
   commands: ['dmesg | tail', 'rdma resource show qp', 'rdma resource show mr', 'rdma statistic show link DEV/1'],
@@ -59,7 +59,7 @@ function report(context: DetectorContext, group: readonly FatalNak<undefined>[])
   context.report({
     severity: 'error',
     text:
-      `${responderEnd.address} failed ${what} of ${requesterEnd.address} (${qpName(responderEnd.qpn)}) and said remote operational error in frame ${first.frame}; ` +
+      `${responderEnd.address} failed ${what} of ${requesterEnd.address} (${qpName(responderEnd.qpn)}) with the NAK remote operational error in frame ${first.frame}; ` +
       `${receives ? 'the receive that it fell into, or its memory,' : 'something in the responder'} is at fault, not the network.` +
       (group.length > 1 ? ` ${counted(group.length - 1, 'more request')} between these hosts ended so.` : ''),
     frames: mergedFrames([[first.frame], ...group.map((nak) => [nak.request?.frame ?? 0, nak.frame])]),

@@ -43,7 +43,9 @@ export class RequestMemory {
   /** Number of the packet that was remembered last. */
   #newest = -1;
 
-  /** Remembers a request of a conversation; once, however many of those that share the memory tell of it. */
+  /**
+   * Remembers a request of a conversation. Several detectors share the memory and may call this with the same packet.
+   */
   put(facts: PacketFacts, conversation: ConversationReport): void {
     const { number } = facts.packet;
     if (number === this.#newest) return;

@@ -131,7 +131,7 @@ function report(context: DetectorContext, group: readonly Failure[]): void {
       `${distances(first.waits)}, ` +
       `${first.gaveUp ? 'and then the requester gave up' : 'and the capture ends while it is still tried'}` +
       `${timeout === undefined ? '' : `; ${describeTimeout(timeout)}`}. ` +
-      `${counted(lostPackets, 'request packet')} of ${packets} never came past here (${percent(loss)}), ` +
+      `${counted(lostPackets, 'request packet')} of ${packets} were never captured here (${percent(loss)}), ` +
       `${retransmittedPackets} were sent again.${andOthers(group)}`,
     ...proofOf(group),
     evidence: {

@@ -11,7 +11,7 @@ import type { ConversationReport, EndReport } from '../types.ts';
 export class ReverseWatch {
   /** Destination addresses of packets that belong to no conversation, as numbers. */
   readonly #stations = new Set<number>();
-  /** Addresses that packets of conversations went to; made when first asked for. */
+  /** Destination addresses of the conversations; made on the first call. */
   #addresses: Set<string> | undefined;
 
   packet(facts: PacketFacts): void {

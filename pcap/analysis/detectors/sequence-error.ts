@@ -23,9 +23,9 @@ export const SEQUENCE_ERROR: Symptom = {
   complaint:
     'Counters out_of_sequence, packet_seq_err and rnr of the NIC grow, throughput falls short, and nothing else is reported.',
   about:
-    'A receiver takes packets in order only. When one is missing it asks for it with a sequence NAK and drops all that comes behind, and the sender goes ' +
+    'A receiver takes packets in order only. When one is missing it requests it with a sequence NAK and drops all that comes after it, and the sender goes ' +
     'back and sends everything from there on again. If the missing packet itself turns up later, nothing was lost: it took a longer way, as over ' +
-    'ECMP or a LAG that spreads single packets. If only its repetition does, it was dropped on the way or damaged.',
+    'ECMP or a LAG that spreads single packets. If only its retransmission does, it was dropped on the way or damaged.',
   advice: [
     'Loss: look for drops at switch ports and NICs, and make the priority of RoCE lossless or mark with ECN before queues overflow.',
     'Reordering: let ECMP and LAG hash whole flows (source port included), and turn off packet spraying unless both NICs can reorder.',
@@ -45,9 +45,9 @@ class DeliveryProblems {
   readonly naks = new FrameList();
   lostResponses = 0;
   longestLateNs = 0;
-  /** Of the losses, those that had come past here. */
+  /** Of the losses, those that were captured here first. */
   behind = 0;
-  /** Of these, those that only stood behind a late packet: the receiver had thrown them away while it waited. */
+  /** Of these, those that followed a late packet: the receiver dropped them while it waited. */
   discarded = 0;
   /** PSN of the last RNR NAK, and the PSN behind the last packet that came late; -1: none. */
   rnrPsn = -1;
@@ -129,7 +129,7 @@ interface View {
   readonly problems: DeliveryProblems;
 }
 
-/** Of several vantage points that see the same, the one that sees most of it pass by or stay away tells. */
+/** Of several vantage points with the same packets, the one that captured most of the losses directly counts. */
 function keepBest(views: Map<string, View>, view: View): void {
   const { address, qpn } = view.conversation.ends[view.requester];
   const key = `${groupOf(view.conversation)} ${address} ${qpn}`;
@@ -226,7 +226,7 @@ class HostDirection {
     if (this.#lost > 0) {
       const how =
         this.#problems.behind >= this.#lost
-          ? 'lost, or overtaken, behind the place of this capture'
+          ? 'lost, or overtaken, after this capture point'
           : 'lost and never turned up';
       parts.push(`${this.#lost} (${percent(share)}) ${wereOf(this.#lost)} ${how}`);
     }
@@ -234,8 +234,7 @@ class HostDirection {
       const by = this.#problems.longestLateNs > 0 ? ` by up to ${duration(this.#problems.longestLateNs)}` : '';
       parts.push(`${this.#reordered} came late${by}, overtaken by others, and ${wereOf(this.#reordered)} not lost`);
     }
-    if (parts.length === 0)
-      parts.push('some did not arrive in order, lost or overtaken behind the place of this capture');
+    if (parts.length === 0) parts.push('some did not arrive in order, lost or overtaken after this capture point');
     return listed(parts);
   }
 }

@@ -176,7 +176,7 @@ export class PathMatcher {
   #countAhead(passage: FramePassage, exit: number): void {
     const { index } = passage;
     passage.overtakenBy = this.#ahead.filter((other) => other.index > index && other.exit < exit).length;
-    // Who left after this one and before it was known to have left was not counted yet.
+    // A frame that left after this one, before this one was known to have left, was not counted yet.
     for (const later of this.#recent) {
       if (later.exit <= exit || later.passage.index >= index) continue;
       later.passage.overtakenBy += 1;
@@ -291,7 +291,7 @@ function numberOf({ ingress, out }: FramePassage): number {
   return ingress?.number ?? out[0] ?? 0;
 }
 
-/** Who marks an IPv4 packet makes its checksum right; a flipped bit does not. */
+/** A switch that marks an IPv4 packet updates its checksum; a flipped bit does not. */
 function isMarkOf(ingress: CapturedFrame, egress: CapturedFrame): boolean {
   if (ingress.ecn < 0 || ingress.ecn === Ecn.Ce || egress.ecn !== Ecn.Ce) return false;
   const at = ingress.ipOffset + 10;

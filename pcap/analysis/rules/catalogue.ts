@@ -51,7 +51,7 @@ export const RULES = {
     'no-payload',
     'ref:conformance LEN-09',
     'error',
-    'READ requests, atomics, FLUSH and acknowledges carry no payload, and ATOMIC WRITE exactly eight bytes.',
+    'READ requests, atomics, FLUSH and ACKs carry no payload, and ATOMIC WRITE exactly eight bytes.',
   ),
   messageSize: rule('message-size', 'ref:conformance LEN-06', 'error', 'A message is at most 2^31 bytes long.'),
   atomicAlignment: rule(
@@ -64,7 +64,7 @@ export const RULES = {
     'opcode-sequence',
     'ref:conformance OPS-01, OPS-02, OPS-04, OPS-05, OPS-12, OPS-13',
     'error',
-    'Between FIRST and LAST of a message stand only MIDDLE packets of the same operation.',
+    'Between FIRST and LAST of a message there are only MIDDLE packets of the same operation.',
   ),
   nothingOpen: rule(
     'nothing-open',
@@ -94,7 +94,7 @@ export const RULES = {
     'changed-repetition',
     'ref:rxe#8',
     'error',
-    'A request that is repeated has the opcode and the length that it had before.',
+    'A retransmitted request has the opcode and the length that it had before.',
   ),
   readResponseOpcode: rule(
     'read-response-opcode',
@@ -106,13 +106,13 @@ export const RULES = {
     'read-response-length',
     'ref:conformance LEN-16, LEN-17',
     'error',
-    'READ responses carry as many bytes as were asked for, the path MTU in all but the last.',
+    'READ responses carry as many bytes as were requested, the path MTU in all but the last.',
   ),
   readResponseSyndrome: rule(
     'read-response-syndrome',
     'ref:conformance RD-05',
     'error',
-    'The AETH of a READ response or an atomic answer is that of a positive acknowledge.',
+    'The AETH of a READ response or an atomic response is that of an ACK.',
   ),
   reservedSyndrome: rule(
     'reserved-syndrome',

@@ -33,7 +33,7 @@ export function checkHeaders(facts: PacketFacts, violations: RuleViolations): vo
 
 /** A packet that is RoCEv2 by its port and cannot be read to its end. */
 function checkShape(facts: PacketFacts, frame: Frame, status: FrameStatus, violations: RuleViolations): void {
-  // A packet that was damaged on its way says nothing of its sender.
+  // A packet that was damaged on its way proves nothing about its sender.
   if (facts.dissection.cut || !hasGoodIcrc(frame, status)) return;
   if (status === FrameStatus.BadTransportVersion)
     violations.add(RULES.transportVersion, facts, `its transport version is ${frame.transportVersion}`);
@@ -47,7 +47,7 @@ function checkShape(facts: PacketFacts, frame: Frame, status: FrameStatus, viola
     violations.add(RULES.udpLength, facts, 'its UDP length does not fit, or leaves no room for BTH and ICRC');
 }
 
-/** Whether the ICRC stands where the packet ends and is right: that of packets whose shape is not. */
+/** Whether the ICRC is at the end of the packet and right: for packets with a wrong shape. */
 function hasGoodIcrc(frame: Frame, status: FrameStatus): boolean {
   if (frame.bthOffset >= 0) return icrcMatches(frame);
   if (status !== FrameStatus.BadUdpLength || frame.destPort !== ROCE_UDP_PORT) return false;

@@ -17,7 +17,7 @@ import { RuleViolations } from './rule-violations.ts';
 
 export { RULE_LIST, RULES, type Rule } from './catalogue.ts';
 
-/** Checks packets against the rules; the analyzer asks it before anybody else sees a packet. */
+/** Checks packets against the rules. The analyzer calls it before the detectors. */
 export class RuleChecker implements Detector {
   readonly #violations = new RuleViolations();
   /** By 2 * conversation + requester, and by 2 * conversation + end. */
@@ -92,7 +92,7 @@ interface EndTraits {
   sourcePort: number;
 }
 
-/** ref:conformance ACK-20; two limited members cannot speak to each other. */
+/** ref:conformance ACK-20; two limited members cannot communicate. */
 function pkeysMatch(one: number, other: number): boolean {
   return (one & 0x7f_ff) === (other & 0x7f_ff) && ((one | other) & 0x80_00) !== 0;
 }

@@ -23,7 +23,7 @@ export interface RequestBudget {
 export class RequestRules {
   /** `OpFlag.Send`, `OpFlag.Write`, 0 for nothing, -1 for not known. */
   #open = -1;
-  /** Where the next original stands. */
+  /** Index of the next original. */
   #next = Number.NaN;
   /** Payload of the FIRST of the open message. */
   #full = 0;

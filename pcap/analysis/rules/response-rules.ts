@@ -60,7 +60,7 @@ export class ResponseRules {
       relativePsn >= this.#fatalPsn &&
       (syndrome & SYNDROME_KIND_MASK) === SyndromeKind.Ack
     )
-      violations.add(RULES.afterFatalNak, facts, 'a positive acknowledge follows a NAK that ends the connection');
+      violations.add(RULES.afterFatalNak, facts, 'an ACK follows a NAK that ends the connection');
   }
 
   /**

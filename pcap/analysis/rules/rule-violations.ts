@@ -24,7 +24,11 @@ export class RuleViolations {
   count = 0;
   readonly #violations = new Map<Rule, RuleViolation>();
 
-  /** A packet breaks a rule; `detail` says how, a part of a sentence. */
+  /**
+   * Counts a packet that breaks a rule.
+   *
+   * @param detail how it breaks the rule, a part of a sentence
+   */
   add(rule: Rule, facts: PacketFacts, detail: string): void {
     this.count += 1;
     let violation = this.#violations.get(rule);

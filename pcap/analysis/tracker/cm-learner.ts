@@ -37,7 +37,7 @@ export class CmLearner {
   readonly #active = new Map<string, CmExchange>();
   readonly #passive = new Map<string, CmExchange>();
 
-  /** Learns from a MAD; books it with the conversation that it speaks of. */
+  /** Reads a MAD, and counts it with the conversation that it is about. */
   learn(facts: MutableFacts, vantage: number, establish: OpenFromCm): void {
     const { frame } = facts.dissection;
     const mad = parseCmMad(frame.view, frame.payloadOffset, frame.payloadLength);

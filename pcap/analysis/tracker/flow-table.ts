@@ -121,7 +121,7 @@ export function pairHash(frame: Frame, vantage: number): number {
   for (let word = 0; word < (ipVersion === 4 ? 4 : 16); word += 4) {
     const one = view.getUint32(source + word);
     const other = view.getUint32(destination + word);
-    // Both are symmetric: a sum and a product tell most pairs apart.
+    // Both are symmetric; sum and product together distinguish most pairs.
     hash = mix(hash ^ (one + other), Math.imul(one | 1, other | 1));
   }
   return hash;

@@ -27,7 +27,7 @@ export class MutableFacts implements PacketFacts {
   refersTo = -1;
   /** IPv4 identification; -1 over IPv6. */
   ipId = -1;
-  /** The ICRC as it stands in the frame; 0 where the capture has cut it off. */
+  /** The ICRC in the frame; 0 where the capture has cut it off. */
   icrcValue = 0;
 
   /** Forgets the packet before; `dissection` is filled already. */

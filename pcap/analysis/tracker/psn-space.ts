@@ -19,7 +19,7 @@ export class PsnSpace {
   readonly #requests: RequestTracker;
   readonly #responses: ResponseTracker;
 
-  /** @param announced `origin` is what connection management said, and not what was seen first */
+  /** @param announced `origin` is from connection management, and not the first PSN seen */
   constructor(
     conversation: PsnSpaceOwner,
     requester: 0 | 1,

@@ -16,7 +16,7 @@ export class ReadEntry {
   openEnded = false;
   /** Answered by READ responses, not by the answer of an atomic. */
   isRead = true;
-  /** Bytes asked for. */
+  /** Requested bytes. */
   length = 0;
   /** The PSN whose response is expected. */
   next = 0;

@@ -275,7 +275,7 @@ export class RequestTracker extends SequenceTracker {
     if (fromStart && late) return undefined;
     const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
     const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
-    return { cause: 'implied-nak', refersTo, durationNs: sinceNs, reason: late ? 'after-timeout' : 'at-once' };
+    return { cause: 'implied-nak', refersTo, durationNs: sinceNs, reason: late ? 'after-timeout' : 'immediate' };
   }
 
   protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {

@@ -29,7 +29,7 @@ export class VantagePoints {
     const key = interfaceIndex * 0x1_00_00_00_00 + cookedInterface;
     let number = this.#numbers.get(key);
     if (number === undefined) {
-      // More are told apart no longer: an attacker may name four billion.
+      // More are not distinguished: an attacker may name four billion.
       number = Math.min(this.#numbers.size, MOST_VANTAGES - 1);
       if (this.#numbers.size < MOST_VANTAGES) this.#numbers.set(key, number);
     }

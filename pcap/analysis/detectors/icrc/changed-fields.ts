@@ -109,7 +109,9 @@ function lengthsFit(sample: IcrcSample, more: number): boolean {
   return effects.reduce((sum, effect) => (sum ^ effect) >>> 0, syndromeOf(sample)) === 0;
 }
 
-/** An address of the capture stood in the place of one of the two, and perhaps another port with it. */
+/**
+ * One of the two addresses was replaced; the original is a known address of the capture. The port may have changed too.
+ */
 function replacedAddress(samples: readonly IcrcSample[], known: readonly IpAddress[]): ChangedFields | undefined {
   const [first] = samples;
   if (first === undefined) return undefined;
@@ -174,7 +176,7 @@ function replacement({ bytes, icrcAt }: IcrcSample, at: number, by: Uint8Array):
   return effectOf(CRC32, difference, at, icrcAt);
 }
 
-/** A masked field stood for ones: what was there instead is the ones with those bits changed. */
+/** A masked field counts as ones: the original is the ones with those bits changed. */
 function originalOf({ at, length }: Field, { masked }: IcrcSample, mask: Uint8Array): Uint8Array {
   return masked.slice(at, at + length).map((byte, i) => byte ^ (mask[i] ?? 0));
 }

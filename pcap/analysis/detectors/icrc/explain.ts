@@ -24,7 +24,7 @@ export function explain(samples: readonly IcrcSample[], known: readonly IpAddres
   if (samples.length > 1 && samples.every(({ found }) => found === first.found)) {
     return {
       kind: 'constant',
-      clause: `is 0x${first.found.toString(16).padStart(8, '0')} in all of them: nobody computed it`,
+      clause: `is 0x${first.found.toString(16).padStart(8, '0')} in all of them: it was not computed`,
       advice: 'Compute the ICRC, or look for the offload that should: a capture of the sender may be from before it.',
     };
   }
@@ -33,7 +33,7 @@ export function explain(samples: readonly IcrcSample[], known: readonly IpAddres
     return {
       kind: 'recipe',
       clause: `fits when computed ${mistakesOf(recipe).join(', ')}`,
-      advice: 'Mend the recipe of the sender; packets/icrc.ts and the page on the wire have the right one.',
+      advice: 'Fix the recipe of the sender; packets/icrc.ts and the page on the wire have the right one.',
     };
   }
   const change = samples.length >= ENOUGH_FOR_CHANGES ? findChange(samples, known) : undefined;

@@ -5,7 +5,7 @@
  * about packets.
  */
 
-/** What can be said of `sum of chosen effects = target`. */
+/** The solution of `sum of chosen effects = target`. */
 export interface Solution {
   /** Which effects are chosen; of several choices one. */
   readonly chosen: readonly boolean[];

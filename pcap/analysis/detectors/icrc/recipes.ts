@@ -19,12 +19,12 @@ export interface Recipe {
   readonly masks: readonly Mask[];
 }
 
-/** What stands in the place of a field that the network may change. */
+/** The value used for a field that the network may change. */
 export type Mask = 'ones' | 'as-sent' | 'zeros';
 
 /** The simplest recipe that gives the ICRC of at least nine in ten of the samples; undefined when none does. */
 export function findRecipe(samples: readonly IcrcSample[]): Recipe | undefined {
-  // Packets with a pad tell more recipes apart than those without.
+  // Packets with a pad distinguish more recipes than those without.
   const [first, ...others] = [...samples].sort((a, b) => b.padCount - a.padCount);
   if (first === undefined) return undefined;
   const candidates = recipesOf(first).sort((a, b) => mistakesOf(a).length - mistakesOf(b).length);

@@ -13,7 +13,7 @@ const seen = ({ conversations }: Analysis): boolean[][] => {
   ]);
 };
 
-describe('Elsewhere', () => {
+describe('other interfaces', () => {
   it('knows of nothing else in a capture of one interface', () => {
     expect(seen(new Script().sends(0, 2).analyze())).toEqual([[false, false]]);
   });

@@ -39,7 +39,7 @@ describe.each(EVERY_ID)('responses whose identifications are: %s', (ids) => {
       'retransmission 2+4 duplicate-request',
       'loss 2',
     ]);
-    expect(analysis.events[0]).toMatchObject({ reason: 'at-once', durationNs: 3000, refersTo: 4 });
+    expect(analysis.events[0]).toMatchObject({ reason: 'immediate', durationNs: 3000, refersTo: 4 });
     expect(requester).toMatchObject({ impliedNaks: 1, timeouts: 0, retransmittedPackets: 1 });
     expect(requester.responses).toMatchObject({ lostPackets: 1, retransmittedPackets: 4, packets: 10 });
   });
