@@ -138,7 +138,7 @@ function nothing(bytes: Uint8Array, view: DataView, start: number, end: number, 
   frame.end = end;
 }
 
-/** `big` is the family as it reads big-endian. No family has more than 8 bits, which tells the byte orders apart. */
+/** `big` is the family read as big-endian. No family has more than 8 bits, so the value shows the byte order. */
 function etherTypeOfFamily(big: number): number {
   const family = big > 0xff ? ((big & 0xff_ff_ff) === 0 ? big >>> 24 : 0) : big;
   if (family === FAMILY_IPV4) return ETHERTYPE_IPV4;

@@ -105,7 +105,7 @@ export class Block {
     return this;
   }
 
-  /** Where the options begin: `nextOption` goes on from here. */
+  /** Start of the options, from which `nextOption` continues. */
   optionsAt(at: number): void {
     this.nextAt = at;
   }

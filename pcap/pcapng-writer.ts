@@ -92,7 +92,7 @@ export class PcapngWriter {
     this.blocks.text(Option.InterfaceDescription, options.description);
     this.blocks.bytes(Option.TimestampResolution, NANOSECOND_RESOLUTION);
     this.blocks.u64(Option.InterfaceSpeed, options.speedBps);
-    // A zero in front says that it is text and not bytecode.
+    // A leading zero byte marks text, in contrast to bytecode.
     if (filter !== '') this.blocks.text(Option.InterfaceFilter, `\0${filter}`);
     this.blocks.text(Option.InterfaceOperatingSystem, options.operatingSystem);
     this.blocks.text(Option.InterfaceHardware, options.hardware);

@@ -116,7 +116,7 @@ function someLeaf(node: FilterNode, holds: (leaf: FilterNode) => boolean): boole
   return node.kind === 'and' || node.kind === 'or' ? node.terms.some((term) => someLeaf(term, holds)) : holds(node);
 }
 
-/** The record of the packet in hand, made when the first field asks for it. */
+/** The field record of the current packet, made when the first field needs it. */
 class FieldMemo {
   readonly #withIcrc: boolean;
   #fields: Record<string, FieldValue> | undefined;

@@ -6,10 +6,10 @@
  */
 import { OPCODES, Op, OpFlag } from '../../packets/opcode.ts';
 
-/** Which of the 256 opcodes a name stands for. */
+/** The opcodes, out of 256, that a name stands for. */
 export type OpcodeSet = Uint8Array;
 
-/** Groups of opcodes, by the word they are asked for with; and what the word matches. */
+/** Groups of opcodes by their word in filters, with the meaning and the `OpFlag` of the group. */
 export const OPCODE_GROUPS: readonly (readonly [name: string, meaning: string, flags: number])[] = [
   ['send', 'SEND of any kind', OpFlag.Send],
   ['write', 'RDMA WRITE of any kind', OpFlag.Write],

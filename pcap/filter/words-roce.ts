@@ -33,7 +33,7 @@ import { OPCODE_GROUPS, OPCODE_NAMES, type OpcodeSet } from './opcode-names.ts';
 import type { FilterSubject, Predicate } from './types.ts';
 import { anyOf, choiceWord, type FilterWord, flagWord, numberWord } from './word.ts';
 
-/** Words that `opcode` takes though their opcode is one and the syndrome tells them apart. */
+/** Words that `opcode` accepts though they share one opcode and differ in the syndrome. */
 const ANSWERS: readonly string[] = ['ack', 'nak', 'rnr'];
 
 /** Services and management. */

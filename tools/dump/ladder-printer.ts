@@ -6,10 +6,10 @@
  */
 import { formatFrame } from '../../packets/format.ts';
 import { frameDestination, frameSource } from '../../packets/frame.ts';
-import { Mark as FactMark } from '../../pcap/analysis/facts.ts';
+import { Mark } from '../../pcap/analysis/facts.ts';
 import { IcrcState, icrcState } from '../../pcap/dissection.ts';
 import type { FilterSubject } from '../../pcap/filter/types.ts';
-import { LadderReader, LadderStream, type LadderStreamLayout, Mark } from '../ladder/index.ts';
+import { LadderReader, LadderStream, type LadderStreamLayout, StepMark } from '../ladder/index.ts';
 import type { PacketPrinter } from './printers.ts';
 import type { TimeColumn } from './time-text.ts';
 
@@ -69,10 +69,10 @@ export class LadderPrinter implements PacketPrinter {
 function marksOf({ dissection, facts }: FilterSubject): number {
   const marks = facts?.marks ?? 0;
   return (
-    (icrcState(dissection) === IcrcState.Bad ? Mark.Corrupt : Mark.None) |
-    ((marks & FactMark.Retransmission) === 0 ? Mark.None : Mark.Retransmit) |
-    ((marks & FactMark.Copy) === 0 ? Mark.None : Mark.Duplicated) |
-    ((marks & FactMark.Late) === 0 ? Mark.None : Mark.Late)
+    (icrcState(dissection) === IcrcState.Bad ? StepMark.Corrupt : StepMark.None) |
+    ((marks & Mark.Retransmission) === 0 ? StepMark.None : StepMark.Retransmit) |
+    ((marks & Mark.Copy) === 0 ? StepMark.None : StepMark.Duplicated) |
+    ((marks & Mark.Late) === 0 ? StepMark.None : StepMark.Late)
   );
 }
 

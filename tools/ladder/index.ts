@@ -5,5 +5,5 @@
  */
 export { drawLadder, type LadderLayout } from './draw.ts';
 export { type LadderFrame, type LadderFrameInfo, LadderReader, type LadderReaderOptions } from './reader.ts';
-export { type LadderStep, Mark, markName } from './step.ts';
+export { type LadderStep, markName, StepMark } from './step.ts';
 export { LadderStream, type LadderStreamLayout } from './stream.ts';

@@ -15,7 +15,7 @@ import { GSI_QPN } from '../../packets/mad.ts';
 import { AETH_AT, OpFlag, opcodeInfo, RETH_AT, SERVICE_MASK, Service } from '../../packets/opcode.ts';
 import { psnDiff } from '../../packets/psn.ts';
 import { rethDmaLength } from '../../packets/reth.ts';
-import { type LadderStep, Mark } from './step.ts';
+import { type LadderStep, StepMark } from './step.ts';
 
 export interface LadderReaderOptions {
   /** What the frames of `read` begin with; default Ethernet. */
@@ -26,7 +26,7 @@ export interface LadderReaderOptions {
 export interface LadderFrameInfo {
   readonly timeNs: number;
   readonly fromLeft: boolean;
-  /** What the wire is known to have done: bits of `Mark`. */
+  /** What the wire is known to have done: bits of `StepMark`. */
   readonly marks: number;
 }
 
@@ -93,7 +93,7 @@ export class LadderReader {
     const relative = relativePsn(psn, space);
     const again = relative < space.next;
     space.next = Math.max(space.next, relative + 1);
-    return { ...step, psn: relative, marks: step.marks | (again ? Mark.Retransmit : 0) };
+    return { ...step, psn: relative, marks: step.marks | (again ? StepMark.Retransmit : 0) };
   }
 
   #answer(step: LadderStep): LadderStep {
@@ -103,10 +103,10 @@ export class LadderReader {
     const relative = relativePsn(frame.psn, space);
     let { marks } = step;
     if ((frame.flags & OpFlag.Ack) === 0) {
-      if (relative < space.nextAnswer) marks |= Mark.Retransmit;
+      if (relative < space.nextAnswer) marks |= StepMark.Retransmit;
       space.nextAnswer = Math.max(space.nextAnswer, relative + 1);
       space.next = Math.max(space.next, relative + 1);
-    } else if (syndromeKind(frame) !== SyndromeKind.Ack) marks |= Mark.Nak;
+    } else if (syndromeKind(frame) !== SyndromeKind.Ack) marks |= StepMark.Nak;
     return { ...step, psn: relative, marks };
   }
 

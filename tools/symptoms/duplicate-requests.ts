@@ -62,7 +62,7 @@ export const DUPLICATE_REQUESTS_SCENES: readonly Scene[] = [
 
 async function lostAcks(stage: Stage): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { timeout: 8 });
-  // Acknowledges of every third WRITE, each once: what acknowledges the repetition gets through.
+  // Drops the ACK of every third WRITE once: the ACK of the retransmission gets through.
   const lost = new Set([2, 5, 8, 11].map((write) => 100 + 3 * write + 2));
   stage.rule({ port: 'B', match: (frame) => isAck(frame) && lost.delete(frame.psn), action: 'drop' });
   for (let i = 0; i < 12; i++) demandStatus(await a.write(b, 3_000), WcStatus.Success);

@@ -59,7 +59,7 @@ const PATIENT: ConnectOptions = { retryCnt: 3, timeout: 10 };
 async function versions(stage: Stage): Promise<void> {
   const [a, b] = [stage.host('A'), stage.host('B')];
   const [left, right] = [stage.end(a), stage.end(b)];
-  // What A sends is made by hand, and nobody at A listens to UDP 4791: its queue pair stays in RESET.
+  // The packets of A are forged, and A has no listener on UDP 4791: its queue pair stays in RESET.
   await stage.bringUp(right, left, PATIENT);
   const answer = right.send(100);
   for (let attempt = 0; attempt < 4; attempt++) {

@@ -104,7 +104,7 @@ async function lostOnce(stage: Stage): Promise<void> {
 async function otherTraffic(stage: Stage): Promise<void> {
   const { a, b } = await stage.connect(stage.host('A'), stage.host('B'), { mtu: 4096 });
   const other = longPacket(1);
-  // Another destination port: not RoCE, and its checksum of 0 says that nobody checks.
+  // Another destination port, so it is not RoCE; a UDP checksum of 0 is not checked.
   new DataView(other.buffer).setUint16(14 + 20 + 2, 4_790);
   await stage.forgeAll(ipv4Fragments(other, 1_500));
   await stage.forgeAll([icmpFragmentationNeeded(station(254), other, 1_500, station(1))]);
