@@ -7,9 +7,17 @@
  * sees to the first two for every command.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type LinkFacts, type OpenDeviceOptions, type OpenRdmaDevice, type PathTraits, type RdmaDevice, type VlanOptions, openDevice } from 'rocev2';
+import {
+  type LinkFacts,
+  type OpenDeviceOptions,
+  type OpenRdmaDevice,
+  openDevice,
+  type PathTraits,
+  type RdmaDevice,
+  type VlanOptions,
+} from 'rocev2';
 import { type CaptureSink, linkUsage, openLink } from 'rocev2/node';
-import { Ecn, IpAddress, IpPrefix, MAX_FLOW_LABEL, RoceError, parseMac, trafficClassOf } from 'rocev2/packets';
+import { Ecn, IpAddress, IpPrefix, MAX_FLOW_LABEL, parseMac, RoceError, trafficClassOf } from 'rocev2/packets';
 import { PEER_PROFILES } from 'rocev2/transport';
 import { addCongestionOptions, type CongestionFlags, congestionOptions } from './congestion-options.ts';
 import { Recording } from './recording.ts';

@@ -4,7 +4,7 @@
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { Device, type RdmaDevice } from 'rocev2';
-import type { RdmaTcp, TcpListenOptions, TcpListener, TcpSocket } from 'rocev2/host';
+import type { RdmaTcp, TcpListener, TcpListenOptions, TcpSocket } from 'rocev2/host';
 import { type IpAddress, Medium, RoceError } from 'rocev2/packets';
 import { kernelAddress } from './kernel-address.ts';
 

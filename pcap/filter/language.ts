@@ -1,5 +1,6 @@
 /**
- * The language as data: every word in its group, found by any of its spellings. Help texts, documents and completion are made from this.
+ * The filter language as data: every word in its group, found by any of its spellings. Help texts, documents and
+ * completion are made from it.
  */
 
 import type { FilterWord } from './word.ts';

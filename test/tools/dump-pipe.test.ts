@@ -42,7 +42,7 @@ describe('roce dump with a filter', () => {
   it('prints its language', () => {
     const { status, lines } = run('--filter-help');
     expect(status).toBe(0);
-    expect(lines).toContain('  ackreq                asks for an acknowledge');
+    expect(lines).toContain('  ackreq                requests an ACK (AckReq is set)');
   });
 });
 

@@ -23,7 +23,11 @@ export function packetComments({ findings, events }: Analysis): Map<number, stri
   return comments;
 }
 
-/** Copies the capture in `chunks` to `out`. @throws RoceError ERR_ROCE_CAPTURE where it is damaged, after what was whole has been written */
+/**
+ * Copies the capture in `chunks` to `out`.
+ *
+ * @throws RoceError ERR_ROCE_CAPTURE where it is damaged, after everything before that place has been written
+ */
 export async function annotate(chunks: AsyncIterable<Uint8Array>, analysis: Analysis, out: Writable): Promise<void> {
   const comments = packetComments(analysis);
   const copy = new CaptureCopy({ application: 'roce analyze' });

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Frame, FrameStatus, type FrameWriter, Medium, invariant, parseFrame } from 'rocev2/packets';
+import { Frame, FrameStatus, type FrameWriter, invariant, Medium, parseFrame } from 'rocev2/packets';
 import { LinkType, PcapngWriter } from 'rocev2/pcap';
 import { tsharkAvailable } from '../tshark.ts';
 import { type Bench, contest, scaled, secondsOf } from './bench.ts';

@@ -2,8 +2,23 @@
 
 import { type Cq, Device, type Pd, type Qp, World } from 'rocev2';
 import { IpPrefix } from 'rocev2/packets';
-import { HOST_PREFIX_LENGTH, type SwitchOptions, SwitchedNetwork, type Topology, hostAddress, hostMac } from 'rocev2/sim';
-import { Access, CONGESTION_TRAFFIC_CLASS, type CongestionOptions, type MemoryRegion, QpState, WorkCompletion, WrOpcode } from 'rocev2/transport';
+import {
+  HOST_PREFIX_LENGTH,
+  hostAddress,
+  hostMac,
+  SwitchedNetwork,
+  type SwitchOptions,
+  type Topology,
+} from 'rocev2/sim';
+import {
+  Access,
+  CONGESTION_TRAFFIC_CLASS,
+  type CongestionOptions,
+  type MemoryRegion,
+  QpState,
+  WorkCompletion,
+  WrOpcode,
+} from 'rocev2/transport';
 
 export interface RigOptions {
   readonly topology: Topology;

@@ -4,7 +4,7 @@
  *
  * Peers' figures are measured elsewhere and only quoted: ref:dcqcn#6.2, two cores. The calibration loop stands in for the machine.
  */
-import { EventQueue, type LinkSpec, type SwitchOptions, fatTree, star } from 'rocev2/sim';
+import { EventQueue, fatTree, type LinkSpec, type SwitchOptions, star } from 'rocev2/sim';
 import type { CongestionOptions } from 'rocev2/transport';
 import { type Bench, type BenchSettings, contest, scaled, secondsOf } from './bench.ts';
 import { FabricRig, type Flow } from './fabric-rig.ts';

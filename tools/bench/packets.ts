@@ -1,5 +1,15 @@
 /** RoCE packets for benches: RC WRITE ONLY with a full payload, on Ethernet and IPv4. */
-import { FrameWriter, HeaderTemplate, IpAddress, Medium, Op, RETH_BYTES, parseMac, writeBth, writeReth } from 'rocev2/packets';
+import {
+  FrameWriter,
+  HeaderTemplate,
+  IpAddress,
+  Medium,
+  Op,
+  parseMac,
+  RETH_BYTES,
+  writeBth,
+  writeReth,
+} from 'rocev2/packets';
 
 export const HEADER_BYTES = 14 + 20 + 8 + 12 + RETH_BYTES;
 

@@ -1,6 +1,6 @@
 /** Two devices on an in-process network without faults, and any number of connected queue pairs, for benches. */
 
-import { type Cq, type Device, type Pd, type Qp, World, attachDevice } from 'rocev2';
+import { attachDevice, type Cq, type Device, type Pd, type Qp, World } from 'rocev2';
 import { type IpAddress, IpPrefix, Medium } from 'rocev2/packets';
 import { Access, type MemoryRegion, QpState, WorkCompletion, WrOpcode } from 'rocev2/transport';
 

@@ -3,9 +3,9 @@
  * Owns the flags and their units; what they mean is `FaultSpec`'s.
  */
 import { type Command, InvalidArgumentError } from 'commander';
-import { FAULT_DIRECTIONS, type FaultDirection, type FaultSpec, type WireFaults, checkFaultSpec } from 'rocev2/faults';
-import type { EcnProfile } from 'rocev2/sim';
+import { checkFaultSpec, FAULT_DIRECTIONS, type FaultDirection, type FaultSpec, type WireFaults } from 'rocev2/faults';
 import { RoceError } from 'rocev2/packets';
+import type { EcnProfile } from 'rocev2/sim';
 
 /** What the flags of `addChanceOptions` give. */
 export interface ChanceFlags {

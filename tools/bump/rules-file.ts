@@ -5,9 +5,18 @@
  * knowledge of packets (opcodes, fields) are checked by `compileRules` and `checkFaultSpec`, as for rules made in a program.
  */
 import { readFileSync } from 'node:fs';
-import { FAULT_ACTIONS, FAULT_DIRECTIONS, type FaultSpec, type NotifyOptions, type WireCondition, type WireFaults, type WireRule, compileRules } from 'rocev2/faults';
-import type { EcnProfile } from 'rocev2/sim';
+import {
+  compileRules,
+  FAULT_ACTIONS,
+  FAULT_DIRECTIONS,
+  type FaultSpec,
+  type NotifyOptions,
+  type WireCondition,
+  type WireFaults,
+  type WireRule,
+} from 'rocev2/faults';
 import { RoceError } from 'rocev2/packets';
+import type { EcnProfile } from 'rocev2/sim';
 import { z } from 'zod';
 
 export type { WireFaults, WireRule } from 'rocev2/faults';

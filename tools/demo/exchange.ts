@@ -3,8 +3,16 @@
  * Owns devices, buffers and the checks of every byte. Never looks at the wire and never prints.
  */
 
-import { type Connection, type Cq, type Device, type Qp, type World, attachDevice } from 'rocev2';
-import { Access, type MemoryRegion, type Random, type SendWr, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+import { attachDevice, type Connection, type Cq, type Device, type Qp, type World } from 'rocev2';
+import {
+  Access,
+  type MemoryRegion,
+  type Random,
+  type SendWr,
+  type WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 
 export const OPERATIONS = ['SEND', 'WRITE', 'WRITE with immediate', 'READ', 'COMPARE & SWAP', 'FETCH & ADD'] as const;
 export type Operation = (typeof OPERATIONS)[number];

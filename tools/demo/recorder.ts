@@ -8,7 +8,7 @@
 import { Frame, Medium, parseFrame } from 'rocev2/packets';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
 import { Fate, type NetworkTap, type SimulatedPort } from 'rocev2/sim';
-import { LadderReader, type LadderStep, Mark } from '../ladder/index.ts';
+import { LadderReader, type LadderStep, StepMark } from '../ladder/index.ts';
 
 /** What tshark must find in a frame of the capture. */
 export interface ExpectedFrame {
@@ -118,10 +118,10 @@ export class Recorder implements NetworkTap {
 }
 
 function marksOf(fate: number): number {
-  if ((fate & Fate.Dropped) !== 0) return Mark.Lost;
-  let marks: number = Mark.None;
-  if ((fate & Fate.Corrupted) !== 0) marks |= Mark.Corrupt;
-  if ((fate & Fate.Duplicated) !== 0) marks |= Mark.Duplicated;
-  if ((fate & Fate.Delayed) !== 0) marks |= Mark.Late;
+  if ((fate & Fate.Dropped) !== 0) return StepMark.Lost;
+  let marks: number = StepMark.None;
+  if ((fate & Fate.Corrupted) !== 0) marks |= StepMark.Corrupt;
+  if ((fate & Fate.Duplicated) !== 0) marks |= StepMark.Duplicated;
+  if ((fate & Fate.Delayed) !== 0) marks |= StepMark.Late;
   return marks;
 }

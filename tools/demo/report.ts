@@ -2,7 +2,7 @@
  * The words of the demo: what a reader who has never seen RDMA needs to follow it, the ladders, and the tables.
  * Owns the text. Never runs anything; the same run gives the same lines.
  */
-import { drawLadder, type LadderStep, Mark } from '../ladder/index.ts';
+import { drawLadder, type LadderStep, StepMark } from '../ladder/index.ts';
 import { formatBytes, formatTable, grouped } from '../table.ts';
 import { introduction, recovery } from './excerpt.ts';
 import { OPERATIONS } from './exchange.ts';
@@ -117,7 +117,7 @@ function failureLines(failure: string): string[] {
 
 /** What happened in the ladder above, told from what is in it. */
 function explain(hurt: LadderStep, steps: readonly LadderStep[]): string[] {
-  const nak = steps.find((step) => (step.marks & Mark.Nak) !== 0);
+  const nak = steps.find((step) => (step.marks & StepMark.Nak) !== 0);
   const what = FATES.find(([mark]) => (hurt.marks & mark) !== 0)?.[1] ?? '';
   if (hurt.psn === undefined) return [];
   if (nak === undefined) return [`psn ${hurt.psn} ${what}.`];
@@ -205,8 +205,8 @@ const MOST_FAULTS = 5;
 const GONE_BACK_ROW = 3;
 const HINT_COLUMNS = 36;
 const FATES: readonly (readonly [mark: number, words: string])[] = [
-  [Mark.Lost, 'never arrived'],
-  [Mark.Corrupt, 'arrived damaged (wrong ICRC) and was dropped'],
-  [Mark.Late, 'was overtaken by others'],
-  [Mark.Duplicated, 'arrived twice; B did it once'],
+  [StepMark.Lost, 'never arrived'],
+  [StepMark.Corrupt, 'arrived damaged (wrong ICRC) and was dropped'],
+  [StepMark.Late, 'was overtaken by others'],
+  [StepMark.Duplicated, 'arrived twice; B did it once'],
 ];

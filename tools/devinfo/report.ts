@@ -4,7 +4,7 @@
  */
 
 import type { RdmaDevice, VlanOptions } from 'rocev2';
-import { ECN_MASK, type IpPrefix, Medium, RoceError, dscpOf } from 'rocev2/packets';
+import { dscpOf, ECN_MASK, type IpPrefix, Medium, RoceError } from 'rocev2/packets';
 import { MAX_MESSAGE_BYTES } from 'rocev2/transport';
 
 type Entry = readonly [string, string | number];

@@ -1,5 +1,5 @@
 /**
- * Keeps a command from writing its output over the capture that it reads, which would empty the capture before it is read.
+ * Keeps a command from writing its output over the capture that it reads, which would empty the capture first.
  */
 import { fstatSync, type Stats, statSync } from 'node:fs';
 import { RoceError } from 'rocev2/packets';

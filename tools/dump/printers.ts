@@ -1,11 +1,25 @@
 /**
- * What is printed of a packet: a line in the manner of tcpdump, all fields on several lines, a JSON object, or chosen fields in columns.
+ * The output formats for a packet: a line like that of tcpdump, all fields on several lines, a JSON object, or chosen
+ * fields in columns.
  *
- * Owns the layout; the words for a frame are `packets/format.ts`, the fields `pcap/filter/`. Never writes anywhere.
+ * Owns the layout. The text of a frame comes from `packets/format.ts`, the fields from `pcap/filter/`. Never writes
+ * anywhere.
  */
-import { RoceError, formatFrame, formatFrameDetails } from 'rocev2/packets';
+import { formatFrame, formatFrameDetails, RoceError } from 'rocev2/packets';
 import { type CapturedPacket, IcrcState, icrcState } from 'rocev2/pcap';
-import { type FilterSubject, ICRC_FIELD, type NumberReader, fastField, fieldKind, fieldNames, fieldsOf, fieldsWithoutIcrc, markNames, subjectFields, suggest } from 'rocev2/pcap/filter';
+import {
+  type FilterSubject,
+  fastField,
+  fieldKind,
+  fieldNames,
+  fieldsOf,
+  fieldsWithoutIcrc,
+  ICRC_FIELD,
+  markNames,
+  type NumberReader,
+  subjectFields,
+  suggest,
+} from 'rocev2/pcap/filter';
 import type { TimeColumn } from './time-text.ts';
 
 /** Turns packets into text. Lines end with a line feed. */
@@ -68,7 +82,7 @@ export class JsonPrinter implements PacketPrinter {
 
 /** How chosen fields are printed. */
 export interface FieldColumns {
-  /** Names as tshark has them; a name that stands for two fields prints both, with a comma. */
+  /** Field names of tshark. A name for two fields prints both, with a comma. */
   readonly names: readonly string[];
   /** Between columns; default a tab. */
   readonly separator?: string;
@@ -116,7 +130,7 @@ export class FieldPrinter implements PacketPrinter {
     });
   }
 
-  /** A value is never taken for two: what would end its column or its line is written as an escape. */
+  /** Characters of a value that would end its column or its line are written as escapes. */
   #clean(value: string): string {
     const escaped = value
       .replaceAll('\\', '\\\\')

@@ -3,7 +3,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { type Frame, FrameStatus, Medium } from 'rocev2/packets';
-import { CaptureReader, Dissection, IcrcState, dissect, icrcState } from 'rocev2/pcap';
+import { CaptureReader, Dissection, dissect, IcrcState, icrcState } from 'rocev2/pcap';
 
 export interface ViewedFrame {
   /** As Wireshark numbers it. */

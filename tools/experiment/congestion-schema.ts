@@ -4,7 +4,14 @@
  */
 
 import { RoceError } from 'rocev2/packets';
-import { type CongestionOptions, type ControllerSpec, type MlxParameters, type PaperParameters, makeController, notificationParameters } from 'rocev2/transport';
+import {
+  type CongestionOptions,
+  type ControllerSpec,
+  type MlxParameters,
+  makeController,
+  notificationParameters,
+  type PaperParameters,
+} from 'rocev2/transport';
 import { z } from 'zod';
 
 const parametersOf = <T>() =>

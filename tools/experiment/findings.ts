@@ -3,7 +3,15 @@
  * false alarm. Owns which warnings a slow host excuses, and the words for the rest. A note is no alarm. Runs nothing.
  */
 import { readFileSync } from 'node:fs';
-import { type Analysis, Analyzer, type CapturedPacket, type Finding, RULE_LIST, SYMPTOMS, readCapture } from 'rocev2/pcap';
+import {
+  type Analysis,
+  Analyzer,
+  type CapturedPacket,
+  type Finding,
+  RULE_LIST,
+  readCapture,
+  SYMPTOMS,
+} from 'rocev2/pcap';
 
 /** Which errors and warnings a capture may have. */
 export interface FindingsWanted {

@@ -4,7 +4,7 @@
  */
 
 import type { Link, LinkSink } from 'rocev2';
-import { type RoceError, invariant } from 'rocev2/packets';
+import { invariant, type RoceError } from 'rocev2/packets';
 
 export class Port {
   readonly #link: Link;

@@ -4,7 +4,7 @@
  */
 
 import { compileRules } from 'rocev2/faults';
-import { IpPrefix, RoceError, parseMac } from 'rocev2/packets';
+import { IpPrefix, parseMac, RoceError } from 'rocev2/packets';
 import { z } from 'zod';
 import { notifySchema, type WireRule, wireFaultsSchema, wireRuleSchema } from '../bump/rules-file.ts';
 import { KERNELS } from '../lab/recipe.ts';

@@ -4,7 +4,7 @@
  */
 
 import type { LinkEcn } from 'rocev2';
-import { LINK_KINDS, type LinkKind, type Requirement, openLink } from 'rocev2/node';
+import { LINK_KINDS, type LinkKind, openLink, type Requirement } from 'rocev2/node';
 import { Medium } from 'rocev2/packets';
 import { type NetworkInterface, readInterfaces } from './interfaces.ts';
 

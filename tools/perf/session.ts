@@ -8,7 +8,16 @@
 
 import type { AddressVector, RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
 import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
-import { Access, type MemoryRegion, QpType, type SendWr, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+import {
+  Access,
+  type MemoryRegion,
+  QpType,
+  type SendWr,
+  WcStatus,
+  type WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import type { ToolOutput } from '../output.ts';
 import type { PerfDest } from './dest.ts';
 import type { Terms } from './introductions.ts';

@@ -7,7 +7,16 @@
 
 import type { RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
 import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
-import { Access, type MemoryRegion, QpState, QpType, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+import {
+  Access,
+  type MemoryRegion,
+  QpState,
+  QpType,
+  WcStatus,
+  type WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import type { PingpongDest } from './protocol.ts';
 
 export type PingpongService = 'rc' | 'uc' | 'ud' | 'srq';

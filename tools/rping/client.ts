@@ -2,7 +2,7 @@
  * The client of rping: offers a buffer to be read, then one to be written, and compares what came back.
  */
 
-import type { RdmaConnectOptions, RdmaConnection, RdmaDevice } from 'rocev2';
+import type { RdmaConnection, RdmaConnectOptions, RdmaDevice } from 'rocev2';
 import { type IpAddress, RoceError } from 'rocev2/packets';
 import type { ToolOutput } from '../output.ts';
 import { fillPing, pingText } from './protocol.ts';

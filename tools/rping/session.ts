@@ -7,7 +7,16 @@
 
 import type { RdmaConnection, RdmaCq, RdmaDevice, RdmaPd, RdmaQp } from 'rocev2';
 import { RoceError } from 'rocev2/packets';
-import { Access, type MemoryRegion, QpState, WcOpcode, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+import {
+  Access,
+  type MemoryRegion,
+  QpState,
+  WcOpcode,
+  WcStatus,
+  type WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import type { ToolOutput } from '../output.ts';
 import {
   ADVERTISEMENT_BYTES,

@@ -1,4 +1,7 @@
-/** Scenes of `dscp-mismatch`: directions, places and tags that disagree about the class, and classes that are merely unusual. */
+/**
+ * Scenes of `dscp-mismatch`: directions, places and VLAN tags that disagree about the traffic class, and classes that
+ * are only unusual.
+ */
 
 import type { SimulatedDeviceOptions } from 'rocev2';
 import { IPV4_TOS_AT } from 'rocev2/packets';
@@ -14,7 +17,7 @@ export const DSCP_MISMATCH_SCENES: readonly Scene[] = [
     name: 'dscp-directions',
     triggers: true,
     about:
-      'A was given traffic class 104, B was forgotten: requests travel with DSCP 26, acknowledges and READ responses with 0.',
+      'A was given traffic class 104, B was forgotten: requests travel with DSCP 26, ACKs and READ responses with 0.',
     make: () => play({ vantages: ['A'] }, (stage) => traffic(stage, { path: { trafficClass: 104 } }, {})),
   },
   {

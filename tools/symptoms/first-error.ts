@@ -1,4 +1,4 @@
-/** Scenes of `first-error`: a failure that draws others behind it, and failures that have nothing to do with each other. Owns nothing else. */
+/** Scenes of `first-error`: a failure that causes others, and failures that are independent of each other. */
 import { WcStatus } from 'rocev2/transport';
 import { play, type Scene } from './scene.ts';
 import { demandStatus, type Stage } from './stage.ts';

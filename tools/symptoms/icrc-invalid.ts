@@ -1,6 +1,9 @@
-/** Scenes of `icrc-invalid`: senders with a wrong recipe, addresses translated on the way, damage, and captures that only look like it. */
+/**
+ * Scenes of `icrc-invalid`: senders with a wrong recipe, address translation, damage, and captures that only look like
+ * it.
+ */
 
-import { Op, maskVariantFields } from 'rocev2/packets';
+import { maskVariantFields, Op } from 'rocev2/packets';
 import { CRC32C, crcUpdate } from 'rocev2/pcap';
 import { WcStatus } from 'rocev2/transport';
 import { roceFrame, station } from './forge.ts';
@@ -14,7 +17,7 @@ export const ICRC_INVALID_SCENES: readonly Scene[] = [
     symptom: 'icrc-invalid',
     name: 'icrc-invalid-castagnoli',
     triggers: true,
-    about: 'A home-made sender computes the ICRC with CRC-32C. Nobody answers, and it repeats.',
+    about: 'A home-made sender computes the ICRC with CRC-32C. It gets no response, and retransmits.',
     make: () => play({ vantages: ['A'] }, (stage) => repeated(stage, withCastagnoli)),
   },
   {
@@ -36,7 +39,7 @@ export const ICRC_INVALID_SCENES: readonly Scene[] = [
     symptom: 'icrc-invalid',
     name: 'icrc-invalid-damage',
     triggers: true,
-    about: 'A cable turns bits over now and then; what comes damaged is repeated.',
+    about: 'A cable turns bits over now and then; damaged packets are retransmitted.',
     make: () => play({ vantages: ['B'], seed: 5 }, damage),
   },
   {
@@ -44,7 +47,7 @@ export const ICRC_INVALID_SCENES: readonly Scene[] = [
     name: 'icrc-invalid-anonymised',
     triggers: false,
     about:
-      'A sound capture in which all addresses were replaced afterwards: every ICRC is wrong, and everybody answers.',
+      'A sound capture in which all addresses were replaced afterwards: every ICRC is wrong, and every request has its response.',
     make: async () => anonymised(await play({ vantages: ['A'] }, sound)),
   },
   {

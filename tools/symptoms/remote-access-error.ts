@@ -1,4 +1,4 @@
-/** Scenes of `remote-access-error`: keys that do not open what was asked for, each for another reason. Owns nothing else. */
+/** Scenes of `remote-access-error`: keys that do not allow the access, each for another reason. */
 import { Access, WcStatus, WrOpcode } from 'rocev2/transport';
 import { remote } from './end.ts';
 import { play, type Scene } from './scene.ts';

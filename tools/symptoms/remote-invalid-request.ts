@@ -1,4 +1,7 @@
-/** Scenes of `remote-invalid-request`: requests that break a rule which the responder minds, and odd ones that break none. Owns nothing else. */
+/**
+ * Scenes of `remote-invalid-request`: requests that break a rule which the responder checks, and odd ones that break
+ * none.
+ */
 import { Op } from 'rocev2/packets';
 import { Access, WcStatus, WrOpcode } from 'rocev2/transport';
 import { remote } from './end.ts';

@@ -6,7 +6,20 @@
  * met that says otherwise, and then the report calls it no longer needed.
  */
 
-import { BTH_BYTES, BTH_MASKED_BYTE, type FieldValue, FrameStatus, GSI_QPN, MAD_BYTES, ManagementClass, Op, OpFlag, SERVICE_MASK, Service, opcodeInfo } from 'rocev2/packets';
+import {
+  BTH_BYTES,
+  BTH_MASKED_BYTE,
+  type FieldValue,
+  FrameStatus,
+  GSI_QPN,
+  MAD_BYTES,
+  ManagementClass,
+  Op,
+  OpFlag,
+  opcodeInfo,
+  SERVICE_MASK,
+  Service,
+} from 'rocev2/packets';
 import { colonHex } from './compare.ts';
 import { Absent, type Expectation, type FramePair, Present, type Said, Whatever } from './expectation.ts';
 import { READ_ON } from './read-on.ts';

@@ -5,7 +5,7 @@
  */
 
 import { type FieldValue, type Frame, type FrameStatus, frameFields } from 'rocev2/packets';
-import { type CapturedPacket, Dissection, IcrcState, dissect, icrcState } from 'rocev2/pcap';
+import { type CapturedPacket, Dissection, dissect, IcrcState, icrcState } from 'rocev2/pcap';
 
 /** One frame as we decode it. Its `frame` is that of the describer, overwritten by the next packet. */
 export interface OurFrame {

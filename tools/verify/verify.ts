@@ -6,7 +6,7 @@
 
 import { createReadStream } from 'node:fs';
 import { FrameStatus } from 'rocev2/packets';
-import { CaptureReader, type CapturedPacket } from 'rocev2/pcap';
+import { type CapturedPacket, CaptureReader } from 'rocev2/pcap';
 import { compareFields, type Difference } from './compare.ts';
 import { type Expectation, expectationsFor, explain, type FramePair, needless, unmet } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';

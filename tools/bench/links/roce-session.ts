@@ -4,7 +4,16 @@
  */
 
 import type { Connection, Cq, Device, Qp } from 'rocev2';
-import { Access, type MemoryRegion, QpState, WcOpcode, WcStatus, WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+import {
+  Access,
+  type MemoryRegion,
+  QpState,
+  WcOpcode,
+  WcStatus,
+  WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import { MESSAGE_BYTES, MESSAGE_SLOTS } from './protocol.ts';
 
 /** Longest SEND; it goes inline, and so does its echo. */

@@ -4,7 +4,7 @@
  */
 import { setImmediate as eventLoop } from 'node:timers/promises';
 import * as zlib from 'node:zlib';
-import { World, attachDevice } from 'rocev2';
+import { attachDevice, World } from 'rocev2';
 import { Medium, useBulkCrc32 } from 'rocev2/packets';
 import { type Amount, type Counters, type Figures, PATH_MTU, type Peer, type Task } from './protocol.ts';
 import { deviceCounters } from './roce-peer.ts';

@@ -5,7 +5,16 @@
 
 import type { Connection, Cq, Qp } from 'rocev2';
 import { RoceError } from 'rocev2/packets';
-import { Access, type MemoryRegion, QpState, WcOpcode, WcStatus, type WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+import {
+  Access,
+  type MemoryRegion,
+  QpState,
+  WcOpcode,
+  WcStatus,
+  type WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import {
   ADVERTISEMENT_BYTES,
   type RemoteBuffer,

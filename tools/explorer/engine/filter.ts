@@ -5,7 +5,7 @@
  */
 
 import type { CapturedPacket, Dissection } from 'rocev2/pcap';
-import { FilterError, compileFilter, completeFilter } from 'rocev2/pcap/filter';
+import { compileFilter, completeFilter, FilterError } from 'rocev2/pcap/filter';
 import type { PacketTable } from './packet-table.ts';
 import type { Completion, FilterResult } from './protocol.ts';
 

@@ -5,7 +5,14 @@
  * what is whole is kept and `problem` says where it ends. Runs in the worker of the page; knows neither page nor worker.
  */
 import { AETH_AT, FrameStatus, SYNDROME_KIND_MASK } from 'rocev2/packets';
-import { type Analysis, type CaptureInterface, type CapturedPacket, Dissection, type PacketFacts, dissect } from 'rocev2/pcap';
+import {
+  type Analysis,
+  type CapturedPacket,
+  type CaptureInterface,
+  Dissection,
+  dissect,
+  type PacketFacts,
+} from 'rocev2/pcap';
 import type { TraceEvent } from 'rocev2/trace';
 import { withDrops } from '../../analyze/drops.ts';
 import { makeFilter, type PacketTest } from './filter.ts';

@@ -3,8 +3,8 @@
  *
  * Owns what the two have in common, and the notes of a trace: what the device did beside sending and receiving.
  */
-import { type CaptureInterface, CaptureReader, type CapturedPacket, LinkType } from 'rocev2/pcap';
-import { type TraceEvent, TraceReader, looksLikeTrace, packetOfTrace } from 'rocev2/trace';
+import { type CapturedPacket, type CaptureInterface, CaptureReader, LinkType } from 'rocev2/pcap';
+import { looksLikeTrace, packetOfTrace, type TraceEvent, TraceReader } from 'rocev2/trace';
 
 /** Packets, one after the other. */
 export interface PacketSource {

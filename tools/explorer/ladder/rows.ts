@@ -3,7 +3,7 @@
  *
  * Owns where an extra line belongs and what a packet is called. Pure: packets in, rows out; no DOM, no capture. Runs in a browser.
  */
-import { Op, OpFlag, SERVICE_MASK, formatAeth, opcodeInfo } from 'rocev2/packets';
+import { formatAeth, Op, OpFlag, opcodeInfo, SERVICE_MASK } from 'rocev2/packets';
 import { Mark } from 'rocev2/pcap';
 
 /** A packet, as far as a ladder shows it. */

@@ -5,7 +5,7 @@
  * an intervention was known when the packet left or came while it was under way, and a link replays what a hand did.
  */
 import { Frame, Medium, parseFrame } from 'rocev2/packets';
-import { type Prng, markCongestion } from 'rocev2/sim';
+import { markCongestion, type Prng } from 'rocev2/sim';
 import type { Action, Intervention, LinkSpec } from './scenario.ts';
 
 /** Where a packet is. */

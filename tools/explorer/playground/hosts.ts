@@ -4,9 +4,20 @@
  * the wire is the first request.
  */
 
-import { Ah, type Cq, type Device, type Pd, type Qp, type World, attachDevice } from 'rocev2/browser';
-import { IpAddress, RoceError, parseMac } from 'rocev2/packets';
-import { Access, type CongestionOptions, FlushLevel, FlushType, QpState, QpType, type SendWr, WorkCompletion, WrOpcode, wcStatusName } from 'rocev2/transport';
+import { Ah, attachDevice, type Cq, type Device, type Pd, type Qp, type World } from 'rocev2/browser';
+import { IpAddress, parseMac, RoceError } from 'rocev2/packets';
+import {
+  Access,
+  type CongestionOptions,
+  FlushLevel,
+  FlushType,
+  QpState,
+  QpType,
+  type SendWr,
+  WorkCompletion,
+  WrOpcode,
+  wcStatusName,
+} from 'rocev2/transport';
 import { HostMemory } from './memory.ts';
 import { type Completion, HostNotes, type Note } from './notes.ts';
 import {

@@ -4,7 +4,17 @@
  */
 
 import type { DeviceCounters } from 'rocev2/browser';
-import { type PortCounters, QP_STATE_NAMES, QpState, type QpTrace, type RequestJudgement, type RetryTrigger, WcStatus, type WorkCompletion, wcStatusName } from 'rocev2/transport';
+import {
+  type PortCounters,
+  QP_STATE_NAMES,
+  QpState,
+  type QpTrace,
+  type RequestJudgement,
+  type RetryTrigger,
+  WcStatus,
+  type WorkCompletion,
+  wcStatusName,
+} from 'rocev2/transport';
 
 /** Kinds of notes, for colours and for lessons that wait for one. */
 export type NoteKind =

@@ -1,7 +1,26 @@
 /**
  * A packet in words: what a ladder, a list and a detail view show of it. Owns the wording; parses what it is given.
  */
-import { AETH_AT, type FieldValue, Frame, FrameStatus, Medium, Op, OpFlag, SYNDROME_KIND_MASK, SyndromeKind, aethMsn, aethSyndrome, formatAeth, formatFrame, frameFields, icrcMatches, isMarked, opcodeInfo, parseFrame } from 'rocev2/packets';
+import {
+  AETH_AT,
+  aethMsn,
+  aethSyndrome,
+  type FieldValue,
+  Frame,
+  FrameStatus,
+  formatAeth,
+  formatFrame,
+  frameFields,
+  icrcMatches,
+  isMarked,
+  Medium,
+  Op,
+  OpFlag,
+  opcodeInfo,
+  parseFrame,
+  SYNDROME_KIND_MASK,
+  SyndromeKind,
+} from 'rocev2/packets';
 import type { Flight } from './flight.ts';
 
 /** What a ladder shows of one packet. */

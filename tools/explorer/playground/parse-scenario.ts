@@ -2,7 +2,7 @@
  * Scenarios from outside: links, files, forms. Every field is checked for its kind and its bounds, and what fits together is checked
  * to do so; what is wrong is a `ScenarioError` that names the place. Nothing else is ever thrown, whatever the value is.
  */
-import { MLX_DEFAULTS, PAPER_DEFAULTS, makeController } from 'rocev2/transport';
+import { MLX_DEFAULTS, makeController, PAPER_DEFAULTS } from 'rocev2/transport';
 import { Fields, flag, oneOf, ScenarioError, whole } from './fields.ts';
 import {
   ACTIONS,

@@ -2,7 +2,14 @@
  * Everything there is to see at one moment, as plain data: queue pairs with both of their machines, queues, timers, rates, memory, completions
  * and packets under way. Owns the shapes and the copying; changes nothing.
  */
-import { QP_STATE_NAMES, type QpInspection, type QpState, type RateState, RcQueuePair, UnreliableQueuePair } from 'rocev2/transport';
+import {
+  QP_STATE_NAMES,
+  type QpInspection,
+  type QpState,
+  type RateState,
+  RcQueuePair,
+  UnreliableQueuePair,
+} from 'rocev2/transport';
 import type { Endpoint, Host } from './hosts.ts';
 import { type ByteRange, REGION_NAMES, type RegionName } from './memory.ts';
 import type { Completion } from './notes.ts';

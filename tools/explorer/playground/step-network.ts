@@ -7,7 +7,7 @@
  * A host that is slower than its peers is what a queue grows in front of (ref:dcqcn#1: marks by what waits behind a frame as it leaves).
  */
 import { type FrameBatch, invariant } from 'rocev2/packets';
-import { EventQueue, Prng, type WorldNetwork, markingProbability } from 'rocev2/sim';
+import { EventQueue, markingProbability, Prng, type WorldNetwork } from 'rocev2/sim';
 import { drawFate, Flight } from './flight.ts';
 import { hostName, type Intervention, type Scenario } from './scenario.ts';
 import { StepPort } from './step-port.ts';

@@ -4,7 +4,7 @@
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
-import { type FabricTap, type Topology, portName } from 'rocev2/sim';
+import { type FabricTap, portName, type Topology } from 'rocev2/sim';
 
 export class HostCapture implements FabricTap {
   readonly #writer = new PcapngWriter({ application: 'rocev2 sim' });

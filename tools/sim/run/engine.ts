@@ -3,7 +3,18 @@
  * simulation does is not its matter.
  */
 
-import { PathFinder, type Series as RawSeries, type SimulationOptions, type SimulationResult, type SwitchOptions, type Topology, buildTopology, portName, shortestPaths, simulate } from 'rocev2/sim';
+import {
+  buildTopology,
+  PathFinder,
+  portName,
+  type Series as RawSeries,
+  type SimulationOptions,
+  type SimulationResult,
+  type SwitchOptions,
+  shortestPaths,
+  simulate,
+  type Topology,
+} from 'rocev2/sim';
 import type { Variant } from '../scenario/schema.ts';
 import { allFlows, type GroupedFlow } from '../scenario/traffic.ts';
 import { HostCapture } from './capture.ts';

@@ -3,7 +3,7 @@
  * translation; the model is src/sim/fluid.
  */
 
-import { type FluidParameters, convergenceBound, fixedPoint, integrate, phaseMargin } from 'rocev2/fluid';
+import { convergenceBound, type FluidParameters, fixedPoint, integrate, phaseMargin } from 'rocev2/fluid';
 import { buildTopology, clockwiseRoutes, pathBetween, shortestPaths } from 'rocev2/sim';
 import { MLX_DEFAULTS, PAPER_DEFAULTS } from 'rocev2/transport';
 import type { FluidCurve } from '../report/run-plots.ts';

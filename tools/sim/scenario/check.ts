@@ -3,7 +3,7 @@
  * ranges, expectations a variant. Owns these rules; builds nothing that is kept.
  */
 import { RoceError } from 'rocev2/packets';
-import { Prng, type Topology, buildTopology, portName } from 'rocev2/sim';
+import { buildTopology, Prng, portName, type Topology } from 'rocev2/sim';
 import { makeController } from 'rocev2/transport';
 import type { Selection } from './expect.ts';
 import type { Issue } from './issues.ts';

@@ -3,7 +3,14 @@
  * DCQCN are those of transport/congestion, which `check.ts` asks.
  */
 
-import { DEFAULT_NOTIFICATION, MLX_DEFAULTS, type MlxParameters, type NotificationParameters, PAPER_DEFAULTS, type PaperParameters } from 'rocev2/transport';
+import {
+  DEFAULT_NOTIFICATION,
+  MLX_DEFAULTS,
+  type MlxParameters,
+  type NotificationParameters,
+  PAPER_DEFAULTS,
+  type PaperParameters,
+} from 'rocev2/transport';
 import { z } from 'zod';
 import { choice, count, rateBps, sizeBytes, timeNs } from './fields.ts';
 

@@ -3,7 +3,7 @@
  * are those of src/sim/traffic.
  */
 
-import { type Flow, Prng, SIZE_DISTRIBUTIONS, type TrafficSpec, makeTraffic } from 'rocev2/sim';
+import { type Flow, makeTraffic, Prng, SIZE_DISTRIBUTIONS, type TrafficSpec } from 'rocev2/sim';
 import { z } from 'zod';
 import { choice, count, name, priority, rateBps, timeNs } from './fields.ts';
 

@@ -106,7 +106,7 @@ function fromAccount({ in: number = 0, out = [], action }: EventAccount, copyDel
   const has = (word: string): boolean => action.includes(word);
   if (has('dropped')) return told(number, out, ['dropped']);
   const copyAhead = has('duplicated (') || (has('duplicated') && copyDelayNs === 0);
-  const deeds = [
+  const effects = [
     has('duplicated') ? 'duplicated' : '',
     has('delayed') || (has('held back') && !copyAhead) ? 'held' : '',
     has('marked') ? 'marked' : '',
@@ -115,18 +115,18 @@ function fromAccount({ in: number = 0, out = [], action }: EventAccount, copyDel
   return told(
     number,
     out,
-    deeds.filter((deed) => deed !== ''),
+    effects.filter((effect) => effect !== ''),
   );
 }
 
-function fromAnalysis({ in: number, out, deeds }: PathEvent): string {
-  const words = deeds.map((deed) => (deed === 'corrupted' || deed === 'rewritten' ? 'changed' : deed));
+function fromAnalysis({ in: number, out, effects }: PathEvent): string {
+  const words = effects.map((effect) => (effect === 'corrupted' || effect === 'rewritten' ? 'changed' : effect));
   return told(number, out, [...new Set(words)]);
 }
 
 /** One deed as both sides tell it. */
-function told(number: number, out: readonly number[], deeds: readonly string[]): string {
-  return `frame ${String(number).padStart(6)} > ${out.join(' ')}: ${[...deeds].sort().join(' ')}`;
+function told(number: number, out: readonly number[], effects: readonly string[]): string {
+  return `frame ${String(number).padStart(6)} > ${out.join(' ')}: ${[...effects].sort().join(' ')}`;
 }
 
 /** What was done to frames, a line each, by the account of the bump and by the analysis of its capture. */

@@ -1,6 +1,6 @@
 /** Both state machines of every queue pair: the states with the one it is in, how far its two sides are, and what will happen by itself. */
 
-import { QP_STATE_NAMES, QpState, canModify } from 'rocev2/transport';
+import { canModify, QP_STATE_NAMES, QpState } from 'rocev2/transport';
 import { hostName, microseconds, type QpSnapshot, type Snapshot } from '../../playground/index.ts';
 
 /** One card for each queue pair. */

@@ -229,7 +229,7 @@ describe('what nobody can explain', () => {
   });
 
   it('is told apart from no ICRC at all', () => {
-    expect(clauseOf(withIcrc(packets(), () => 0))).toBe('is 0x00000000 in all of them: nobody computed it');
+    expect(clauseOf(withIcrc(packets(), () => 0))).toBe('is 0x00000000 in all of them: it was not computed');
   });
 
   it('may be a single bit, which is found wherever it is, and two bits are not', () => {

@@ -1,23 +1,26 @@
 /**
- * The requests of a PSN space: what each of them is to those before.
+ * The requests of a PSN space: how each of them relates to those before.
  *
- * Owns the order of requests: new, behind a gap, late, copied, repeated; and why they are repeated. Rules:
- * - After a NAK for a sequence error the requester begins again with the PSN of the NAK (ref:wire#8), after an RNR NAK with that of the RNR NAK.
- * - A READ that begins in the middle of an earlier one, or with the PSN at which responses have a gap, is an implied NAK (ref:analyzer#1 row 9).
- * - Otherwise nobody has answered for a while: a timeout. A wait shorter than `SHORTEST_TIMEOUT_NS` is none, and the cause stays unknown.
- * - UC repeats nothing: what is missing is lost, be it on the network or in the capture (detail says so).
+ * Owns the classification of requests (new, after a gap, late, copied, retransmitted) and the cause of a
+ * retransmission. Rules:
+ * - After a sequence NAK the requester goes back to the PSN of the NAK (ref:wire#8), after an RNR NAK to that of the
+ *   RNR NAK.
+ * - A READ that begins in the middle of an earlier one, or at a gap in the responses, is an implied NAK
+ *   (ref:analyzer#1, 9).
+ * - Otherwise the cause is a timeout. After a wait shorter than `SHORTEST_TIMEOUT_NS` the cause is unknown.
+ * - UC has no retransmission: a missing packet is lost, by the network or by the capture (see the reason of the event).
  */
 import { OpFlag, RETH_AT } from '../../../packets/opcode.ts';
 import { rethDmaLength } from '../../../packets/reth.ts';
 import { Mark } from '../facts.ts';
 import type { DamagedPsns } from './damaged-psns.ts';
 import type { Holes } from './holes.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag, type PacketMemory } from './packet-memory.ts';
-import { type Reason, Side } from './side.ts';
-import type { Refusal } from './space-state.ts';
+import type { PendingNak } from './psn-space-state.ts';
+import { type RetransmissionTrigger, SequenceTracker } from './sequence-tracker.ts';
 
-export class RequestSide extends Side {
+export class RequestTracker extends SequenceTracker {
   protected get sender(): 0 | 1 {
     return this.state.requester;
   }
@@ -44,33 +47,33 @@ export class RequestSide extends Side {
    * @param count PSNs that it takes
    * @param limit PSNs that it takes at most: more than `count` when the path MTU is not known
    */
-  request(facts: Facts, psn: number, count: number, limit: number): void {
+  request(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { state } = this;
     state.report.packets++;
     facts.psnCount = count;
-    if (psn >= state.next || !state.begun) this.#ahead(facts, psn, count, limit);
-    else this.#behind(facts, psn, count, limit);
+    if (psn >= state.next || !state.begun) this.#handleNew(facts, psn, count, limit);
+    else this.#handleOld(facts, psn, count, limit);
     state.lastRequestNs = facts.timeNs;
     if (this.holes.list.length > 0) {
       if (!state.reliable) this.#ageHoles(facts);
-      this.sweep(facts);
+      this.closeOldHoles(facts);
     }
   }
 
-  #ahead(facts: Facts, psn: number, count: number, limit: number): void {
+  #handleNew(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { state } = this;
-    this.settle(facts);
+    this.reportPending(facts);
     if (state.next < state.nextLimit) this.#closeOpenRead(psn);
-    if (psn > state.next) this.#jump(facts, psn);
+    if (psn > state.next) this.#openGap(facts, psn);
     state.begun = true;
     this.ids.step(facts.ipId);
-    this.#react(facts, psn);
+    this.#noteNakReaction(facts, psn);
     state.requests.put(psn, facts, facts.dissection.frame.ackReq === 1 ? PacketFlag.AckReq : 0, state.acked);
     this.#advance(facts, psn, count, limit);
-    this.#bookNew(facts);
+    this.#countGoodput(facts);
   }
 
-  /** A READ of unknown path MTU ends where the next request begins, at the latest: more than one may have passed unseen. */
+  /** A READ of unknown path MTU ends at the next request or before it: several requests may be missing in between. */
   #closeOpenRead(psn: number): void {
     const { reads, nextLimit } = this.state;
     const read = reads.newest;
@@ -78,14 +81,14 @@ export class RequestSide extends Side {
   }
 
   /** The PSN is beyond the one expected. */
-  #jump(facts: Facts, psn: number): void {
+  #openGap(facts: MutableFacts, psn: number): void {
     const { state } = this;
     const expected = Math.min(Math.max(state.next, state.nextLimit), psn);
-    // Without announcement nobody knows where the first request belongs.
-    if (psn > expected && (state.begun || state.announced)) this.open(facts, expected, psn);
+    // Without an announced PSN the position of the first request is unknown.
+    if (psn > expected && (state.begun || state.announced)) this.openHole(facts, expected, psn);
   }
 
-  #advance(facts: Facts, psn: number, count: number, limit: number): void {
+  #advance(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { state } = this;
     const { flags, opcode } = facts.dissection.frame;
     state.next = Math.max(state.next, psn + count);
@@ -93,7 +96,7 @@ export class RequestSide extends Side {
     state.report.nextPsn = state.absolute(state.next);
     if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) state.report.countMessage(flags, opcode);
     if ((flags & (OpFlag.Last | OpFlag.Only)) !== 0) state.messages?.end(psn);
-    if ((flags & ANSWERED) !== 0 && state.reliable) this.#expect(facts, psn, count, limit);
+    if ((flags & HAS_RESPONSE) !== 0 && state.reliable) this.#expectResponses(facts, psn, count, limit);
     if (state.acked === -Infinity || !state.reliable) return;
     const { report, reads } = state;
     const unacked = state.next - state.acked;
@@ -101,8 +104,8 @@ export class RequestSide extends Side {
     report.mostUnackedPackets = Math.max(report.mostUnackedPackets, unacked - reads.extraPsns);
   }
 
-  /** Responses are to come. */
-  #expect(facts: Facts, psn: number, count: number, limit: number): void {
+  /** The request has responses of its own: remembers that they are expected. */
+  #expectResponses(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { reads, report } = this.state;
     const entry = reads.push();
     entry.start = psn;
@@ -116,29 +119,29 @@ export class RequestSide extends Side {
     if (reads.outstanding > report.mostOutstandingReads) report.mostOutstandingReads = reads.outstanding;
   }
 
-  #behind(facts: Facts, psn: number, count: number, limit: number): void {
+  #handleOld(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { state } = this;
     const hole = this.holes.at(psn);
     if (hole !== undefined) {
-      const acknowledged = hole.coveredNs >= 0 && !hole.asked;
+      const acknowledged = hole.acknowledgedNs >= 0 && !hole.requestedAgain;
       if (acknowledged) this.holes.fill(hole, psn, psn + count);
-      else if (!this.fill(facts, psn, count, hole)) state.repeats++;
-      // Acknowledged first and seen then: the capture has two queues, the network is innocent.
+      else if (!this.fillHole(facts, psn, count, hole)) state.repeats++;
+      // Captured after its ACK: the capture has two queues, and the network did nothing wrong.
       if (acknowledged) state.requests.put(psn, facts, 0, state.acked);
-      this.#fillLater(facts, psn, count, limit);
+      this.#countLateRequest(facts, psn, count, limit);
       if (psn + count > state.next) this.#extend(psn, count);
       return;
     }
     if (psn < 0 && !state.announced) {
-      this.#beforeTheFirst(facts, psn, count, limit);
+      this.#handleBeforeFirst(facts, psn, count, limit);
       return;
     }
     if (this.isCopy(facts, psn)) {
-      this.copy(facts, psn);
+      this.reportCopy(facts, psn);
       state.reads.copied(psn, psn + count, facts.packet.number);
     } else if (state.reliable) {
-      this.again(facts, psn, count);
-      if ((facts.dissection.frame.flags & ANSWERED) !== 0) this.#askAgain(facts, psn, count);
+      this.handleRepeated(facts, psn, count);
+      if ((facts.dissection.frame.flags & HAS_RESPONSE) !== 0) this.#markRequestedAgain(facts, psn, count);
     }
     if (state.repeats < MOST_REPEATS) state.repeats++;
     // A READ whose length in packets was not known the first time.
@@ -154,54 +157,56 @@ export class RequestSide extends Side {
     state.report.nextPsn = state.absolute(state.next);
   }
 
-  /** A request that was missing is here now. */
-  #fillLater(facts: Facts, psn: number, count: number, limit: number): void {
+  /** A missing request was captured late or as a retransmission: counts it. */
+  #countLateRequest(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { flags, opcode } = facts.dissection.frame;
     if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) this.state.report.countMessage(flags, opcode);
-    if ((flags & ANSWERED) !== 0 && this.state.reliable) this.#expectAmong(facts, psn, count, limit);
-    this.#bookNew(facts);
+    if ((flags & HAS_RESPONSE) !== 0 && this.state.reliable) this.#expectLateResponses(facts, psn, count, limit);
+    this.#countGoodput(facts);
   }
 
-  /** Like `#expect`, when later requests may have been seen. */
-  #expectAmong(facts: Facts, psn: number, count: number, limit: number): void {
+  /** Like `#expectResponses`, when later requests may have been seen. */
+  #expectLateResponses(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { reads, responses } = this.state;
     const later = (reads.newest?.start ?? -Infinity) > psn;
-    this.#expect(facts, psn, count, limit);
+    this.#expectResponses(facts, psn, count, limit);
     const entry = reads.newest;
     if (later) reads.sort();
-    // Its responses may have come past already.
+    // Its responses may have been captured already.
     while (entry !== undefined && entry.next < entry.end && responses.has(entry.next)) entry.next++;
   }
 
-  #askAgain(facts: Facts, psn: number, count: number): void {
+  #markRequestedAgain(facts: MutableFacts, psn: number, count: number): void {
     const { state } = this;
     state.reads.askAgain(psn, psn + count, facts.timeNs, facts.packet.number);
-    for (const hole of state.responseHoles.list) if (hole.from < psn + count && hole.to > psn) hole.asked = true;
+    for (const hole of state.responseHoles.list)
+      if (hole.from < psn + count && hole.to > psn) hole.requestedAgain = true;
   }
 
-  /** From before the capture began: sent again when there is a reason to, otherwise nobody knows. */
-  #beforeTheFirst(facts: Facts, psn: number, count: number, limit: number): void {
+  /** From before the capture began: a retransmission when there is a cause for one, otherwise unknown. */
+  #handleBeforeFirst(facts: MutableFacts, psn: number, count: number, limit: number): void {
     const { reads, acked } = this.state;
     if (this.memory.has(psn) && this.isCopy(facts, psn)) {
-      this.copy(facts, psn);
+      this.reportCopy(facts, psn);
       return;
     }
     const isKnown = reads.find(psn) !== undefined;
-    if (this.memory.has(psn)) this.again(facts, psn, count);
-    else if (this.continues(facts, psn) || this.reasonFor(facts, psn) !== undefined) this.repeat(facts, psn, count);
+    if (this.memory.has(psn)) this.handleRepeated(facts, psn, count);
+    else if (this.continuesRun(facts, psn) || this.triggerOf(facts, psn) !== undefined)
+      this.countRetransmission(facts, psn, count);
     else this.memory.put(psn, facts, 0, acked);
-    if ((facts.dissection.frame.flags & ANSWERED) === 0 || !this.state.reliable) return;
-    if (isKnown) this.#askAgain(facts, psn, count);
-    else this.#expectAmong(facts, psn, count, limit);
+    if ((facts.dissection.frame.flags & HAS_RESPONSE) === 0 || !this.state.reliable) return;
+    if (isKnown) this.#markRequestedAgain(facts, psn, count);
+    else this.#expectLateResponses(facts, psn, count, limit);
   }
 
-  #bookNew(facts: Facts): void {
+  #countGoodput(facts: MutableFacts): void {
     const { flags, payloadLength } = facts.dissection.frame;
     if ((flags & OpFlag.Payload) !== 0) this.state.report.goodputBytes += payloadLength;
   }
 
-  /** What a NAK asks for may be new to this place, when it was lost before it came past here. */
-  #react(facts: Facts, psn: number): void {
+  /** A request that a NAK asks for may be new here, when it was lost before this capture point. */
+  #noteNakReaction(facts: MutableFacts, psn: number): void {
     const { nak } = this.state;
     if (nak === undefined || nak.answered || nak.psn !== psn) return;
     nak.answered = true;
@@ -209,117 +214,120 @@ export class RequestSide extends Side {
     this.state.report.addNakReaction(facts.timeNs - nak.timeNs);
   }
 
-  /** Nothing acknowledges: a hole that is old enough stays one. */
-  #ageHoles(facts: Facts): void {
+  /** The service has no ACKs: a hole that is old enough counts as lost. */
+  #ageHoles(facts: MutableFacts): void {
     const [hole] = this.holes.list;
     if (hole === undefined) return;
     const old = facts.timeNs - hole.openedNs > UNRELIABLE_NS || this.state.next - hole.to > UNRELIABLE_PSNS;
-    if (old) hole.coveredNs = hole.openedNs;
+    if (old) hole.acknowledgedNs = hole.openedNs;
   }
 
-  protected reasonFor(facts: Facts, psn: number): Reason | undefined {
+  protected triggerOf(facts: MutableFacts, psn: number): RetransmissionTrigger | undefined {
     const { state } = this;
     if (!state.reliable) return undefined;
     const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
-    const refusal = this.#refusalFor(psn, waitedNs);
-    if (refusal !== undefined) {
-      const durationNs = facts.timeNs - refusal.timeNs;
-      return { cause: refusal === state.nak ? 'nak' : 'rnr', refersTo: refusal.frame, durationNs, detail: '' };
+    const pendingNak = this.#pendingNakFor(psn, waitedNs);
+    if (pendingNak !== undefined) {
+      const durationNs = facts.timeNs - pendingNak.timeNs;
+      return {
+        cause: pendingNak === state.nak ? 'nak' : 'rnr',
+        refersTo: pendingNak.frame,
+        durationNs,
+        reason: undefined,
+      };
     }
     const implied = this.#impliedNak(facts, psn, waitedNs);
     if (implied !== undefined) return implied;
-    if (waitedNs < SHORTEST_TIMEOUT_NS && !(this.#oldestWaitsSince(facts) >= SURE_TIMEOUT_NS)) return undefined;
-    const detail = psn < state.acked ? 'acknowledged before: the acknowledge has not arrived' : '';
-    return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs: waitedNs, detail };
+    if (waitedNs < SHORTEST_TIMEOUT_NS && !(this.#oldestWaitNs(facts) >= SURE_TIMEOUT_NS)) return undefined;
+    const reason = psn < state.acked ? 'ack-not-received' : undefined;
+    return { cause: 'timeout', refersTo: state.requests.frameOf(psn), durationNs: waitedNs, reason };
   }
 
-  /** How long the oldest request without an answer has been under way; NaN: not known. */
-  #oldestWaitsSince(facts: Facts): number {
+  /** How long the oldest unanswered request has been outstanding; NaN: unknown. */
+  #oldestWaitNs(facts: MutableFacts): number {
     const { state } = this;
     return facts.timeNs - Math.max(state.lastProgressNs, state.requests.timeOf(state.acked));
   }
 
-  #refusalFor(psn: number, waitedNs: number): Refusal | undefined {
+  #pendingNakFor(psn: number, waitedNs: number): PendingNak | undefined {
     const { nak, rnr, conversation } = this.state;
-    // Packets behind one that was refused draw a NAK with its PSN, too (ref:rxe#7).
+    // Packets after a refused one cause a NAK with its PSN, too (ref:rxe#7).
     if (rnr !== undefined && !rnr.answered && psn >= rnr.psn) return rnr;
     const exponent = conversation.cm?.ackTimeoutExponent ?? 0;
     if (exponent > 0 && waitedNs >= TIMEOUT_UNIT_NS * 2 ** exponent) return undefined;
     return nak !== undefined && !nak.answered && psn >= nak.psn ? nak : undefined;
   }
 
-  #impliedNak(facts: Facts, psn: number, waitedNs: number): Reason | undefined {
+  #impliedNak(facts: MutableFacts, psn: number, waitedNs: number): RetransmissionTrigger | undefined {
     const { flags } = facts.dissection.frame;
     const { responseHoles, reads, responses, report } = this.state;
-    if ((flags & ANSWERED) === 0) return undefined;
+    if ((flags & HAS_RESPONSE) === 0) return undefined;
     const hole = responseHoles.at(psn);
     const entry = reads.find(psn);
     if (hole === undefined && entry === undefined) return undefined;
-    // Nothing has come since it was asked for again: nobody could have missed anything more.
+    // No response came since it was last requested again: the requester cannot have noticed another gap.
     if (this.state.lastResponseFrame <= this.memory.frameOf(psn)) return undefined;
-    // Nothing from there on has come past: silence, and no gap, is what the requester saw.
+    // No response from there on was captured: the requester saw silence, not a gap.
     if (hole === undefined && entry?.next === psn) return undefined;
     const late = waitedNs > Math.max(LATE_NS, 10 * report.readLatency.meanNs);
-    // From its beginning, for its first response was missed; much later, because nobody has answered at all.
+    // From its beginning: the first response was lost. Much later: there was no response at all.
     const fromStart = hole === undefined && psn === entry?.start;
     if (fromStart && late) return undefined;
     const sinceNs = hole === undefined ? -1 : facts.timeNs - hole.openedNs;
     const refersTo = hole?.openedFrame ?? responses.frameOf(psn);
-    return { cause: 'implied-nak', refersTo, durationNs: sinceNs, detail: late ? AFTER_TIMEOUT : AT_ONCE };
+    return { cause: 'implied-nak', refersTo, durationNs: sinceNs, reason: late ? 'after-timeout' : 'immediate' };
   }
 
-  protected begins(facts: Facts, psn: number, reason: Reason): void {
+  protected onRunStart(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     const { report } = state;
     const waitedNs = facts.timeNs - Math.max(state.lastRequestNs, state.lastProgressNs);
-    if (reason.refersTo >= 0) facts.refersTo = reason.refersTo;
-    if (reason.cause === 'nak' || reason.cause === 'rnr') {
-      const refusal = reason.cause === 'nak' ? state.nak : state.rnr;
-      if (refusal !== undefined) refusal.answered = true;
-      if (reason.cause === 'nak') report.addNakReaction(reason.durationNs);
+    if (trigger.refersTo >= 0) facts.refersTo = trigger.refersTo;
+    if (trigger.cause === 'nak' || trigger.cause === 'rnr') {
+      const pendingNak = trigger.cause === 'nak' ? state.nak : state.rnr;
+      if (pendingNak !== undefined) pendingNak.answered = true;
+      if (trigger.cause === 'nak') report.addNakReaction(trigger.durationNs);
     }
-    if (reason.cause === 'implied-nak') this.#tellImpliedNak(facts, psn, reason);
-    if (reason.cause !== 'timeout' && reason.detail !== AFTER_TIMEOUT) return;
+    if (trigger.cause === 'implied-nak') this.#reportImpliedNak(facts, psn, trigger);
+    if (trigger.cause !== 'timeout' && trigger.reason !== 'after-timeout') return;
     facts.marks |= Mark.AfterTimeout;
     report.timeouts++;
-    const { refersTo, detail } = reason;
-    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs: waitedNs, detail });
+    const { refersTo } = trigger;
+    state.emit('timeout', facts, this.sender, { psn, refersTo, durationNs: waitedNs, reason: trigger.reason });
   }
 
-  #tellImpliedNak(facts: Facts, psn: number, reason: Reason): void {
+  #reportImpliedNak(facts: MutableFacts, psn: number, trigger: RetransmissionTrigger): void {
     const { state } = this;
     facts.marks |= Mark.ImpliedNak;
     state.report.impliedNaks++;
-    state.emit('implied-nak', facts, this.sender, { ...reason, psn });
-    // It came past here and has not arrived: lost behind this place.
+    state.emit('implied-nak', facts, this.sender, { ...trigger, psn });
+    // It was captured here and did not arrive: lost after this capture point.
     if (state.responseHoles.at(psn) !== undefined || !state.responses.has(psn)) return;
     if ((state.responses.flagsOf(psn) & PacketFlag.BookedLost) !== 0 || state.damagedResponses.take(psn)) return;
     state.report.responses.lostPackets++;
     const refersTo = state.responses.frameOf(psn);
     state.responses.addFlag(psn, PacketFlag.BookedLost);
-    state.emit('loss', facts, state.requester === 0 ? 1 : 0, { psn, refersTo, detail: 'asked for again' });
+    state.emit('loss', facts, state.requester === 0 ? 1 : 0, { psn, refersTo, reason: 'seen-then-implied-nak' });
   }
 }
 
 /** DMA length of a READ; 0 for what takes one PSN anyway. */
-export function readLength({ dissection: { frame } }: Facts): number {
+export function readLength({ dissection: { frame } }: MutableFacts): number {
   return (frame.flags & OpFlag.Read) === 0
     ? 0
     : rethDmaLength(frame.view, frame.bthOffset + (RETH_AT[frame.opcode] ?? 0));
 }
 
-/** Requests whose answer is a packet of its own and not an acknowledge that may stand for several. */
-const ANSWERED = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
+/** Requests with a response of their own. An ACK, in contrast, may stand for several requests. */
+const HAS_RESPONSE = OpFlag.Read | OpFlag.Atomic | OpFlag.Flush | OpFlag.AtomicWrite;
 const MOST_REPEATS = 1000;
-const AT_ONCE = 'at once';
-const AFTER_TIMEOUT = 'after a timeout';
 /** 4.096 us * 2^n (ref:wire#7). */
 const TIMEOUT_UNIT_NS = 4096;
 /** An ACK timeout below this is not usable on any network. */
 const SHORTEST_TIMEOUT_NS = 200_000;
-/** A request that waited for so long was not forgotten but given up. */
+/** After a wait this long a retransmission is due to a timeout. */
 const SURE_TIMEOUT_NS = 4_000_000;
-/** What asks again later than this did not do so because of what it saw. */
+/** A retransmission later than this is no reaction to a gap. */
 const LATE_NS = 1_000_000;
 /** How long a datagram-like service may be out of order. */
 const UNRELIABLE_NS = 50_000_000;

@@ -1,63 +1,63 @@
 /**
- * One PSN space: the requests of one end and all that answers them.
+ * One PSN space: the requests of one end and all responses to them.
  *
- * Owns how many PSNs a packet takes, which packets can belong to the space at all, and its beginning and end. What a packet is to those
- * before it is `request-side.ts` and `response-side.ts`. Rule: a READ takes ceil(length / path MTU) PSNs (ref:wire#8).
+ * Owns how many PSNs a packet takes, which packets can belong to the space at all, and its beginning and end.
+ * `request-tracker.ts` and `response-tracker.ts` compare a packet with those before it. Rule: a READ takes ceil(length
+ * / path MTU) PSNs (ref:wire#8).
  */
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SyndromeKind } from '../../../packets/aeth.ts';
 import { AETH_AT, OpFlag } from '../../../packets/opcode.ts';
-import type { Conversation } from './conversation.ts';
 import { MessageEnds } from './message-ends.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { PacketFlag } from './packet-memory.ts';
-import { RequestSide, readLength } from './request-side.ts';
-import { ResponseSide } from './response-side.ts';
-import { SpaceState, type Surroundings } from './space-state.ts';
+import { type PsnSpaceOwner, PsnSpaceState, type SharedResources } from './psn-space-state.ts';
+import { RequestTracker, readLength } from './request-tracker.ts';
+import { ResponseTracker } from './response-tracker.ts';
 
-export class Space {
-  readonly state: SpaceState;
-  readonly #requests: RequestSide;
-  readonly #responses: ResponseSide;
+export class PsnSpace {
+  readonly state: PsnSpaceState;
+  readonly #requests: RequestTracker;
+  readonly #responses: ResponseTracker;
 
-  /** @param announced `origin` is what connection management said, and not what was seen first */
+  /** @param announced `origin` is from connection management, and not the first PSN seen */
   constructor(
-    conversation: Conversation,
+    conversation: PsnSpaceOwner,
     requester: 0 | 1,
-    surroundings: Surroundings,
+    surroundings: SharedResources,
     origin: number,
     announced: boolean,
   ) {
     const reliable = conversation.service !== 'UC';
-    this.state = new SpaceState(conversation, requester, surroundings, origin, announced, reliable);
-    this.#requests = new RequestSide(this.state);
-    this.#responses = new ResponseSide(this.state);
+    this.state = new PsnSpaceState(conversation, requester, surroundings, origin, announced, reliable);
+    this.#requests = new RequestTracker(this.state);
+    this.#responses = new ResponseTracker(this.state);
     const { report } = this.state;
     report.firstPsn = origin;
     report.nextPsn = origin;
     report.fromStart = announced;
   }
 
-  request(facts: Facts): void {
+  request(facts: MutableFacts): void {
     const { state } = this;
     const { frame } = facts.dissection;
     const psn = state.relative(frame.psn);
     facts.relativePsn = psn;
-    this.#touch(facts);
+    this.#noteTime(facts);
     if (!state.begun && !state.announced && (frame.flags & BEGINS) !== 0) state.messages = new MessageEnds();
     if ((frame.flags & OpFlag.Read) === 0) this.#requests.request(facts, psn, 1, 1);
     else this.#read(facts, psn);
   }
 
-  response(facts: Facts): void {
+  response(facts: MutableFacts): void {
     const psn = this.state.relative(facts.dissection.frame.psn);
     facts.relativePsn = psn;
     this.state.messages = undefined;
-    this.#touch(facts);
+    this.#noteTime(facts);
     this.#responses.response(facts, psn);
   }
 
-  /** A packet with a wrong ICRC: its receiver has dropped it, and what will be sent in its place was not lost. */
-  damaged(facts: Facts): void {
+  /** A packet with a wrong ICRC. Its receiver dropped it, so the packet that replaces it does not show a loss. */
+  damaged(facts: MutableFacts): void {
     const { state } = this;
     const { psn, flags } = facts.dissection.frame;
     const relative = state.relative(psn);
@@ -69,7 +69,7 @@ export class Space {
     else state.damagedResponses.add(relative);
   }
 
-  /** A payload of this size fills a packet: READs whose number of responses was not known have one now. */
+  /** The path MTU is known now: READs without a known number of responses get one. */
   learnMtu(mtu: number): void {
     const { state } = this;
     const end = state.reads.resolve(mtu);
@@ -79,7 +79,7 @@ export class Space {
     state.report.nextPsn = state.absolute(end);
   }
 
-  /** Whether a packet with this PSN can be of this space, or queue pair numbers have been used again. */
+  /** Whether a packet with this PSN can belong to this space. If not, the queue pair numbers have been reused. */
   fits(psn: number): boolean {
     const { state } = this;
     if (!state.begun && !state.answered) return true;
@@ -92,11 +92,11 @@ export class Space {
   }
 
   /**
-   * How well a response answers a request of this space: the lower the better; Infinity: not at all. The request must be of the kind that is answered
-   * so. Then counts whether the MSN is right, and whether an acknowledge was asked for.
-   * The answer to a request from just before the capture began counts as possible.
+   * How well a response fits a request of this space; lower is better, Infinity: not at all. The kind of response must
+   * match the request. The MSN and whether the request had AckReq set decide further. A response to a request from just
+   * before the beginning of the capture is possible.
    */
-  answerScore(facts: Facts): number {
+  answerScore(facts: MutableFacts): number {
     const { state } = this;
     const { psn, flags, view, bthOffset, opcode } = facts.dissection.frame;
     if (!state.begun) return Number.POSITIVE_INFINITY;
@@ -117,19 +117,19 @@ export class Space {
     return (right === undefined ? 2 : right ? 0 : 4) + (asked ? 0 : 1);
   }
 
-  /** When the request with this PSN came past; NaN: not known. */
+  /** When the request with this PSN was captured; NaN: unknown. */
   askedNs(psn: number): number {
     const relative = this.state.relative(psn);
     return this.state.reads.find(relative)?.askedNs ?? this.state.requests.timeOf(relative);
   }
 
-  /** The same for a request, where only responses were seen. */
+  /** How far a request with this PSN is from the expected one, where only responses were seen. */
   distanceOfRequest(psn: number): number {
     const distance = Math.abs(this.state.relative(psn) - this.state.next);
     return this.state.begun || distance > NEAR ? Number.POSITIVE_INFINITY : distance;
   }
 
-  finish(facts: Facts): void {
+  finish(facts: MutableFacts): void {
     const { state } = this;
     this.#requests.finish(facts);
     this.#responses.finish(facts);
@@ -140,7 +140,7 @@ export class Space {
     else state.report.unansweredPsn = acked < state.next ? state.absolute(acked) : -1;
   }
 
-  #read(facts: Facts, psn: number): void {
+  #read(facts: MutableFacts, psn: number): void {
     const { conversation, requester } = this.state;
     const responder = requester === 0 ? 1 : 0;
     const length = readLength(facts);
@@ -149,7 +149,7 @@ export class Space {
     this.#requests.request(facts, psn, mtu > 0 ? limit : 1, limit);
   }
 
-  #touch(facts: Facts): void {
+  #noteTime(facts: MutableFacts): void {
     const { report } = this.state;
     if (report.startNs < 0) report.startNs = facts.timeNs;
     report.endNs = facts.timeNs;
@@ -163,6 +163,6 @@ const OUTSIDE_SCORE = 100;
 const NEAR = 1024;
 const FEW = 64;
 const FARTHEST_DAMAGED = 1024;
-/** A capture may miss a lot, but hardly this much; and nobody repeats what was acknowledged so long ago. */
+/** A capture may miss a lot, but hardly this much; and no requester retransmits what was acknowledged so long ago. */
 const FARTHEST_AHEAD = 0x10_00_00;
 const FARTHEST_BACK = 0x80_00;

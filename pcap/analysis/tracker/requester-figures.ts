@@ -1,7 +1,8 @@
 /**
- * What the requests of one end went through, counted while the capture is read: a `RequesterReport` that is always up to date.
+ * The figures of the requests of one end, counted while the capture is read: a `RequesterReport` that is always up to
+ * date.
  *
- * Owns the figures. Who counts what, and when, is `space.ts`.
+ * Owns the figures. The trackers of a PSN space (`request-tracker.ts`, `response-tracker.ts`) count.
  */
 import { OpFlag } from '../../../packets/opcode.ts';
 import type { LatencyReport, RequesterReport } from '../types.ts';
@@ -16,7 +17,7 @@ export class PacketCounts {
   reorderedPackets = 0;
 }
 
-export class Requester implements RequesterReport {
+export class RequesterFigures implements RequesterReport {
   firstPsn = -1;
   fromStart = false;
   nextPsn = -1;
@@ -37,7 +38,7 @@ export class Requester implements RequesterReport {
   creditCode = -1;
   goodputBytes = 0;
   unansweredPsn = -1;
-  /** When the space was first and last heard of. */
+  /** Times of the first and the last packet of the PSN space. */
   startNs = -1;
   endNs = -1;
   /** Messages begun: their number in all is what an MSN is compared with. */

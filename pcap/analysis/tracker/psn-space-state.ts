@@ -1,19 +1,20 @@
 /**
- * What is known of one PSN space: the requests of one end, and what answers them.
+ * The state of one PSN space: the requests of one end and the responses to them.
  *
- * Owns the state that the two sides of a space share, and how an event of this space is told. Decides nothing: `request-side.ts` and
- * `response-side.ts` do. All PSNs in here are relative: counted from the first of the space, without wrapping (ref:wire#8).
+ * Owns the state that `request-tracker.ts` and `response-tracker.ts` share, and how an event of this space is reported.
+ * Decides nothing. All PSNs in here are relative: counted from the first one of the space, without wrapping
+ * (ref:wire#8).
  */
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
-import type { TransportEvent, TransportEventKind } from '../types.ts';
-import type { Conversation } from './conversation.ts';
+import type { ConversationReport, TransportEvent, TransportEventKind, TransportEventReason } from '../types.ts';
 import { DamagedPsns } from './damaged-psns.ts';
 import { Holes } from './holes.ts';
+import type { IpIdOrder } from './id-order.ts';
 import type { MessageEnds } from './message-ends.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { type MemoryBudget, PacketMemory } from './packet-memory.ts';
 import { ReadQueue } from './read-queue.ts';
-import type { Requester } from './requester.ts';
+import type { RequesterFigures } from './requester-figures.ts';
 
 /** Takes events as they become certain. */
 export interface EventSink {
@@ -21,17 +22,34 @@ export interface EventSink {
 }
 
 /** What all spaces of an analysis share. */
-export interface Surroundings {
+export interface SharedResources {
   readonly sink: EventSink;
   readonly budget: MemoryBudget;
 }
 
-/** A negative acknowledge that the requester has to react to. */
-export interface Refusal {
+/** What a PSN space reads of its conversation, which in turn holds the space. */
+export interface PsnSpaceOwner {
+  readonly id: number;
+  readonly service: ConversationReport['service'];
+  /** Payload of a full packet, bytes; 0: not known. */
+  readonly pathMtu: number;
+  /** A DREQ has been seen. */
+  readonly ended: boolean;
+  readonly cm?: { readonly ackTimeoutExponent: number };
+  end(index: 0 | 1): {
+    readonly ids: IpIdOrder;
+    readonly requester: RequesterFigures;
+    /** Largest payload of a FIRST or MIDDLE packet of this end, bytes; 0: none seen. */
+    readonly pathMtu: number;
+  };
+}
+
+/** A NAK or RNR NAK that the requester has to react to. */
+export interface PendingNak {
   readonly psn: number;
   readonly timeNs: number;
   readonly frame: number;
-  /** The requester has begun again from it. */
+  /** The requester has gone back to its PSN. */
   answered: boolean;
 }
 
@@ -43,53 +61,54 @@ export interface EventDetails {
   readonly timeNs?: number;
   readonly refersTo?: number;
   readonly durationNs?: number;
-  readonly detail?: string;
   readonly cause?: TransportEvent['cause'];
+  readonly reason?: TransportEventReason | undefined;
+  readonly syndrome?: number;
 }
 
-export class SpaceState {
-  conversation: Conversation;
+export class PsnSpaceState {
+  conversation: PsnSpaceOwner;
   requester: 0 | 1;
-  report: Requester;
-  readonly surroundings: Surroundings;
+  report: RequesterFigures;
+  readonly surroundings: SharedResources;
   /** PSN on the wire of relative PSN 0. */
   readonly origin: number;
-  /** The origin is where the requester really began: its peer has announced it. */
+  /** The requester really began at the origin: connection management announced it. */
   readonly announced: boolean;
-  /** The service acknowledges. */
+  /** The service has ACKs. */
   readonly reliable: boolean;
   /** The next PSN, and the largest that it can be: they differ behind a READ of unknown path MTU. */
   next = 0;
   nextLimit = 0;
-  /** Requests, and answers to them, have been seen. */
+  /** Requests have been seen, and responses to them. */
   begun = false;
   answered = false;
-  /** All before this is acknowledged; -Infinity: no acknowledge was seen yet. */
+  /** Everything before this is acknowledged; -Infinity: no ACK was seen yet. */
   acked = -Infinity;
   lastRequestNs = -Infinity;
-  /** When an acknowledge or a response last brought something new. */
+  /** When an ACK or a response last acknowledged something new. */
   lastProgressNs = -Infinity;
   /** The packet with which a response of a READ or atomic last came, or was last seen to be missing. */
   lastResponseFrame = -1;
-  nak: Refusal | undefined;
-  rnr: Refusal | undefined;
-  /** Repeated requests that the responder may acknowledge once more each. */
+  nak: PendingNak | undefined;
+  rnr: PendingNak | undefined;
+  /** Retransmitted requests, each of which the responder may acknowledge once more. */
   repeats = 0;
   readonly requestHoles = new Holes();
   readonly responseHoles = new Holes();
   readonly requests: PacketMemory;
   #responses: PacketMemory | undefined;
   readonly reads = new ReadQueue();
-  /** Where the first messages ended, as long as it is not known who answers them. */
+  /** Where the first messages ended, until the responder is known. */
   messages: MessageEnds | undefined;
-  /** PSNs of requests, and of responses, that came damaged. */
+  /** PSNs of requests, and of responses, that had a wrong ICRC. */
   readonly damagedRequests = new DamagedPsns();
   readonly damagedResponses = new DamagedPsns();
 
   constructor(
-    conversation: Conversation,
+    conversation: PsnSpaceOwner,
     requester: 0 | 1,
-    surroundings: Surroundings,
+    surroundings: SharedResources,
     origin: number,
     announced: boolean,
     reliable: boolean,
@@ -110,7 +129,7 @@ export class SpaceState {
     return this.#responses;
   }
 
-  /** Relative to the first; the one of all possible values that is closest to where the requester is. */
+  /** The relative PSN; of all possible values the one closest to the current position of the requester. */
   relative(psn: number): number {
     return this.next + psnDiff(psn, (this.origin + this.next) & PSN_MASK);
   }
@@ -119,8 +138,8 @@ export class SpaceState {
     return (this.origin + relative) & PSN_MASK;
   }
 
-  emit(kind: TransportEventKind, facts: Facts, sender: 0 | 1, details: EventDetails): void {
-    const { psn, cause } = details;
+  emit(kind: TransportEventKind, facts: MutableFacts, sender: 0 | 1, details: EventDetails): void {
+    const { psn, cause, reason, syndrome } = details;
     this.surroundings.sink.emit({
       kind,
       timeNs: details.timeNs ?? facts.timeNs,
@@ -132,8 +151,9 @@ export class SpaceState {
       psn: psn === undefined ? -1 : this.absolute(psn),
       count: details.count ?? 1,
       durationNs: details.durationNs ?? -1,
-      detail: details.detail ?? '',
       ...(cause === undefined ? {} : { cause }),
+      ...(reason === undefined ? {} : { reason }),
+      ...(syndrome === undefined ? {} : { syndrome }),
     });
   }
 }

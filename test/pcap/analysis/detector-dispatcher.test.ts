@@ -7,21 +7,24 @@ import { IpAddress } from '../../../packets/address.ts';
 import { FrameStatus } from '../../../packets/frame.ts';
 import { OpFlag } from '../../../packets/opcode.ts';
 import type { Detector } from '../../../pcap/analysis/detector.ts';
+import { DetectorDispatcher } from '../../../pcap/analysis/detector-dispatcher.ts';
 import { Mark, Role } from '../../../pcap/analysis/facts.ts';
 import { ALL_KINDS, PacketKind, packetKind, REQUEST_KINDS } from '../../../pcap/analysis/packet-kind.ts';
-import { BrokenRules } from '../../../pcap/analysis/rules/broken.ts';
 import { RequestRules } from '../../../pcap/analysis/rules/request-rules.ts';
-import { Conversation, End } from '../../../pcap/analysis/tracker/conversation.ts';
-import { Facts } from '../../../pcap/analysis/tracker/packet-facts.ts';
-import { Watchers } from '../../../pcap/analysis/watchers.ts';
+import { RuleViolations } from '../../../pcap/analysis/rules/rule-violations.ts';
+import { Conversation, ConversationEnd } from '../../../pcap/analysis/tracker/conversation.ts';
+import { MutableFacts } from '../../../pcap/analysis/tracker/mutable-facts.ts';
 
-function factsOf(role: Role, flags: number, marks = 0): Facts {
-  const facts = new Facts();
+function factsOf(role: Role, flags: number, marks = 0): MutableFacts {
+  const facts = new MutableFacts();
   facts.dissection.status = FrameStatus.Ok;
   facts.dissection.frame.flags = flags;
   facts.role = role;
   facts.marks = marks;
-  const ends = [new End(IpAddress.parse('10.0.0.1')), new End(IpAddress.parse('10.0.0.2'))] as const;
+  const ends = [
+    new ConversationEnd(IpAddress.parse('10.0.0.1')),
+    new ConversationEnd(IpAddress.parse('10.0.0.2')),
+  ] as const;
   facts.conversation = new Conversation(1, 'traffic', 0, ends, facts);
   return facts;
 }
@@ -41,7 +44,7 @@ describe('The kind of a packet', () => {
     ['a CNP', factsOf(Role.Cnp, OpFlag.Cnp), PacketKind.Cnp],
     ['management', factsOf(Role.Management, OpFlag.Request | OpFlag.Send | OpFlag.Only), PacketKind.Management],
     ['what has a mark', MARKED, PacketKind.Other],
-    ['what is no RoCEv2', new Facts(), PacketKind.Other],
+    ['what is no RoCEv2', new MutableFacts(), PacketKind.Other],
   ])('of %s is one of them', (_, facts, kind) => {
     expect(packetKind(facts)).toBe(kind);
   });
@@ -76,37 +79,37 @@ describe('A detector', () => {
     const order: string[] = [];
     const all: Detector = { packet: () => order.push('all'), finish: () => {} };
     const acks: Detector = { interest: PacketKind.Ack, packet: () => order.push('acks'), finish: () => {} };
-    const watchers = new Watchers([acks, { finish: () => {} }, all]);
-    for (const facts of [DATA, ACK, MARKED]) watchers.packet(facts);
+    const dispatcher = new DetectorDispatcher([acks, { finish: () => {} }, all]);
+    for (const facts of [DATA, ACK, MARKED]) dispatcher.packet(facts);
     expect(order).toEqual(['all', 'acks', 'all', 'all']);
   });
 
   it('that wants more from a packet of kind Other on sees the very next packet', () => {
     const detector = new Counter(PacketKind.Other);
-    const watchers = new Watchers([
+    const dispatcher = new DetectorDispatcher([
       detector,
       { interest: PacketKind.Other, packet: () => wake(detector), finish() {} },
     ]);
-    watchers.packet(DATA);
-    watchers.packet(MARKED);
-    watchers.packet(DATA);
+    dispatcher.packet(DATA);
+    dispatcher.packet(MARKED);
+    dispatcher.packet(DATA);
     expect(detector.seen).toBe(2);
   });
 
   it('that wants more after an event sees the next packet', () => {
     const detector = new Counter(0);
-    const watchers = new Watchers([detector]);
+    const dispatcher = new DetectorDispatcher([detector]);
     wake(detector);
-    watchers.ask();
-    watchers.packet(DATA);
+    dispatcher.updateInterests();
+    dispatcher.packet(DATA);
     expect(detector.seen).toBe(1);
   });
 
   it('that wants less is left alone before long', () => {
     const detector = new Counter(ALL_KINDS);
-    const watchers = new Watchers([detector]);
+    const dispatcher = new DetectorDispatcher([detector]);
     detector.interest = PacketKind.Other;
-    for (let i = 0; i < 1000; i++) watchers.packet(DATA);
+    for (let i = 0; i < 1000; i++) dispatcher.packet(DATA);
     expect(detector.seen).toBeLessThan(100);
   });
 });
@@ -119,19 +122,19 @@ describe('The memory of requests for comparison', () => {
   /** Whether a repetition with another length is told from what was sent `back` packets before the last. */
   function notices(back: number, entries: number): boolean {
     const rules = new RequestRules({ entries });
-    const broken = new BrokenRules();
+    const violations = new RuleViolations();
     const facts = factsOf(Role.Request, OpFlag.Request | OpFlag.Send | OpFlag.Only);
     for (let psn = 0; psn < 1000; psn++) {
       facts.relativePsn = psn;
-      rules.check(facts, broken);
+      rules.check(facts, violations);
     }
     facts.relativePsn = 999 - back;
     facts.marks = Mark.Retransmission;
-    rules.check(facts, broken);
-    const before = broken.count;
+    rules.check(facts, violations);
+    const before = violations.count;
     facts.dissection.frame.payloadLength = 4;
-    rules.check(facts, broken);
-    return before === 0 && broken.count === 1;
+    rules.check(facts, violations);
+    return before === 0 && violations.count === 1;
   }
 
   it('has the newest 256, and no older ones', () => {

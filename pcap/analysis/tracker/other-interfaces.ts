@@ -1,11 +1,12 @@
 /**
- * Whether another interface of the capture has seen what one end sent.
+ * Whether another interface of the capture has packets of one end of a conversation.
  *
- * Owns the comparison of conversations over vantage points: same addresses, and no queue pair number that both know and that differs.
+ * Owns the comparison of conversations over vantage points: same addresses, and no queue pair number that is known at
+ * both and differs.
  */
 import type { ConversationReport, EndReport } from '../types.ts';
 
-export class Elsewhere {
+export class OtherInterfaces {
   readonly #byPair = new Map<string, ConversationReport[]>();
 
   constructor(conversations: readonly ConversationReport[]) {
@@ -20,7 +21,7 @@ export class Elsewhere {
     }
   }
 
-  seen(conversation: ConversationReport, sender: 0 | 1): boolean {
+  saw(conversation: ConversationReport, sender: 0 | 1): boolean {
     const mine = conversation.ends[sender];
     const peer = conversation.ends[sender === 0 ? 1 : 0];
     for (const other of this.#byPair.get(pairOf(conversation)) ?? []) {

@@ -1,18 +1,19 @@
 /**
- * One way from one interface to another: pairs what came with what left, and says what was done in between.
+ * The path from one interface to another, in one direction: matches the frames that came in with those that left, and
+ * reports what was done to them.
  *
- * A frame that left unchanged is known by its key, one that was changed by its likeness to one that is missing. Owns frames that are under way,
- * bounded in number: what leaves later than that counts as dropped.
+ * An unchanged frame is matched by its key, a changed one by its similarity to a missing one. Owns the frames in
+ * transit, a bounded number: a frame that leaves later counts as dropped.
  */
 import { Ecn } from '../../../packets/traffic-class.ts';
 import { IcrcState } from '../../dissection.ts';
 import type { Direction } from '../../types.ts';
 import { Histogram } from '../tracker/histogram.ts';
-import { PATH_DEEDS, type PathDeed, type PathEvent, type PathReport } from '../types.ts';
+import { PATH_EFFECTS, type PathEffect, type PathEvent, type PathReport } from '../types.ts';
 import { differingBytes } from './frame-key.ts';
 
 /** A frame as it was seen at one interface. */
-export interface Sighting {
+export interface CapturedFrame {
   readonly number: number;
   readonly timeNs: number;
   readonly interfaceIndex: number;
@@ -27,19 +28,19 @@ export interface Sighting {
 }
 
 /** A frame that came, and what became of it. */
-interface Passage {
-  readonly came: Sighting | undefined;
+interface FramePassage {
+  readonly ingress: CapturedFrame | undefined;
   /** Position among those that came. */
   readonly index: number;
   readonly out: number[];
-  readonly deeds: Set<PathDeed>;
+  readonly effects: Set<PathEffect>;
   heldNs: number;
   overtakenBy: number;
 }
 
 /** A frame that left, and nothing that came is the same. */
-interface Puzzle {
-  readonly first: Sighting;
+interface UnmatchedFrame {
+  readonly first: CapturedFrame;
   /** Position among those that left. */
   readonly exit: number;
   /** Numbers of its copies. */
@@ -47,33 +48,35 @@ interface Puzzle {
 }
 
 /** Pairs what came with what left. */
-export class OneWay {
+export class PathMatcher {
   readonly #from: number;
   readonly #to: number;
   readonly #maxEvents: number;
   /** Came and not left yet, oldest first. */
-  readonly #waiting = new Set<Passage>();
+  readonly #waiting = new Set<FramePassage>();
   /** By key: the waiting and those that left lately, of which copies may follow. */
-  readonly #known = new Map<number, Passage[]>();
-  readonly #lately: { readonly key: number; readonly passage: Passage }[] = [];
+  readonly #known = new Map<number, FramePassage[]>();
+  readonly #lately: { readonly key: number; readonly passage: FramePassage }[] = [];
   /** Where in `#lately` the next one goes. */
   #next = 0;
   /** Positions, among those that came and those that left, of frames that left before one that came earlier. */
   #ahead: { readonly index: number; readonly exit: number }[] = [];
   /** Left lately. */
-  readonly #recent: { readonly passage: Passage; readonly exit: number }[] = [];
+  readonly #recent: { readonly passage: FramePassage; readonly exit: number }[] = [];
   /** Left, and equal to nothing that came. */
-  readonly #puzzles: Puzzle[] = [];
+  readonly #unmatched: UnmatchedFrame[] = [];
   #exits = 0;
-  readonly #remarkable: Passage[] = [];
-  readonly #noted = new Set<Passage>();
+  readonly #remarkable: FramePassage[] = [];
+  readonly #noted = new Set<FramePassage>();
   readonly #transit = new Histogram();
   #frames = 0;
   #omitted = 0;
   /** Left as they came, to the byte. */
   #exact = 0;
-  /** Left with other MAC addresses, another TTL or another traffic class: all of them where there is a router in between. */
-  readonly #routed: Passage[] = [];
+  /**
+   * Left with other MAC addresses, TTL or traffic class. That is true of all frames where there is a router in between.
+   */
+  readonly #routed: FramePassage[] = [];
 
   constructor(from: number, to: number, maxEvents: number) {
     this.#from = from;
@@ -81,44 +84,47 @@ export class OneWay {
     this.#maxEvents = maxEvents;
   }
 
-  came(sighting: Sighting): void {
+  addIngress(ingress: CapturedFrame): void {
     const passage = {
-      came: sighting,
+      ingress,
       index: this.#frames++,
       out: [],
-      deeds: new Set<PathDeed>(),
+      effects: new Set<PathEffect>(),
       heldNs: 0,
       overtakenBy: 0,
     };
     this.#waiting.add(passage);
-    this.#remember(sighting.key, passage);
+    this.#remember(ingress.key, passage);
     if (this.#waiting.size > MOST_WAITING) this.#dropOldest();
   }
 
-  left(sighting: Sighting): void {
+  addEgress(egress: CapturedFrame): void {
     this.#exits += 1;
-    const passage = this.#likeliest(this.#known.get(sighting.key) ?? [], sighting.timeNs);
-    if (passage === undefined) this.#puzzle(sighting);
-    else if (this.#waiting.has(passage)) this.#passed(passage, sighting, this.#exits);
+    const passage = this.#bestMatch(this.#known.get(egress.key) ?? [], egress.timeNs);
+    if (passage === undefined) this.#addUnmatched(egress);
+    else if (this.#waiting.has(passage)) this.#passed(passage, egress, this.#exits);
     else {
-      passage.out.push(sighting.number);
+      passage.out.push(egress.number);
       this.#add(passage, 'duplicated');
     }
   }
 
-  /** What nothing that came equals: the one it was made of is told better when those that were not changed have left as well. */
-  #puzzle(sighting: Sighting): void {
-    const same = this.#puzzles.find(({ first }) => first.key === sighting.key);
-    if (same !== undefined) same.copies.push(sighting.number);
-    else this.#puzzles.push({ first: sighting, exit: this.#exits, copies: [] });
-    const oldest = this.#puzzles[0];
-    if (oldest === undefined || (this.#exits - oldest.exit < PATIENCE && this.#puzzles.length < PATIENCE)) return;
-    this.#puzzles.shift();
-    this.#solve(oldest);
+  /**
+   * A frame without an equal ingress frame. Its original is found more reliably after the unchanged frames around it
+   * have left.
+   */
+  #addUnmatched(egress: CapturedFrame): void {
+    const same = this.#unmatched.find(({ first }) => first.key === egress.key);
+    if (same !== undefined) same.copies.push(egress.number);
+    else this.#unmatched.push({ first: egress, exit: this.#exits, copies: [] });
+    const oldest = this.#unmatched[0];
+    if (oldest === undefined || (this.#exits - oldest.exit < PATIENCE && this.#unmatched.length < PATIENCE)) return;
+    this.#unmatched.shift();
+    this.#matchChanged(oldest);
   }
 
-  #solve({ first, exit, copies }: Puzzle): void {
-    const alike = this.#likest(first);
+  #matchChanged({ first, exit, copies }: UnmatchedFrame): void {
+    const alike = this.#mostSimilar(first);
     if (alike === undefined) {
       for (const number of [first.number, ...copies]) this.#inserted(number);
       return;
@@ -130,47 +136,47 @@ export class OneWay {
   }
 
   report(): PathReport {
-    for (const puzzle of this.#puzzles.splice(0)) this.#solve(puzzle);
+    for (const unmatched of this.#unmatched.splice(0)) this.#matchChanged(unmatched);
     for (const passage of this.#waiting) this.#add(passage, 'dropped');
     if (this.#exact > this.#routed.length) for (const passage of this.#routed) this.#add(passage, 'rewritten');
     // What most frames take is the way itself; only what takes much longer was held.
     const usual = Math.max(SHORTEST_HOLD_NS, 3 * this.#transit.percentile(0.5));
     for (const passage of this.#remarkable) {
-      if (passage.heldNs > usual || passage.overtakenBy > 0) passage.deeds.add('held');
+      if (passage.heldNs > usual || passage.overtakenBy > 0) passage.effects.add('held');
     }
-    const remarkable = this.#remarkable.filter(({ deeds }) => deeds.size > 0);
+    const remarkable = this.#remarkable.filter(({ effects }) => effects.size > 0);
     remarkable.sort((one, other) => numberOf(one) - numberOf(other));
-    const deeds = Object.fromEntries(
-      PATH_DEEDS.map((deed) => [deed, remarkable.filter((passage) => passage.deeds.has(deed)).length]),
-    ) as Record<PathDeed, number>;
-    const events: PathEvent[] = remarkable.map(({ came, out, deeds: did, heldNs, overtakenBy }) => ({
-      in: came?.number ?? 0,
+    const effects = Object.fromEntries(
+      PATH_EFFECTS.map((effect) => [effect, remarkable.filter((passage) => passage.effects.has(effect)).length]),
+    ) as Record<PathEffect, number>;
+    const events: PathEvent[] = remarkable.map(({ ingress, out, effects: did, heldNs, overtakenBy }) => ({
+      in: ingress?.number ?? 0,
       out,
-      deeds: PATH_DEEDS.filter((deed) => did.has(deed)),
+      effects: PATH_EFFECTS.filter((effect) => did.has(effect)),
       heldNs,
       overtakenBy,
     }));
-    return { from: this.#from, to: this.#to, frames: this.#frames, deeds, events, eventsOmitted: this.#omitted };
+    return { from: this.#from, to: this.#to, frames: this.#frames, effects, events, eventsOmitted: this.#omitted };
   }
 
   /** @param exit position among those that left */
-  #passed(passage: Passage, sighting: Sighting, exit: number): void {
-    const { came } = passage;
-    if (came === undefined) return;
+  #passed(passage: FramePassage, egress: CapturedFrame, exit: number): void {
+    const { ingress } = passage;
+    if (ingress === undefined) return;
     this.#waiting.delete(passage);
-    passage.out.push(sighting.number);
-    passage.heldNs = sighting.timeNs - came.timeNs;
+    passage.out.push(egress.number);
+    passage.heldNs = egress.timeNs - ingress.timeNs;
     this.#transit.add(passage.heldNs);
     this.#countAhead(passage, exit);
-    this.#compare(passage, came, sighting);
+    this.#compare(passage, ingress, egress);
     if (passage.heldNs > 0 || passage.overtakenBy > 0) this.#note(passage);
   }
 
   /** Those that came later and have left before have overtaken it. */
-  #countAhead(passage: Passage, exit: number): void {
+  #countAhead(passage: FramePassage, exit: number): void {
     const { index } = passage;
     passage.overtakenBy = this.#ahead.filter((other) => other.index > index && other.exit < exit).length;
-    // Who left after this one and before it was known to have left was not counted yet.
+    // A frame that left after this one, before this one was known to have left, was not counted yet.
     for (const later of this.#recent) {
       if (later.exit <= exit || later.passage.index >= index) continue;
       later.passage.overtakenBy += 1;
@@ -184,31 +190,31 @@ export class OneWay {
     if (this.#ahead.length > MOST_AHEAD) this.#ahead.splice(0, this.#ahead.length - MOST_AHEAD);
   }
 
-  #compare(passage: Passage, came: Sighting, sighting: Sighting): void {
-    if (differingBytes(came.bytes, sighting.bytes, 1) === 0) {
+  #compare(passage: FramePassage, ingress: CapturedFrame, egress: CapturedFrame): void {
+    if (differingBytes(ingress.bytes, egress.bytes, 1) === 0) {
       this.#exact += 1;
       return;
     }
-    const marked = isMarkOf(came, sighting);
+    const marked = isMarkOf(ingress, egress);
     if (marked) this.#add(passage, 'marked');
-    if (came.key !== sighting.key) {
-      const damaged = came.icrc === IcrcState.Good && sighting.icrc !== IcrcState.Good;
+    if (ingress.key !== egress.key) {
+      const damaged = ingress.icrc === IcrcState.Good && egress.icrc !== IcrcState.Good;
       this.#add(passage, damaged ? 'corrupted' : 'rewritten');
-    } else if (differsBeyondEcn(came, sighting, marked)) this.#routed.push(passage);
+    } else if (differsBeyondEcn(ingress, egress, marked)) this.#routed.push(passage);
   }
 
   /**
-   * Of several that are the same to the byte, the one that then took as long as others do; as long as none has, the newest. Of equals the oldest,
-   * and rather one that has not left than a copy of one that has.
+   * Of several identical ingress frames, the one whose transit time is closest to the usual one; the newest while no
+   * usual time is known. Among equals the oldest, and one that has not left rather than a copy of one that has.
    */
-  #likeliest(known: readonly Passage[], timeNs: number): Passage | undefined {
+  #bestMatch(known: readonly FramePassage[], timeNs: number): FramePassage | undefined {
     const usual = this.#transit.percentile(0.5);
-    let best: Passage | undefined;
+    let best: FramePassage | undefined;
     let least = Infinity;
     for (const waiting of [true, false]) {
       for (const passage of known) {
         if (this.#waiting.has(passage) !== waiting) continue;
-        const off = Math.abs(timeNs - (passage.came?.timeNs ?? 0) - usual);
+        const off = Math.abs(timeNs - (passage.ingress?.timeNs ?? 0) - usual);
         if (off >= least) continue;
         best = passage;
         least = off;
@@ -218,14 +224,14 @@ export class OneWay {
   }
 
   /** The frame that is missing and most like this one. */
-  #likest({ bytes }: Sighting): Passage | undefined {
-    let best: Passage | undefined;
+  #mostSimilar({ bytes }: CapturedFrame): FramePassage | undefined {
+    let best: FramePassage | undefined;
     let least = Math.max(MOST_CHANGED_BYTES, bytes.length >>> 4) + 1;
     let looked = 0;
     for (const passage of [...this.#waiting].reverse()) {
       if (++looked > MOST_CANDIDATES) break;
-      if (passage.came?.bytes.length !== bytes.length) continue;
-      const differing = differingBytes(passage.came.bytes, bytes, least);
+      if (passage.ingress?.bytes.length !== bytes.length) continue;
+      const differing = differingBytes(passage.ingress.bytes, bytes, least);
       if (differing >= least) continue;
       best = passage;
       least = differing;
@@ -234,7 +240,14 @@ export class OneWay {
   }
 
   #inserted(number: number): void {
-    const passage: Passage = { came: undefined, index: -1, out: [number], deeds: new Set(), heldNs: 0, overtakenBy: 0 };
+    const passage: FramePassage = {
+      ingress: undefined,
+      index: -1,
+      out: [number],
+      effects: new Set(),
+      heldNs: 0,
+      overtakenBy: 0,
+    };
     this.#add(passage, 'inserted');
   }
 
@@ -245,12 +258,12 @@ export class OneWay {
     this.#add(oldest, 'dropped');
   }
 
-  #add(passage: Passage, deed: PathDeed): void {
+  #add(passage: FramePassage, effect: PathEffect): void {
     this.#note(passage);
-    passage.deeds.add(deed);
+    passage.effects.add(effect);
   }
 
-  #note(passage: Passage): void {
+  #note(passage: FramePassage): void {
     if (this.#noted.has(passage)) return;
     if (this.#remarkable.length >= this.#maxEvents) {
       this.#omitted += 1;
@@ -260,7 +273,7 @@ export class OneWay {
     this.#remarkable.push(passage);
   }
 
-  #remember(key: number, passage: Passage): void {
+  #remember(key: number, passage: FramePassage): void {
     const known = this.#known.get(key);
     if (known === undefined) this.#known.set(key, [passage]);
     else known.push(passage);
@@ -274,28 +287,30 @@ export class OneWay {
   }
 }
 
-function numberOf({ came, out }: Passage): number {
-  return came?.number ?? out[0] ?? 0;
+function numberOf({ ingress, out }: FramePassage): number {
+  return ingress?.number ?? out[0] ?? 0;
 }
 
-/** Who marks an IPv4 packet makes its checksum right; a flipped bit does not. */
-function isMarkOf(came: Sighting, sighting: Sighting): boolean {
-  if (came.ecn < 0 || came.ecn === Ecn.Ce || sighting.ecn !== Ecn.Ce) return false;
-  const at = came.ipOffset + 10;
-  return came.ipVersion === 6 || came.bytes[at] !== sighting.bytes[at] || came.bytes[at + 1] !== sighting.bytes[at + 1];
+/** A switch that marks an IPv4 packet updates its checksum; a flipped bit does not. */
+function isMarkOf(ingress: CapturedFrame, egress: CapturedFrame): boolean {
+  if (ingress.ecn < 0 || ingress.ecn === Ecn.Ce || egress.ecn !== Ecn.Ce) return false;
+  const at = ingress.ipOffset + 10;
+  return (
+    ingress.ipVersion === 6 || ingress.bytes[at] !== egress.bytes[at] || ingress.bytes[at + 1] !== egress.bytes[at + 1]
+  );
 }
 
 /** In what routers may change, apart from a mark and the checksum that follows it. */
-function differsBeyondEcn(came: Sighting, sighting: Sighting, marked: boolean): boolean {
+function differsBeyondEcn(ingress: CapturedFrame, egress: CapturedFrame, marked: boolean): boolean {
   if (!marked) return true;
-  const { ipOffset, ipVersion } = came;
-  const copy = sighting.bytes.slice();
+  const { ipOffset, ipVersion } = ingress;
+  const copy = egress.bytes.slice();
   const at = ipOffset + 1;
   // IPv6 has the ECN bits in the upper half of its second byte.
   const mask = ipVersion === 6 ? 0x30 : 0x03;
-  copy[at] = ((copy[at] ?? 0) & ~mask) | ((came.bytes[at] ?? 0) & mask);
-  if (ipVersion === 4) copy.set(came.bytes.subarray(ipOffset + 10, ipOffset + 12), ipOffset + 10);
-  return differingBytes(came.bytes, copy, 1) > 0;
+  copy[at] = ((copy[at] ?? 0) & ~mask) | ((ingress.bytes[at] ?? 0) & mask);
+  if (ipVersion === 4) copy.set(ingress.bytes.subarray(ipOffset + 10, ipOffset + 12), ipOffset + 10);
+  return differingBytes(ingress.bytes, copy, 1) > 0;
 }
 
 const MOST_WAITING = 16_384;

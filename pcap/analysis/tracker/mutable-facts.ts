@@ -1,7 +1,8 @@
 /**
  * The facts of the packet at hand, as the tracker fills them in.
  *
- * Owns the one object that all packets share, and what of a frame tells it from its repetition. Decides nothing.
+ * Owns the one object that all packets share, and the fields that distinguish a frame from its retransmission. Decides
+ * nothing.
  */
 import { IPV4_ID_AT } from '../../../packets/ipv4.ts';
 import { Dissection, IcrcState } from '../../dissection.ts';
@@ -10,7 +11,7 @@ import { type PacketFacts, Role } from '../facts.ts';
 import type { ConversationReport } from '../types.ts';
 
 /** `PacketFacts` that can be written; made once. */
-export class Facts implements PacketFacts {
+export class MutableFacts implements PacketFacts {
   packet: CapturedPacket = NO_PACKET;
   readonly dissection = new Dissection();
   icrc: IcrcState = IcrcState.Unknown;
@@ -26,7 +27,7 @@ export class Facts implements PacketFacts {
   refersTo = -1;
   /** IPv4 identification; -1 over IPv6. */
   ipId = -1;
-  /** The ICRC as it stands in the frame; 0 where the capture has cut it off. */
+  /** The ICRC in the frame; 0 where the capture has cut it off. */
   icrcValue = 0;
 
   /** Forgets the packet before; `dissection` is filled already. */

@@ -1,11 +1,13 @@
 /**
- * Where packets were seen: each interface of a capture is a vantage point of its own, unless all of them are said to be one (members of a LAG).
+ * Where packets were captured: each interface of a capture is a vantage point of its own, unless the options join them
+ * (members of a LAG).
  *
- * Owns the numbers of vantage points, in the order of their appearance. Packets of `any` (Linux cooked v2) name the interface themselves.
+ * Owns the numbers of vantage points, in the order of their appearance. Packets of `any` (Linux cooked v2) carry their
+ * interface themselves.
  */
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 
-export class Vantages {
+export class VantagePoints {
   readonly #together: boolean;
   readonly #numbers = new Map<number, number>();
   #lastInterface = -1;
@@ -21,13 +23,13 @@ export class Vantages {
     return this.#numbers.size;
   }
 
-  of({ packet: { interfaceIndex }, dissection: { cookedInterface } }: Facts): number {
+  of({ packet: { interfaceIndex }, dissection: { cookedInterface } }: MutableFacts): number {
     if (this.#together) return 0;
     if (interfaceIndex === this.#lastInterface && cookedInterface === this.#lastCooked) return this.#lastNumber;
     const key = interfaceIndex * 0x1_00_00_00_00 + cookedInterface;
     let number = this.#numbers.get(key);
     if (number === undefined) {
-      // More are told apart no longer: an attacker may name four billion.
+      // More are not distinguished: an attacker may name four billion.
       number = Math.min(this.#numbers.size, MOST_VANTAGES - 1);
       if (this.#numbers.size < MOST_VANTAGES) this.#numbers.set(key, number);
     }

@@ -1,16 +1,18 @@
 /**
- * Datagrams of one direction between two queue pairs: nothing is ordered and nothing repeated, so that only copies are remarkable.
+ * Datagrams of one direction between two queue pairs. They have no order and no retransmissions, so only copies are
+ * remarkable.
  *
- * Owns what is remembered of the last ones. PSNs of a datagram queue pair count over all its destinations: gaps mean nothing.
+ * Owns the memory of the last ones. The PSNs of a datagram queue pair count over all its destinations: gaps mean
+ * nothing.
  */
 import { PSN_MASK, psnDiff } from '../../../packets/psn.ts';
 import { Mark } from '../facts.ts';
 import type { Conversation } from './conversation.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { PacketMemory } from './packet-memory.ts';
-import type { EventSink } from './space-state.ts';
+import type { EventSink } from './psn-space-state.ts';
 
-export class Datagrams {
+export class DatagramFlow {
   readonly #sink: EventSink;
   readonly #memory = new PacketMemory({ entries: REMEMBERED });
   readonly #origin: number;
@@ -21,7 +23,7 @@ export class Datagrams {
     this.#origin = origin;
   }
 
-  datagram(facts: Facts, conversation: Conversation): void {
+  datagram(facts: MutableFacts, conversation: Conversation): void {
     const { frame } = facts.dissection;
     const report = conversation.end(facts.sender).requester;
     const psn = this.#next + psnDiff(frame.psn, (this.#origin + this.#next) & PSN_MASK);
@@ -43,7 +45,7 @@ export class Datagrams {
     report.countMessage(frame.flags, frame.opcode);
   }
 
-  #tellCopy(facts: Facts, conversation: Conversation, psn: number): void {
+  #tellCopy(facts: MutableFacts, conversation: Conversation, psn: number): void {
     const { sender, timeNs, packet, dissection } = facts;
     facts.marks |= Mark.Copy;
     facts.refersTo = this.#memory.frameOf(psn);
@@ -59,7 +61,6 @@ export class Datagrams {
       psn: dissection.frame.psn,
       count: 1,
       durationNs: -1,
-      detail: '',
     });
   }
 }

@@ -1,13 +1,15 @@
 /**
- * Congestion signs of what one end sent: marks, notifications and their distance, DSCP. A `CongestionReport` that is always up to date.
+ * Congestion signs in the packets of one end: CE marks, CNPs and their intervals, DSCP. A `CongestionReport` that is
+ * always up to date.
  *
- * Owns the figures. Rules: ref:wire#9 (CNP), ref:dcqcn#7 (CNPs of one flow keep a distance); how the distance is inferred is `cnpPacingNs`.
+ * Owns the figures. Rules: ref:wire#9 (CNP), ref:dcqcn#7 (CNPs of one flow keep a minimum interval). `cnpPacingNs`
+ * infers the interval.
  */
 import { dscpOf, ECN_MASK, Ecn } from '../../../packets/traffic-class.ts';
 import type { CongestionReport, LatencyReport } from '../types.ts';
 import { Histogram, latencyOf } from './histogram.ts';
 
-export class Congestion implements CongestionReport {
+export class CongestionFigures implements CongestionReport {
   notEct = 0;
   ect0 = 0;
   ect1 = 0;
@@ -22,7 +24,7 @@ export class Congestion implements CongestionReport {
     return latencyOf(this.#intervals);
   }
 
-  /** The shortest distance that comes again often enough not to be chance: a tenth of all distances, and two at least. */
+  /** The shortest interval that occurs too often to be chance: in a tenth of all cases, and at least twice. */
   get cnpPacingNs(): number {
     const intervals = this.#intervals;
     if (intervals === undefined || intervals.count < 2) return -1;
@@ -55,7 +57,7 @@ export class Congestion implements CongestionReport {
     this.#lastCnpNs = timeNs;
   }
 
-  absorb(other: Congestion): void {
+  absorb(other: CongestionFigures): void {
     this.notEct += other.notEct;
     this.ect0 += other.ect0;
     this.ect1 += other.ect1;

@@ -1,16 +1,19 @@
 /** Goal: who sees no answers can ask whether another interface does. Method: scripts on one and on two interfaces, asked for each end. */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
-import { Elsewhere } from '../../../../pcap/analysis/tracker/elsewhere.ts';
+import { OtherInterfaces } from '../../../../pcap/analysis/tracker/other-interfaces.ts';
 import type { Analysis } from '../../../../pcap/analysis/types.ts';
 import { B_QPN, Script } from './script.ts';
 
 const seen = ({ conversations }: Analysis): boolean[][] => {
-  const elsewhere = new Elsewhere(conversations);
-  return conversations.map((conversation) => [elsewhere.seen(conversation, 0), elsewhere.seen(conversation, 1)]);
+  const otherInterfaces = new OtherInterfaces(conversations);
+  return conversations.map((conversation) => [
+    otherInterfaces.saw(conversation, 0),
+    otherInterfaces.saw(conversation, 1),
+  ]);
 };
 
-describe('Elsewhere', () => {
+describe('other interfaces', () => {
   it('knows of nothing else in a capture of one interface', () => {
     expect(seen(new Script().sends(0, 2).analyze())).toEqual([[false, false]]);
   });

@@ -1,42 +1,42 @@
 /**
- * Detectors that look at packets, by the kind of packet that they want to see.
+ * Hands each packet to the detectors that need packets of its kind.
  *
- * Owns the lists, and when they are made anew: a detector may change its mind. Judges nothing.
+ * Owns the list of detectors by kind of packet, and when the lists are rebuilt: the interest of a detector may change.
  */
 import type { Detector } from './detector.ts';
 import type { PacketFacts } from './facts.ts';
 import { ALL_KINDS, PacketKind, packetKind } from './packet-kind.ts';
 
-type Watcher = Detector & Required<Pick<Detector, 'packet'>>;
+type PacketDetector = Detector & Required<Pick<Detector, 'packet'>>;
 
-export class Watchers {
-  readonly #all: readonly Watcher[];
+export class DetectorDispatcher {
+  readonly #all: readonly PacketDetector[];
   /** By kind; the order is always that of `#all`. */
-  readonly #byKind: Watcher[][];
-  /** What each of `#all` wanted when the lists were made. */
+  readonly #byKind: PacketDetector[][];
+  /** The interest of each of `#all` when the lists were built. */
   readonly #interests: number[];
-  /** Packets until everybody is asked again whether he needs less. */
-  #untilAsked = 1;
+  /** Packets until the interests are read again, as some may be smaller. */
+  #untilUpdate = 1;
 
   constructor(detectors: readonly Detector[]) {
     this.#all = detectors.filter(looksAtPackets);
     this.#interests = this.#all.map(() => 0);
     this.#byKind = Array.from({ length: ALL_KINDS + 1 }, () => []);
-    this.ask();
+    this.updateInterests();
   }
 
-  /** Shows a packet to those who want to see it. */
+  /** Hands a packet to the detectors whose interest includes its kind. */
   packet(facts: PacketFacts): void {
     const kind = packetKind(facts);
-    const watchers = this.#byKind[kind] as Watcher[];
+    const detectors = this.#byKind[kind] as PacketDetector[];
     // By index: an iterator for each packet is not free.
-    for (let i = 0; i < watchers.length; i++) (watchers[i] as Watcher).packet(facts);
-    if (kind === PacketKind.Other || --this.#untilAsked === 0) this.ask();
+    for (let i = 0; i < detectors.length; i++) (detectors[i] as PacketDetector).packet(facts);
+    if (kind === PacketKind.Other || --this.#untilUpdate === 0) this.updateInterests();
   }
 
-  /** Asks everybody what he wants to see from now on; needed after events. */
-  ask(): void {
-    this.#untilAsked = PACKETS_BETWEEN;
+  /** Reads the interest of every detector again; needed after events. */
+  updateInterests(): void {
+    this.#untilUpdate = PACKETS_BETWEEN;
     let changed = false;
     for (let i = 0; i < this.#all.length; i++) {
       const interest = this.#all[i]?.interest ?? ALL_KINDS;
@@ -51,7 +51,7 @@ export class Watchers {
   }
 }
 
-function looksAtPackets(detector: Detector): detector is Watcher {
+function looksAtPackets(detector: Detector): detector is PacketDetector {
   return detector.packet !== undefined;
 }
 

@@ -1,21 +1,23 @@
 /**
- * Conversations of which the traffic has shown one queue pair only, and which of them a packet from the other side belongs to.
+ * Conversations of which the traffic has shown only one queue pair, and the search for the one that a packet from the
+ * other end belongs to.
  *
- * Owns the lists, one for each pair of addresses and vantage point. A response belongs to the requester whose PSNs it fits best (ref:wire#8: a
- * response carries a PSN of its request): the one whose newest request it answers, and among equals the one that has waited longest.
+ * Owns the lists, one for each pair of addresses and vantage point. A response belongs to the requester whose PSNs it
+ * fits best (ref:wire#8: a response carries a PSN of its request): the one whose newest request it answers, and among
+ * equals the one that has waited longest.
  */
 import { type Frame, frameDestinationIs, frameSourceIs } from '../../../packets/frame.ts';
 import type { Conversation } from './conversation.ts';
 import { pairHash } from './flow-table.ts';
-import type { Facts } from './packet-facts.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 
 /** A conversation, and which of its ends has sent the packet at hand. */
-export interface Match {
+export interface UnpairedMatch {
   readonly conversation: Conversation;
   readonly sender: 0 | 1;
 }
 
-export class Unpaired {
+export class UnpairedConversations {
   readonly #lists = new Map<number, Conversation[]>();
 
   add(frame: Frame, conversation: Conversation): void {
@@ -34,9 +36,9 @@ export class Unpaired {
   }
 
   /** Whose requests the response at hand answers. */
-  forResponse(facts: Facts, vantage: number, except: Conversation | undefined): Match | undefined {
+  forResponse(facts: MutableFacts, vantage: number, except: Conversation | undefined): UnpairedMatch | undefined {
     const { frame } = facts.dissection;
-    let best: Match | undefined;
+    let best: UnpairedMatch | undefined;
     let bestScore = Number.POSITIVE_INFINITY;
     let bestNs = Number.POSITIVE_INFINITY;
     for (const match of this.#between(frame, vantage)) {
@@ -46,7 +48,7 @@ export class Unpaired {
       const score = requester.space.answerScore(facts);
       if (score === Number.POSITIVE_INFINITY || score > bestScore) continue;
       const askedNs = requester.space.askedNs(frame.psn);
-      // The newest comes first: of equal ones the one that was asked first is meant.
+      // The list is searched newest first: of equals the one with the earliest request is right.
       if (score === bestScore && askedNs > bestNs) continue;
       best = match;
       bestScore = score;
@@ -56,8 +58,8 @@ export class Unpaired {
   }
 
   /** Whose responses have shown that there is such a request. */
-  forRequest(frame: Frame, vantage: number): Match | undefined {
-    let best: Match | undefined;
+  forRequest(frame: Frame, vantage: number): UnpairedMatch | undefined {
+    let best: UnpairedMatch | undefined;
     let bestDistance = Number.POSITIVE_INFINITY;
     for (const match of this.#between(frame, vantage)) {
       const { conversation, sender } = match;
@@ -72,8 +74,8 @@ export class Unpaired {
   }
 
   /** The only one there is whose end at the destination of the packet has not shown its queue pair, of this service. */
-  onlyOne(frame: Frame, vantage: number, service: Conversation['service'] | undefined): Match | undefined {
-    let found: Match | undefined;
+  onlyOne(frame: Frame, vantage: number, service: Conversation['service'] | undefined): UnpairedMatch | undefined {
+    let found: UnpairedMatch | undefined;
     for (const match of this.#between(frame, vantage)) {
       const { conversation, sender } = match;
       if (conversation.end(other(sender)).qpn >= 0 || (service ?? conversation.service) !== conversation.service)
@@ -85,7 +87,7 @@ export class Unpaired {
   }
 
   /** The newest conversations between the addresses of a frame, as many as one may look through. */
-  *#between(frame: Frame, vantage: number): Generator<Match> {
+  *#between(frame: Frame, vantage: number): Generator<UnpairedMatch> {
     const list = this.#lists.get(pairHash(frame, vantage)) ?? [];
     for (let i = list.length - 1; i >= Math.max(0, list.length - MOST_LOOKS); i--) {
       const conversation = list[i];

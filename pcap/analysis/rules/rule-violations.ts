@@ -1,5 +1,7 @@
 /**
- * Which rules were broken, where and how often. Owns the bounded memory; makes the findings.
+ * The rules that packets of a capture broke, with the packets that prove it.
+ *
+ * Owns one entry for each rule, with a bounded list of packets.
  */
 import type { FindingDraft } from '../detector.ts';
 import { counted } from '../detectors/words.ts';
@@ -7,7 +9,7 @@ import type { PacketFacts } from '../facts.ts';
 import { MOST_FRAMES } from '../types.ts';
 import type { Rule } from './catalogue.ts';
 
-interface Breach {
+interface RuleViolation {
   readonly rule: Rule;
   readonly frames: number[];
   readonly conversations: Set<number>;
@@ -17,28 +19,32 @@ interface Breach {
 }
 
 /** Collects breaches of rules. */
-export class BrokenRules {
+export class RuleViolations {
   /** Breaches so far. */
   count = 0;
-  readonly #breaches = new Map<Rule, Breach>();
+  readonly #violations = new Map<Rule, RuleViolation>();
 
-  /** A packet breaks a rule; `detail` says how, a part of a sentence. */
+  /**
+   * Counts a packet that breaks a rule.
+   *
+   * @param detail how it breaks the rule, a part of a sentence
+   */
   add(rule: Rule, facts: PacketFacts, detail: string): void {
     this.count += 1;
-    let breach = this.#breaches.get(rule);
-    if (breach === undefined) {
-      breach = { rule, frames: [], conversations: new Set(), detail, count: 0 };
-      this.#breaches.set(rule, breach);
+    let violation = this.#violations.get(rule);
+    if (violation === undefined) {
+      violation = { rule, frames: [], conversations: new Set(), detail, count: 0 };
+      this.#violations.set(rule, violation);
     }
-    breach.count += 1;
-    if (breach.frames.length < MOST_FRAMES) breach.frames.push(facts.packet.number);
-    if (facts.conversation !== undefined && breach.conversations.size < MOST_FRAMES)
-      breach.conversations.add(facts.conversation.id);
+    violation.count += 1;
+    if (violation.frames.length < MOST_FRAMES) violation.frames.push(facts.packet.number);
+    if (facts.conversation !== undefined && violation.conversations.size < MOST_FRAMES)
+      violation.conversations.add(facts.conversation.id);
   }
 
   /** One finding a rule, in the order in which they were first broken. */
   findings(): (FindingDraft & { readonly id: string })[] {
-    return [...this.#breaches.values()].map(({ rule, frames, conversations, detail, count }) => ({
+    return [...this.#violations.values()].map(({ rule, frames, conversations, detail, count }) => ({
       id: `rule/${rule.id}`,
       severity: rule.severity,
       text: `${describe(rule, count)}: ${detail}. ${rule.says}`,

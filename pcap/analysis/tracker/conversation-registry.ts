@@ -1,21 +1,22 @@
 /**
- * All conversations of a capture, by number.
+ * All conversations of a capture, by id.
  *
- * Owns their numbers and their bound: what comes beyond it is counted and not followed. A conversation that another vantage point has seen before is
- * the same as that one; a half that was found to be a part of another keeps its number, which then stands for the whole.
+ * Owns the ids and the bound: conversations beyond it are counted and not followed. A conversation that another vantage
+ * point has seen before refers to that one (`sameAs`). A half that was merged into another conversation keeps its id,
+ * which then stands for the whole.
  */
 import { type Frame, frameDestination, frameSource } from '../../../packets/frame.ts';
 import { Role } from '../facts.ts';
-import { Conversation, End } from './conversation.ts';
+import { Conversation, ConversationEnd } from './conversation.ts';
 import { FlowKey, type FlowTable } from './flow-table.ts';
+import type { MutableFacts } from './mutable-facts.ts';
 import { OmittedCount } from './omitted-count.ts';
-import type { Facts } from './packet-facts.ts';
-import type { Vantages } from './vantages.ts';
+import type { VantagePoints } from './vantage-points.ts';
 
-export class Registry {
+export class ConversationRegistry {
   readonly #most: number;
   readonly #flows: FlowTable;
-  readonly #vantages: Vantages;
+  readonly #vantages: VantagePoints;
   readonly #conversations: Conversation[] = [];
   /** By number, halves included. */
   readonly #byId: Conversation[] = [];
@@ -23,7 +24,7 @@ export class Registry {
   readonly #key = new FlowKey();
   #live = 0;
 
-  constructor(most: number, flows: FlowTable, vantages: Vantages) {
+  constructor(most: number, flows: FlowTable, vantages: VantagePoints) {
     this.#most = most;
     this.#flows = flows;
     this.#vantages = vantages;
@@ -55,15 +56,15 @@ export class Registry {
   }
 
   /**
-   * A new conversation, whose end 0 is the sender of the frame at hand, or its receiver when connection management has told of it: the frame is the
-   * REP of the passive end then. Undefined when there are as many as may be.
+   * A new conversation. End 0 is the sender of the frame at hand. With connection management the frame is the REP of
+   * the passive end, and end 0 is its receiver. Undefined when the bound is reached.
    *
    * @param destQpn queue pair of the receiver of the frame
    * @param sourceQpn of a datagram; -1 for connected services
    */
   open(
     learnt: 'cm' | 'traffic',
-    facts: Facts,
+    facts: MutableFacts,
     vantage: number,
     service: Conversation['service'],
     destQpn: number,
@@ -74,9 +75,10 @@ export class Registry {
       if (facts.role !== Role.Response) this.#omitted.add(frame, vantage, sourceQpn);
       return undefined;
     }
-    const source = new End(frameSource(frame));
-    const destination = new End(frameDestination(frame));
-    const ends: readonly [End, End] = learnt === 'cm' ? [destination, source] : [source, destination];
+    const source = new ConversationEnd(frameSource(frame));
+    const destination = new ConversationEnd(frameDestination(frame));
+    const ends: readonly [ConversationEnd, ConversationEnd] =
+      learnt === 'cm' ? [destination, source] : [source, destination];
     const conversation = new Conversation(this.#byId.length + 1, learnt, vantage, ends, facts);
     conversation.service = service;
     conversation.sameAs = this.#sameElsewhere(frame, vantage, destQpn, sourceQpn);
