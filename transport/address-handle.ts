@@ -3,7 +3,7 @@
  * only queue pairs of that domain may use it (ref:conformance QPS-16).
  */
 import type { ProtectionDomain } from './memory.ts';
-import type { QpPath } from './qp-config.ts';
+import type { QpPath } from './qp-path.ts';
 
 /** An address handle, sans I/O. */
 export class AddressHandle {

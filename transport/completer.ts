@@ -10,7 +10,8 @@ import { AETH_AT, ATOMIC_ACK_ETH_AT, Op, OpFlag, SERVICE_MASK } from '../packets
 import { RNR_TIMER_NS } from '../packets/rnr-timer.ts';
 import { type RequesterInspection, wirePsn } from './inspection.ts';
 import type { QpConfig } from './qp-config.ts';
-import { extendPsn, type SendEntry, type SendQueue } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
+import { extendPsn, type SendQueue } from './send-queue.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
 /** What a response asks the queue pair to do, after acknowledging everything before `ackedTo`. */

@@ -3,7 +3,7 @@
  * ended never comes back to life: a region that is registered anew, or a window that is bound anew, gets a new one. So whoever keeps
  * a grant over several packets has only to look at `valid`. Bounds are checked here and cannot wrap (ref:hostile#3: subtract form).
  */
-import type { ProtectionDomain } from './memory.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
 
 /** What makes up a grant beside its memory. */
 export interface GrantTerms {

@@ -1,10 +1,8 @@
 /**
- * What a queue pair is doing, as plain data: for who shows it to people. Owns the shapes, and the copying of the two work queues.
- * Cold path: allocates freely. Everything here is a copy; nothing that is done to it reaches the queue pair.
+ * What a queue pair is doing, as plain data, to be shown to people. Owns the shapes.
+ * Everything here is a copy: changing it does not change the queue pair.
  */
 import { PSN_MASK } from '../packets/psn.ts';
-import type { RecvQueue } from './recv-queue.ts';
-import type { SendEntry, SendQueue } from './send-queue.ts';
 import type { WrOpcode } from './work.ts';
 
 /** A send work request that has not completed. */
@@ -93,26 +91,4 @@ export interface QpInspection {
 /** The low 24 bits of an extended PSN: what travels. */
 export function wirePsn(extended: number): number {
   return extended & PSN_MASK;
-}
-
-/** Both work queues. */
-export function inspectQueues(sends: SendQueue, receives: RecvQueue): Pick<QpInspection, 'sends' | 'receives'> {
-  const list: SendInspection[] = [];
-  for (let position = sends.head; position < sends.tail; position++) list.push(inspectSend(sends.at(position)));
-  return { sends: list, receives: receives.inspect() };
-}
-
-function inspectSend({
-  wrId,
-  opcode,
-  length,
-  answered,
-  wantsAnswer,
-  started,
-  firstPsn,
-  lastPsn,
-}: SendEntry): SendInspection {
-  // An entry that has begun without an end in sight is one of an unreliable service, which has no use for it.
-  const last = lastPsn < 0 ? -1 : wirePsn(lastPsn);
-  return { wrId, opcode, length, answered, wantsAnswer, firstPsn: started ? wirePsn(firstPsn) : -1, lastPsn: last };
 }

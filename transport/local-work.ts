@@ -8,7 +8,7 @@ import { RoceError } from '../packets/errors.ts';
 import { type BindTerms, checkRegistration, type FastTerms } from './key-table.ts';
 import { Access } from './memory.ts';
 import type { QpConfig } from './qp-config.ts';
-import type { SendEntry } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
 import { type SendWr, WcStatus, WrOpcode } from './work.ts';
 
 /** Executes the request of `entry`, or says how it fails; nothing is changed then. */

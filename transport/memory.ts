@@ -3,8 +3,10 @@
  * virtual address, now (ibv_reg_mr) or by a work request later (ib_alloc_mr, IB_WR_REG_MR); a window lends a part of a region to one
  * queue pair (ibv_alloc_mw, type 2B). What their keys open is a `Grant`; who finds and changes them is the `KeyTable`.
  */
-import { RoceError } from '../packets/errors.ts';
 import { Grant, type Persist } from './grant.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
+
+export { ProtectionDomain } from './protection-domain.ts';
 
 /** Access flags with the values of ibv_access_flags. Local read is always allowed. */
 export const Access = {
@@ -25,25 +27,6 @@ export const Access = {
   /** FLUSH for persistence. */
   FlushPersistent: 0x2_00,
 } as const;
-
-/** Groups queue pairs, regions and windows; nothing of one domain reaches into another. */
-export class ProtectionDomain {
-  /** Number of the domain on its device. */
-  readonly handle: number;
-  /** Regions, windows and queue pairs that still refer to this domain. */
-  users = 0;
-
-  /** A domain without users. */
-  constructor(handle: number) {
-    this.handle = handle;
-  }
-
-  /** For whoever frees it. Throws ERR_ROCE_IN_USE while something refers to it. */
-  demandUnused(): void {
-    if (this.users > 0)
-      throw new RoceError('ERR_ROCE_IN_USE', `${this.users} regions or queue pairs still use this protection domain`);
-  }
-}
 
 /** How a region is registered. */
 export interface RegionOptions {

@@ -11,7 +11,8 @@
 import { RoceError } from '../packets/errors.ts';
 import { type Frame, frameDestinationIs, frameSourceIs } from '../packets/frame.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
-import type { QpConfig, QpPath } from './qp-config.ts';
+import type { QpConfig } from './qp-config.ts';
+import type { QpPath } from './qp-path.ts';
 
 /** Throws ERR_ROCE_ARGUMENT for what cannot be asked for: ARMED, which the peer's packets bring about, and a second way that is not there. */
 export function checkMigration({ pathMigState, altPath }: QpAttributes, config: QpConfig): void {

@@ -3,9 +3,7 @@
  * packet. Only `QueuePair.modify` writes here, and an XRC target the domain of the request at hand.
  */
 
-import type { IpAddress } from '../packets/address.ts';
 import { Syndrome } from '../packets/aeth.ts';
-import type { HeaderTemplate } from '../packets/header-template.ts';
 import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { NotificationPoint } from './congestion/notification-point.ts';
@@ -14,21 +12,12 @@ import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
 import { DEFAULT_PEER_PROFILE, type PeerProfile } from './peer-profile.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
+import type { QpPath } from './qp-path.ts';
 import { QpState } from './qp-state.ts';
 import { type QpType, serviceOf } from './qp-type.ts';
 import type { SharedReceiveQueue } from './srq.ts';
 import { ackTimeoutNs } from './timers.ts';
 import type { QpTrace } from './trace.ts';
-
-/** The way to the peer: the constant part of every packet, and the two addresses every packet of the peer must carry. */
-export interface QpPath {
-  /** Headers of every packet. */
-  readonly template: HeaderTemplate;
-  /** Our address on it. */
-  readonly local: IpAddress;
-  /** The peer's address. */
-  readonly remote: IpAddress;
-}
 
 /** What a queue pair is made with and keeps for life. */
 export interface QpIdentity {

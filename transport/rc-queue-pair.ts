@@ -18,7 +18,7 @@ import { Attempt } from './attempt.ts';
 import { Completer, Outcome } from './completer.ts';
 import type { PortCounters } from './counters.ts';
 import { type CreditLimit, creditCode } from './credits.ts';
-import { inspectQueues, type QpInspection } from './inspection.ts';
+import type { QpInspection } from './inspection.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
 import type { QpIdentity } from './qp-config.ts';
@@ -28,7 +28,7 @@ import { BURST, QueuePair } from './queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { Requester } from './requester.ts';
 import { Reception, Responder } from './responder.ts';
-import type { SendEntry } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
 import type { RequestJudgement, RetryTrigger } from './trace.ts';
 import { Verdict } from './verdict.ts';
 import { type RecvWr, WcStatus, WrOpcode } from './work.ts';
@@ -108,7 +108,8 @@ export class RcQueuePair extends QueuePair {
   inspect(): QpInspection {
     const { nextPsn, sentPsn, outstanding } = this.#requester.inspect();
     return {
-      ...inspectQueues(this.sendQueue, this.recvQueue),
+      sends: this.sendQueue.inspect(),
+      receives: this.recvQueue.inspect(),
       requester: { nextPsn, sentPsn, outstanding, ...this.#completer.inspect(), deadline: this.#ackDeadline },
       responder: this.#responder.inspect(),
     };

@@ -10,7 +10,8 @@ import { type RequesterInspection, wirePsn } from './inspection.ts';
 import { executeLocalWork } from './local-work.ts';
 import type { QpConfig } from './qp-config.ts';
 import { writeAtomic, writeData, writeFlush, writeReadRequest } from './request-writer.ts';
-import type { SendEntry, SendQueue } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
+import type { SendQueue } from './send-queue.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
 /**

@@ -8,12 +8,12 @@
 
 import { RoceError } from '../packets/errors.ts';
 import { psnDiff } from '../packets/psn.ts';
-import type { AddressHandle } from './address-handle.ts';
-import type { BindTerms, FastTerms } from './key-table.ts';
+import type { SendInspection } from './inspection.ts';
 import { bindTerms, checkLocalWork, fastTerms } from './local-work.ts';
 import { PRIVILEGED_QKEY } from './qp-attributes.ts';
 import { Pool, Ring } from './ring.ts';
-import { checkSges, SegmentList } from './segments.ts';
+import { checkSges } from './segments.ts';
+import { SendEntry } from './send-entry.ts';
 import { FlushLevel, FlushType, type SendWr, WcOpcode, WrOpcode } from './work.ts';
 
 /** Largest message: 2^31 bytes (ref:conformance LEN-15). */
@@ -23,75 +23,6 @@ export const MAX_MESSAGE_BYTES = 2 ** 31;
 export function extendPsn(psn: number, near: number): number {
   return near + psnDiff(psn, near % 0x1_00_00_00);
 }
-
-export class SendEntry {
-  wrId = 0;
-  opcode: WrOpcode = WrOpcode.Send;
-  signaled = true;
-  fence = false;
-  solicited = false;
-  remoteHi = 0;
-  remoteLo = 0;
-  rkey = 0;
-  immData = 0;
-  invalidateRkey = 0;
-  /** XRC: the peer's shared receive queue. */
-  remoteSrqn = 0;
-  /** UD: where to, which queue pair there, and its Q_Key as the caller gave it. */
-  ah: AddressHandle | undefined = undefined;
-  remoteQpn = 0;
-  remoteQkey = 0;
-  compareHi = 0;
-  compareLo = 0;
-  swapHi = 0;
-  swapLo = 0;
-  readonly segments = new SegmentList();
-  /** Copied bytes of an inline request; `inlineLength` -1 when the request uses `segments`. */
-  inlineBytes = EMPTY;
-  inlineLength = -1;
-  /** Message bytes. */
-  length = 0;
-  /** FLUSH: what its FETH and RETH say. */
-  flushType = 0;
-  flushLevel: FlushLevel = FlushLevel.Range;
-  flushLength = 0;
-  /** BIND MW and REG MR. */
-  bind: BindTerms | undefined = undefined;
-  reg: FastTerms | undefined = undefined;
-  /** First and last extended PSN, set when the first packet is sent; -1 before. */
-  firstPsn = -1;
-  lastPsn = -1;
-  /** PSNs already answered, of a request that wants an answer. */
-  answered = 0;
-  /** READ, atomics, FLUSH and ATOMIC WRITE complete by their answer, all others by an acknowledge. */
-  wantsAnswer = false;
-  /** The answer brings data: READ and atomics. */
-  brings = false;
-  /** Executed here, and no packet leaves: LOCAL INV, BIND MW, REG MR. */
-  local = false;
-  /** Takes a receive of the peer: SENDs and WRITE with immediate. */
-  received = false;
-  /** Its number among the messages of the connection, from 1, set when the first packet is sent. */
-  ssn = 0;
-
-  get isAtomic(): boolean {
-    return this.opcode === WrOpcode.AtomicCmpAndSwp || this.opcode === WrOpcode.AtomicFetchAndAdd;
-  }
-
-  get started(): boolean {
-    return this.firstPsn >= 0;
-  }
-
-  /** Forgets the memory and the address handle it names, so that a finished request keeps nothing alive. */
-  release(): void {
-    this.segments.release();
-    this.ah = undefined;
-    this.bind = undefined;
-    this.reg = undefined;
-  }
-}
-
-const EMPTY = new Uint8Array(0);
 
 const WANTS_ANSWER = 1;
 const BRINGS = 2;
@@ -149,6 +80,13 @@ export class SendQueue extends Ring<SendEntry> implements SendLimits {
     super(capacity, ENTRIES);
     this.maxSge = limits.maxSge;
     this.maxInlineData = limits.maxInlineData;
+  }
+
+  /** The requests that have not completed, oldest first, as plain data. @internal */
+  inspect(): SendInspection[] {
+    const list: SendInspection[] = [];
+    for (let position = this.head; position < this.tail; position++) list.push(this.at(position).inspect());
+    return list;
   }
 
   /** Forgets all requests, and the memory they named. */

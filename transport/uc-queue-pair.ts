@@ -13,7 +13,7 @@ import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 import { BURST } from './queue-pair.ts';
 import { writeData } from './request-writer.ts';
-import type { SendEntry } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
 import { UcOutcome, UcResponder } from './uc-responder.ts';
 import { UnreliableQueuePair } from './unreliable-queue-pair.ts';
 import { WcStatus } from './work.ts';

@@ -23,7 +23,7 @@ import { QpType } from './qp-type.ts';
 import { BURST } from './queue-pair.ts';
 import { ReceiveSlot } from './receive-slot.ts';
 import { writePayload } from './request-writer.ts';
-import type { SendEntry } from './send-queue.ts';
+import type { SendEntry } from './send-entry.ts';
 import { DatagramVerdict, judgeDatagram, NO_IMM, writeDatagramHeaders } from './ud-datagram.ts';
 import { UnreliableQueuePair } from './unreliable-queue-pair.ts';
 import { Verdict } from './verdict.ts';

@@ -3,7 +3,7 @@
  * word, and a local fault of a send stops the send side alone: SQE (ref:conformance QPS-07, QPS-21).
  */
 import type { Frame } from '../packets/frame.ts';
-import { inspectQueues, type QpInspection, wirePsn } from './inspection.ts';
+import { type QpInspection, wirePsn } from './inspection.ts';
 import type { QpAttributes } from './qp-attributes.ts';
 import { QpState } from './qp-state.ts';
 import { QueuePair } from './queue-pair.ts';
@@ -31,7 +31,7 @@ export abstract class UnreliableQueuePair extends QueuePair {
 
   /** @internal */
   inspect(): QpInspection {
-    return { ...inspectQueues(this.sendQueue, this.recvQueue), nextPsn: wirePsn(this.psn) };
+    return { sends: this.sendQueue.inspect(), receives: this.recvQueue.inspect(), nextPsn: wirePsn(this.psn) };
   }
 
   protected begin({ sqPsn }: QpAttributes): void {

@@ -1,7 +1,7 @@
 /** Address handle of the verbs API: an address vector, resolved, whose headers follow the neighbour that datagrams go to first. */
 import type { HeaderTemplate } from '../../packets/header-template.ts';
 import { AddressHandle } from '../../transport/address-handle.ts';
-import type { QpPath } from '../../transport/qp-config.ts';
+import type { QpPath } from '../../transport/qp-path.ts';
 import type { RdmaAh } from '../api.ts';
 import type { Device } from '../device.ts';
 import type { NextHop, PathUser } from '../paths.ts';

@@ -5,7 +5,7 @@
  */
 import type { IpAddress } from '../../packets/address.ts';
 import type { CmSidrReq, IpCmHeader } from '../../packets/cm/index.ts';
-import type { CmId } from './types.ts';
+import type { CmId } from './cm-id.ts';
 
 /** What `resolve` needs. Numbers beyond the width of their field are refused. */
 export interface ResolveParameters {

@@ -6,10 +6,10 @@
 import type { IpAddress } from '../../packets/address.ts';
 import type { CmPath, CmRep, CmReq, CmTransportService, IpCmHeader } from '../../packets/cm/index.ts';
 import type { Random } from '../random.ts';
+import type { CmId } from './cm-id.ts';
 import type { SidrEvent } from './sidr-types.ts';
 
-/** Names a connection for the application: its local communication id. Never 0, not reused while messages of it may live. */
-export type CmId = number;
+export type { CmId } from './cm-id.ts';
 
 /** How a connection manager works. */
 export interface CmOptions {
