@@ -284,7 +284,7 @@ export class Resources {
     const { maxUnacked } = this.#options;
     const { config } = qp.core;
     qp.core.expect(peer);
-    if (maxUnacked !== undefined) config.maxUnacked = maxUnacked;
+    if (maxUnacked !== undefined) qp.core.limitUnacked(maxUnacked);
     this.qps.set(qp.qpn, qp);
     qp.pd.core.users += 1;
     config.sendCq.users += 1;

@@ -11,7 +11,7 @@
 import { RoceError } from '../packets/errors.ts';
 import { type Frame, frameDestinationIs, frameSourceIs } from '../packets/frame.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
-import type { QpConfig } from './qp-config.ts';
+import type { QpConfig, QpSettings } from './qp-config.ts';
 import type { QpPath } from './qp-path.ts';
 
 /** Throws ERR_ROCE_ARGUMENT for what cannot be asked for: ARMED, which the peer's packets bring about, and a second way that is not there. */
@@ -22,31 +22,44 @@ export function checkMigration({ pathMigState, altPath }: QpAttributes, config: 
     throw new RoceError('ERR_ROCE_ARGUMENT', 'there is no alternate path to arm');
 }
 
-/** Applies what `checkMigration` found good; true when the application asks to change ways now. */
-export function takeMigration({ pathMigState, altPath }: QpAttributes, config: QpConfig): boolean {
-  if (altPath !== undefined) config.altPath = altPath;
+/** What of a queue pair path migration owns: written by the functions below and by nothing else. */
+export type PathSettings = Pick<QpSettings, 'path' | 'altPath' | 'pathMigState' | 'migReq'>;
+
+/** Applies what `checkMigration` found good; true when the application demands the alternate path now. */
+export function applyPaths({ path, altPath, pathMigState, migReq }: QpAttributes, settings: PathSettings): boolean {
+  if (path !== undefined) settings.path = path;
+  if (migReq !== undefined) settings.migReq = migReq;
+  if (altPath !== undefined) settings.altPath = altPath;
   if (pathMigState === MigState.Rearm) {
-    config.pathMigState = MigState.Rearm;
-    config.migReq = 0;
+    settings.pathMigState = MigState.Rearm;
+    settings.migReq = 0;
   }
-  return pathMigState === MigState.Migrated && config.pathMigState !== MigState.Migrated;
+  return pathMigState === MigState.Migrated && settings.pathMigState !== MigState.Migrated;
 }
 
-/** Takes the second way; there is none from then on. False, and nothing changes, when there was none. */
-export function migrate(config: QpConfig): boolean {
-  if (config.altPath === undefined) return false;
-  config.path = config.altPath;
-  config.altPath = undefined;
-  config.pathMigState = MigState.Migrated;
-  config.migReq = 1;
+/** The move to RESET: no path is known, and packets carry the MigReq bit that the kind of peer has. */
+export function resetPaths(settings: PathSettings, migReq: 0 | 1): void {
+  settings.path = undefined;
+  settings.altPath = undefined;
+  settings.pathMigState = MigState.Migrated;
+  settings.migReq = migReq;
+}
+
+/** Moves to the alternate path; there is none from then on. False, and nothing changes, when there was none. */
+export function migrate(settings: PathSettings): boolean {
+  if (settings.altPath === undefined) return false;
+  settings.path = settings.altPath;
+  settings.altPath = undefined;
+  settings.pathMigState = MigState.Migrated;
+  settings.migReq = 1;
   return true;
 }
 
-/** What a packet says about the ways, when there are two: that both ends are ready, or, true, that the peer has changed. */
-export function peerMigrated(frame: Frame, config: QpConfig): boolean {
-  const { path, altPath } = config;
-  if (config.pathMigState === MigState.Rearm) {
-    if (frame.migReq === 0 && path !== undefined && isBy(frame, path)) config.pathMigState = MigState.Armed;
+/** Takes what a packet shows of the peer's paths: in REARM, that both ends are ready; in ARMED, returning true, that the peer has migrated. */
+export function peerMigrated(frame: Frame, settings: PathSettings): boolean {
+  const { path, altPath } = settings;
+  if (settings.pathMigState === MigState.Rearm) {
+    if (frame.migReq === 0 && path !== undefined && isBy(frame, path)) settings.pathMigState = MigState.Armed;
     return false;
   }
   return frame.migReq === 1 && altPath !== undefined && isBy(frame, altPath);

@@ -14,11 +14,20 @@ import { completedBytes } from './completer.ts';
 import { MarkedFlow } from './congestion/notification-point.ts';
 import type { Pacer } from './congestion/pacer.ts';
 import type { PortCounters } from './counters.ts';
-import { checkMigration, isBy, migrate, peerMigrated, takeMigration } from './path-migration.ts';
+import { applyPaths, checkMigration, isBy, migrate, peerMigrated, resetPaths } from './path-migration.ts';
 import type { PeerProfile } from './peer-profile.ts';
+import type { ProtectionDomain } from './protection-domain.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import { QpConfig, type QpIdentity } from './qp-config.ts';
+import {
+  applyAttributes,
+  applyProfile,
+  type QpConfig,
+  type QpIdentity,
+  QpSettings,
+  resetAttributes,
+} from './qp-config.ts';
+import type { QpSignal } from './qp-event.ts';
 import type { QpPath } from './qp-path.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from './qp-state.ts';
 import type { QpType } from './qp-type.ts';
@@ -30,26 +39,10 @@ import { completionOpcode, SendQueue } from './send-queue.ts';
 import { SharedReceiveQueue } from './srq.ts';
 import { type RecvWr, type SendWr, WcOpcode, WcStatus } from './work.ts';
 
-/** Asynchronous events of a queue pair, names after ibv_event_type. */
-export type QpEvent =
-  | 'comm-est'
-  | 'sq-drained'
-  | 'qp-req-err'
-  | 'qp-access-err'
-  | 'qp-fatal'
-  | 'last-wqe-reached'
-  | 'path-mig';
-
-/** What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its CM. */
-export type QpSignal = QpEvent | 'first-request';
-
 /** Packets one call of `transmit` may write before other queue pairs get their turn. */
 export const BURST = 32;
 
-/** A flow asks always when what it sends between two acknowledges it asks for takes more than this part of the ACK timeout. */
-const ASK_MARGIN = 4;
-
-/** A queue pair of any service, sans I/O. */
+/** A queue pair of any service. */
 export abstract class QueuePair {
   /** Its number, 24 bits. */
   readonly qpn: number;
@@ -61,6 +54,8 @@ export abstract class QueuePair {
   pacer: Pacer | undefined = undefined;
   /** Deadline under which the device has this queue pair in its timer heap; Infinity when it has not. */
   heapDeadline = Number.POSITIVE_INFINITY;
+  /** The same record as `config`. */
+  readonly #settings: QpSettings;
   protected readonly counters: PortCounters;
   protected readonly sendQueue: SendQueue;
   protected readonly recvQueue: RecvQueue;
@@ -74,10 +69,11 @@ export abstract class QueuePair {
   /** In ERROR, with a shared receive queue: no receive of this queue pair will complete any more, and that was told. */
   #lastWqeReached = false;
 
-  /** In state RESET. */
-  constructor(type: QpType, identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters) {
+  /** In state RESET. `mtu`: the largest payload, of services that have no attribute for it. */
+  constructor(type: QpType, identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, mtu?: number) {
     this.qpn = identity.qpn;
-    this.config = new QpConfig(type, identity);
+    this.#settings = new QpSettings(type, identity, mtu);
+    this.config = this.#settings;
     this.counters = counters;
     this.sendQueue = new SendQueue(capabilities.maxSendWr, capabilities);
     this.recvQueue = identity.srq ?? new RecvQueue(capabilities.maxRecvWr, capabilities.maxSge, identity.pd);
@@ -110,13 +106,20 @@ export abstract class QueuePair {
 
   // What the application asks for.
 
-  /** Speaks to a peer of this kind from now on. For a queue pair that is not connected yet. */
+  /** Expects a peer of this kind from now on. For a queue pair that is not connected yet. */
   expect(profile: PeerProfile): void {
-    const { config } = this;
-    config.profile = profile;
-    config.migReq = profile.migReq.value;
-    config.ackInterval = profile.ackInterval.value;
-    config.rxeFlush = profile.flushIcrc.value === 'rxe';
+    applyProfile(this.#settings, profile);
+    applyPaths({ migReq: profile.migReq.value }, this.#settings);
+  }
+
+  /** At most so many packets, 1 or more, are sent and not yet acknowledged [128]. */
+  limitUnacked(packets: number): void {
+    this.#settings.maxUnacked = packets;
+  }
+
+  /** At least every so many packets, 1 or more, request an ACK; by default as the kind of peer has it. */
+  setAckInterval(packets: number): void {
+    this.#settings.ackInterval = packets;
   }
 
   /** Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT and changes nothing when the call is not allowed. */
@@ -126,12 +129,12 @@ export abstract class QueuePair {
     const { sendCq, recvCq } = this.config;
     if (attributes.state === QpState.Init && (sendCq.overrun || recvCq.overrun))
       throw new RoceError('ERR_ROCE_STATE', 'a completion queue of this queue pair has overrun, and takes no more');
-    this.config.take(attributes);
-    if (takeMigration(attributes, this.config)) this.migrate();
+    applyAttributes(this.#settings, attributes);
+    if (applyPaths(attributes, this.#settings)) this.migrate();
     const next = attributes.state ?? this.current;
     this.begin(attributes);
     if (next === QpState.Rtr) this.pacer = this.config.congestion?.newPacer();
-    if (this.pacer !== undefined) this.#judgeSpeed(this.pacer);
+    if (this.pacer !== undefined) this.rateChanged(this.pacer);
     if (next === this.current) return;
     const was = this.current;
     this.moveTo(next);
@@ -170,10 +173,7 @@ export abstract class QueuePair {
     this.enterError(WcStatus.WrFlushErr);
   }
 
-  /**
-   * Destroyed: work vanishes without completion. What is still owed to the peer of what was executed leaves with `transmit`, and at once:
-   * nobody comes back to a queue pair that is gone.
-   */
+  /** Destroyed: work vanishes without completion. Replies still owed to the peer leave with the next `transmit`, all at once. */
   retire(): void {
     this.moveTo(QpState.Error);
     this.pacer = undefined;
@@ -233,7 +233,18 @@ export abstract class QueuePair {
   /** To ERROR without a word of the peer's: the oldest send fails with `status`, all else is flushed. */
   protected abstract enterError(status: WcStatus): void;
 
+  /** The pacer's rate, or an attribute that matters to it, may have changed. */
+  protected rateChanged(_pacer: Pacer): void {}
+
+  /** A request came marked, where marks are echoed in ACKs. */
+  protected oweBecn(): void {}
+
   // What services share.
+
+  /** XRC: whose keys open memory for the current request. */
+  protected serve(pd: ProtectionDomain): void {
+    this.#settings.pd = pd;
+  }
 
   /** Every change of state passes here. */
   protected moveTo(state: QpState): void {
@@ -256,7 +267,7 @@ export abstract class QueuePair {
   protected admitsFromPeer(now: number, frame: Frame): boolean {
     if (!this.admits(frame)) return false;
     const { config } = this;
-    if (config.pathMigState !== MigState.Migrated && peerMigrated(frame, config)) this.migrate();
+    if (config.pathMigState !== MigState.Migrated && peerMigrated(frame, this.#settings)) this.migrate();
     const { path } = config;
     if (path === undefined) this.counters.badState += 1;
     else if (!isBy(frame, path)) this.counters.badAddress += 1;
@@ -283,12 +294,12 @@ export abstract class QueuePair {
     if (pacer === undefined) return;
     pacer.sent(now, writer.lengths[writer.count - 1] as number);
     this.config.trace?.rate(this.qpn, pacer.controller);
-    this.#judgeSpeed(pacer);
+    this.rateChanged(pacer);
   }
 
   /** Takes the alternate path, if there is one. */
   protected migrate(): boolean {
-    const migrated = migrate(this.config);
+    const migrated = migrate(this.#settings);
     if (migrated) this.note('path-mig');
     return migrated;
   }
@@ -348,21 +359,14 @@ export abstract class QueuePair {
     if (wc !== undefined) sendCq.pushed(wc);
   }
 
-  /** By the packets that are longest, so that a short one between them changes nothing. */
-  #judgeSpeed({ rateBps }: Pacer): void {
-    const { config } = this;
-    const bits = 8 * config.mtu * config.ackInterval;
-    config.asksAlways = ASK_MARGIN * 1e9 * bits > rateBps * config.ackTimeoutNs;
-  }
-
   #noteMarked(now: number, frame: Frame, path: QpPath): void {
     const { config } = this;
     this.counters.npEcnMarkedRocePackets += 1;
     const notification = config.congestion?.notification;
     if (notification === undefined) return;
     if (notification.parameters.signal === 'ack') {
-      // A response draws no acknowledge that could carry it.
-      if ((frame.flags & OpFlag.Response) === 0) config.becnOwed = true;
+      // No ACK that could carry BECN follows a response.
+      if ((frame.flags & OpFlag.Response) === 0) this.oweBecn();
       return;
     }
     this.#marked ??= new MarkedFlow();
@@ -388,10 +392,7 @@ export abstract class QueuePair {
     this.#lastWqeReached = false;
     this.#marked = undefined;
     this.pacer = undefined;
-    this.config.becnOwed = false;
-    this.config.path = undefined;
-    this.config.altPath = undefined;
-    this.config.pathMigState = MigState.Migrated;
-    this.config.migReq = this.config.profile.migReq.value;
+    resetAttributes(this.#settings);
+    resetPaths(this.#settings, this.config.profile.migReq.value);
   }
 }

@@ -2,20 +2,14 @@
  * RcQueuePair: one reliable connection. It passes values between requester, completer and responder, none of which sees the
  * others, and owns the way to ERROR. Everything that is true of any service is in queue-pair.ts.
  */
-import {
-  aethMsn,
-  aethSyndrome,
-  SYNDROME_KIND_MASK,
-  SYNDROME_VALUE_MASK,
-  Syndrome,
-  SyndromeKind,
-} from '../packets/aeth.ts';
+import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../packets/aeth.ts';
 import type { Frame } from '../packets/frame.ts';
 import type { FrameWriter } from '../packets/frame-writer.ts';
 import { AETH_AT, OpFlag } from '../packets/opcode.ts';
 import { PSN_MASK } from '../packets/psn.ts';
 import { Attempt } from './attempt.ts';
 import { Completer, Outcome } from './completer.ts';
+import type { Pacer } from './congestion/pacer.ts';
 import type { PortCounters } from './counters.ts';
 import { type CreditLimit, creditCode } from './credits.ts';
 import type { QpInspection } from './inspection.ts';
@@ -28,10 +22,9 @@ import { BURST, QueuePair } from './queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { Requester } from './requester.ts';
 import { Reception, Responder } from './responder.ts';
-import type { SendEntry } from './send-entry.ts';
 import type { RequestJudgement, RetryTrigger } from './trace.ts';
 import { Verdict } from './verdict.ts';
-import { type RecvWr, WcStatus, WrOpcode } from './work.ts';
+import { type RecvWr, WcStatus } from './work.ts';
 
 /** A queue pair of a reliable connection: RC, or either end of XRC. */
 export class RcQueuePair extends QueuePair {
@@ -123,7 +116,7 @@ export class RcQueuePair extends QueuePair {
   protected begin(attributes: QpAttributes): void {
     if (attributes.rqPsn !== undefined) this.#responder.reset(attributes.rqPsn, attributes.msn);
     if (attributes.sqPsn !== undefined) {
-      this.#requester.begin(attributes.sqPsn, this.sendQueue, this.config.flowControl);
+      this.#requester.begin(attributes.sqPsn, this.sendQueue, this.config);
       this.#completer.reset(attributes.sqPsn, this.config);
     } else if (attributes.retryCnt !== undefined || attributes.rnrRetry !== undefined) {
       this.#completer.limit(this.config);
@@ -131,14 +124,19 @@ export class RcQueuePair extends QueuePair {
   }
 
   protected forget(): void {
-    this.config.rxeFlush = this.config.profile.flushIcrc.value === 'rxe';
-    this.config.flushAnswered = false;
     this.#requester.reset(0, this.sendQueue);
     this.#responder.reset(0);
     this.#completer.reset(0, this.config);
+    this.#replies.reset();
     this.#toldNone = false;
-    this.config.flowControl = false;
-    this.config.ackSyndrome = Syndrome.Ack;
+  }
+
+  protected override rateChanged({ rateBps }: Pacer): void {
+    this.#requester.setRate(rateBps, this.config);
+  }
+
+  protected override oweBecn(): void {
+    this.#replies.becnOwed = true;
   }
 
   /**
@@ -237,7 +235,7 @@ export class RcQueuePair extends QueuePair {
       completer.wentBack(trigger === 'nak');
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
       trace?.wentBack(qpn, completer.resumePsn & PSN_MASK, trigger, completer.retriesLeft);
-      this.#adaptFlush();
+      requester.retryFlush(this.sendQueue, this.config, completer.retriesLeft);
     } else if (outcome === Outcome.Rnr) {
       this.counters.rcvdRnrErr += 1;
       completer.beginRnrWait(now);
@@ -270,30 +268,13 @@ export class RcQueuePair extends QueuePair {
     if (this.current === QpState.Sqd) this.noteDrained();
   }
 
-  #answered(entry: SendEntry): void {
-    this.#requester.outstanding -= 1;
-    if (entry.opcode === WrOpcode.Flush) this.config.flushAnswered = true;
-  }
-
-  /**
-   * A FLUSH that stays without an answer may have an ICRC that its receiver does not take for right (packets/rxe-flush-icrc.ts): it is
-   * repeated with the other one. Where one was answered before, it was more likely lost, and only the second repetition changes.
-   */
-  #adaptFlush(): void {
-    const { config, sendQueue } = this;
-    const { position } = this.#requester;
-    if (config.profile.flushIcrc.value !== 'in-turn') return;
-    if (position === sendQueue.tail || sendQueue.at(position).opcode !== WrOpcode.Flush) return;
-    if (!config.flushAnswered || this.#completer.retriesLeft < config.retryCnt - 1) config.rxeFlush = !config.rxeFlush;
-  }
-
   /** Completes, in order, all requests whose PSNs lie before `una`; one that was executed here has none. False when it found no room. */
   #completeBefore(una: number): boolean {
     const queue = this.sendQueue;
     while (queue.length > 0) {
       const entry = queue.at(queue.head);
       if (!entry.started || entry.lastPsn >= una) break;
-      if (entry.wantsAnswer) this.#answered(entry);
+      if (entry.wantsAnswer) this.#requester.answered(entry);
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
       entry.release();
       queue.shift();
@@ -320,7 +301,7 @@ export class RcQueuePair extends QueuePair {
   #countReceives(): void {
     if (this.#replies.length === 0) return;
     const receives = this.recvQueue.length + (this.#responder.holdsReceive ? 1 : 0);
-    this.config.ackSyndrome = creditCode(receives);
+    this.#replies.ackSyndrome = creditCode(receives);
     this.#toldNone = receives === 0;
   }
 

@@ -41,6 +41,10 @@ export class Reply {
 const REPLIES = new Pool(() => new Reply());
 
 export class ReplyQueue {
+  /** Syndrome of a positive ACK: the credit code of the receives there are, or that credits are not used. */
+  ackSyndrome: number = Syndrome.Ack;
+  /** The next ACK carries BECN: a request came marked, where marks are echoed in ACKs. */
+  becnOwed = false;
   /** READs and atomics among the replies that are answered for the first time. Empty answers need no resources and do not count. */
   answers = 0;
   /** Answers to repeated READs and atomics. */
@@ -72,6 +76,13 @@ export class ReplyQueue {
     return this.#replies.map(({ kind, psn, lastPsn, repeated }) => {
       return { kind: REPLY_NAMES[kind], psn: wirePsn(psn), lastPsn: wirePsn(lastPsn), repeated };
     });
+  }
+
+  /** A connection has ended: ACKs of the next one carry nothing of it. */
+  reset(): void {
+    this.clear();
+    this.ackSyndrome = Syndrome.Ack;
+    this.becnOwed = false;
   }
 
   clear(): void {

@@ -78,7 +78,14 @@ export function writeAtomic(writer: FrameWriter, config: QpConfig, entry: SendEn
   writer.end(template, bth + BTH_BYTES + (OPCODE_HEADER_BYTES[opcode | config.service] as number));
 }
 
-export function writeFlush(writer: FrameWriter, config: QpConfig, entry: SendEntry, psn: number): void {
+/** Writes a FLUSH. `rxeIcrc`: with the ICRC that rdma_rxe demands of one. */
+export function writeFlush(
+  writer: FrameWriter,
+  config: QpConfig,
+  entry: SendEntry,
+  psn: number,
+  rxeIcrc: boolean,
+): void {
   invariant(config.path !== undefined, 'a queue pair that sends has a path');
   const { template } = config.path;
   const bth = writer.begin(template);
@@ -87,7 +94,7 @@ export function writeFlush(writer: FrameWriter, config: QpConfig, entry: SendEnt
   writeReth(writer.view, at + FETH_BYTES, entry.remoteHi, entry.remoteLo, entry.rkey, entry.flushLength);
   const end = at + FETH_BYTES + RETH_BYTES;
   writer.end(template, end);
-  if (!config.rxeFlush) return;
+  if (!rxeIcrc) return;
   const icrc = rxeFlushIcrc(writer.view.getUint32(end, true), writer.bytes, bth, end);
   writer.view.setUint32(end, icrc, true);
 }

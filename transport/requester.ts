@@ -20,6 +20,9 @@ import { WcStatus, WrOpcode } from './work.ts';
  */
 const MAX_PSN_SPAN = 2 ** 23;
 
+/** A flow is slow when the packets between two ACKs it requests take more than this part of the ACK timeout. */
+const SLOW_MARGIN = 4;
+
 export class Requester {
   /** Queue position of the request the next packet belongs to. */
   position = 0;
@@ -38,6 +41,12 @@ export class Requester {
   /** Bytes of the current request that earlier packets carry. */
   #offset = 0;
   #sinceAckReq = 0;
+  /** The flow is so slow that every packet has to request its ACK, if that is to come in time. */
+  #slow = false;
+  /** FLUSHes leave with the ICRC that rdma_rxe demands. */
+  #rxeFlush = false;
+  /** A FLUSH of this connection was answered, with either ICRC. */
+  #flushAnswered = false;
   /** Position of a request with a local fault that waits for all before it to complete; -1 for none. */
   #faultyPosition = -1;
 
@@ -51,12 +60,36 @@ export class Requester {
     this.#faultyPosition = -1;
   }
 
-  /** A connection begins. `limited`: its peer gives credits. */
-  begin(startingPsn: number, queue: SendQueue, limited: boolean): void {
+  /** A connection begins. */
+  begin(startingPsn: number, queue: SendQueue, { flowControl, profile }: QpConfig): void {
     this.reset(startingPsn, queue);
     this.#ssn = 0;
-    this.credits = limited ? (this.credits ?? new CreditLimit()) : undefined;
-    this.credits?.reset(limited);
+    this.#rxeFlush = profile.flushIcrc.value === 'rxe';
+    this.#flushAnswered = false;
+    this.credits = flowControl ? (this.credits ?? new CreditLimit()) : undefined;
+    this.credits?.reset(flowControl);
+  }
+
+  /** The rate has changed. Measured by the longest packets, so that a short one between them changes nothing. */
+  setRate(rateBps: number, { mtu, ackInterval, ackTimeoutNs }: QpConfig): void {
+    this.#slow = SLOW_MARGIN * 1e9 * 8 * mtu * ackInterval > rateBps * ackTimeoutNs;
+  }
+
+  /** A request that wants an answer has completed. */
+  answered(entry: SendEntry): void {
+    this.outstanding -= 1;
+    if (entry.opcode === WrOpcode.Flush) this.#flushAnswered = true;
+  }
+
+  /**
+   * Called when the cursor has been set back. A FLUSH that stays without an answer may have an ICRC that its receiver does not accept
+   * (packets/rxe-flush-icrc.ts): it is repeated with the other one. Where one was answered before, it was more likely lost, and only the
+   * second repetition changes.
+   */
+  retryFlush(queue: SendQueue, { profile, retryCnt }: QpConfig, retriesLeft: number): void {
+    if (profile.flushIcrc.value !== 'in-turn') return;
+    if (this.position === queue.tail || queue.at(this.position).opcode !== WrOpcode.Flush) return;
+    if (!this.#flushAnswered || retriesLeft < retryCnt - 1) this.#rxeFlush = !this.#rxeFlush;
   }
 
   /** Whether `transmit` would send a packet or report a fault now. */
@@ -167,7 +200,7 @@ export class Requester {
     this.#sinceAckReq += 1;
     const last = entry.length - this.#offset <= config.mtu;
     const windowCloses = this.psn + 1 - una >= config.maxUnacked;
-    const asks = last || windowCloses || config.asksAlways || this.#asks(entry);
+    const asks = last || windowCloses || this.#slow || this.#asks(entry);
     const ackReq = asks || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
     if (ackReq === 1) this.#sinceAckReq = 0;
     this.#offset += writeData(writer, config, entry, this.#offset, this.psn, ackReq);
@@ -193,7 +226,7 @@ export class Requester {
   }
 
   #sendFlush(entry: SendEntry, config: QpConfig, writer: FrameWriter): void {
-    writeFlush(writer, config, entry, this.psn);
+    writeFlush(writer, config, entry, this.psn, this.#rxeFlush);
     this.psn += 1;
   }
 }

@@ -121,7 +121,7 @@ export class Responder {
       this.#refuseAt(psn, Verdict.KeyRefused, config);
       return Attempt.Fault;
     }
-    if (writeReply(reply, config, writer)) this.replies.shift();
+    if (writeReply(reply, this.replies, config, writer)) this.replies.shift();
     return Attempt.Sent;
   }
 

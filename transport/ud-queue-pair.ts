@@ -35,8 +35,7 @@ export class UdQueuePair extends UnreliableQueuePair {
 
   /** `portMtu`: largest payload of a datagram, in bytes. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, portMtu: number) {
-    super(QpType.Ud, identity, capabilities, counters);
-    this.config.mtu = portMtu;
+    super(QpType.Ud, identity, capabilities, counters, portMtu);
   }
 
   handleFrame(now: number, frame: Frame): void {

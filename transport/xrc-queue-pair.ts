@@ -60,7 +60,7 @@ export class XrcTarget extends RcQueuePair {
 
   protected override receivesFor(frame: Frame): RecvQueue | undefined {
     const srq = this.domain.find(xrcethXrcSrq(frame.view, frame.bthOffset + (XRCETH_AT[frame.opcode] as number)));
-    if (srq !== undefined) this.config.pd = srq.pd;
+    if (srq !== undefined) this.serve(srq.pd);
     return srq;
   }
 }

@@ -7,7 +7,7 @@
  */
 import type { DisconnectCause } from '../../transport/cm/index.ts';
 import type { RateState } from '../../transport/congestion/rate-controller.ts';
-import type { QpEvent } from '../../transport/queue-pair.ts';
+import type { QpEvent } from '../../transport/qp-event.ts';
 import type { SrqAttributes, SrqEvent } from '../../transport/srq.ts';
 import type { CqEvent, LinkFacts, RdmaDevice } from '../api.ts';
 import type { ListenOptions } from '../connection.ts';

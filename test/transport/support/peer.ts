@@ -16,9 +16,10 @@ import { Access, type MemoryRegion, ProtectionDomain } from '../../../transport/
 import type { QpAttributes } from '../../../transport/qp-attributes.ts';
 import type { QpCapabilities } from '../../../transport/qp-capabilities.ts';
 import type { QpIdentity } from '../../../transport/qp-config.ts';
+import type { QpEvent } from '../../../transport/qp-event.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
-import type { QpEvent, QueuePair } from '../../../transport/queue-pair.ts';
+import type { QueuePair } from '../../../transport/queue-pair.ts';
 import type { Random } from '../../../transport/random.ts';
 import { RcQueuePair } from '../../../transport/rc-queue-pair.ts';
 import type { SharedReceiveQueue } from '../../../transport/srq.ts';

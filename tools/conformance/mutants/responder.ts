@@ -337,8 +337,8 @@ export const RESPONDER_MUTANTS: readonly Mutant[] = [
   {
     id: 'read-response-aeth-msn',
     file: REPLY_WRITER,
-    find: 'writeAeth(writer.view, at, syndromeOf(reply, config), reply.msn);',
-    replace: 'writeAeth(writer.view, at, syndromeOf(reply, config), reply.msn + (last && reply.sent > 0 ? 1 : 0));',
+    find: 'writeAeth(writer.view, at, syndromeOf(reply, replies), reply.msn);',
+    replace: 'writeAeth(writer.view, at, syndromeOf(reply, replies), reply.msn + (last && reply.sent > 0 ? 1 : 0));',
     says: 'The last response of a READ counts it once more.',
     caughtBy: ['RD-15'],
   },
