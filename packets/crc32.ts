@@ -1,8 +1,9 @@
 /**
  * CRC-32 (the zlib and Ethernet polynomial), as a running register.
  *
- * Owns the short-run implementation, eight table look-ups for eight bytes, and the socket for a native one. Never imports a native one:
- * this room runs in a browser, so `src/` plugs node:zlib in. Costs and the threshold: ref:platform#7.
+ * Owns the short-run implementation, eight table look-ups for eight bytes, and the choice of a native one for long runs. Never imports
+ * a native one: this room runs in a browser, so `src/bulk-crc32.ts` installs node:zlib's or a faster one, once a thread. That choice is
+ * the only variable of this room outside an object, and no result depends on it. Costs and the threshold: ref:platform#7.
  */
 
 /** State before the first byte. */
@@ -36,6 +37,17 @@ export function crc32Update(state: number, bytes: Uint8Array, start: number, end
     return ~bulkCrc32(bytes.subarray(start, end), ~state >>> 0) >>> 0;
   }
   return sliceBy8(state, bytes, start, end);
+}
+
+/** Feeds the four bytes of a little-endian word into a running register and returns it, as a signed 32-bit integer. */
+export function crc32Word(state: number, word: number): number {
+  const low = state ^ word;
+  return (
+    (SLICE_3[low & 0xff] ?? 0) ^
+    (SLICE_2[(low >>> 8) & 0xff] ?? 0) ^
+    (SLICE_1[(low >>> 16) & 0xff] ?? 0) ^
+    (SLICE_0[low >>> 24] ?? 0)
+  );
 }
 
 const POLYNOMIAL = 0xed_b8_83_20;

@@ -9,7 +9,7 @@
  */
 
 import { BTH_BYTES, BTH_MASKED_BYTE } from './bth.ts';
-import { crc32Update } from './crc32.ts';
+import { crc32Update, crc32Word } from './crc32.ts';
 import { IPV4_BYTES, IPV4_CHECKSUM_AT, IPV4_TOS_AT, IPV4_TTL_AT } from './ipv4.ts';
 import { IPV6_BYTES, IPV6_HOP_LIMIT_AT } from './ipv6.ts';
 import { UDP_BYTES, UDP_CHECKSUM_AT } from './udp.ts';
@@ -22,10 +22,6 @@ export const ICRC_SEED = 0xde_bb_20_e3;
 
 /** What to OR into the first word of an IPv6 header: traffic class and flow label. */
 const IPV6_MASKED_FIRST_WORD = 0x0f_ff_ff_ff;
-
-// Module level and not per call: nothing here is re-entrant, and a packet costs no allocation.
-const prefix = new Uint8Array(IPV6_BYTES + UDP_BYTES + BTH_BYTES);
-const prefixView = new DataView(prefix.buffer);
 
 /**
  * ICRC, as u32, of the packet whose IP header starts at `ipOffset` and whose ICRC field starts at `end`.
@@ -41,12 +37,12 @@ export function computeIcrc(
   end: number,
 ): number {
   const bthEnd = bthOffset + BTH_BYTES;
-  const length = bthEnd - ipOffset;
+  const masks = ipVersion === 4 ? IPV4_MASKS : IPV6_MASKS;
+  let state = ICRC_SEED;
   // All three headers are multiples of four bytes.
-  for (let at = 0; at < length; at += 4) prefixView.setInt32(at, view.getInt32(ipOffset + at));
-  maskVariantFields(prefixView, 0, ipVersion);
-  const state = crc32Update(ICRC_SEED, prefix, 0, length);
-  return ~crc32Update(state, bytes, bthEnd, end) >>> 0;
+  for (let at = ipOffset; at < bthEnd; at += 4)
+    state = crc32Word(state, view.getInt32(at, true) | (masks[(at - ipOffset) >> 2] as number));
+  return ~crc32Update(state >>> 0, bytes, bthEnd, end) >>> 0;
 }
 
 /** What is needed to know of a packet to check its ICRC; a `Frame` is one. Spelled out here because `frame.ts` imports this file. */
@@ -87,3 +83,14 @@ export function maskVariantFields(view: DataView, ipOffset: number, ipVersion: n
   view.setUint16(udp + UDP_CHECKSUM_AT, 0xff_ff);
   view.setUint8(udp + UDP_BYTES + BTH_MASKED_BYTE, 0xff);
 }
+
+/** What to OR into the headers of a packet, as little-endian words. */
+function masksOf(ipVersion: 4 | 6): Int32Array {
+  const ipBytes = ipVersion === 4 ? IPV4_BYTES : IPV6_BYTES;
+  const view = new DataView(new ArrayBuffer(ipBytes + UDP_BYTES + BTH_BYTES));
+  maskVariantFields(view, 0, ipVersion);
+  return Int32Array.from({ length: view.byteLength / 4 }, (_, word) => view.getInt32(4 * word, true));
+}
+
+const IPV4_MASKS = masksOf(4);
+const IPV6_MASKS = masksOf(6);

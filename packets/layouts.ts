@@ -71,8 +71,6 @@ export function encodeLayout(layout: HeaderLayout, values: FieldValues, bytes: U
   return structure.encode(source, new ByteWindow(bytes), offset);
 }
 
-const STRUCTURES = new WeakMap<HeaderLayout, Structure>();
-
 // These classes stand before the declarations because those use them when the module loads.
 
 /** What `buffer-layout` needs of a Buffer, over any bytes. */
@@ -94,6 +92,21 @@ class ByteWindow implements ByteAccess {
     for (let at = 0; at < byteLength; at++) {
       this.#view.setUint8(offset + at, value >>> (8 * (byteLength - 1 - at)));
     }
+  }
+}
+
+/** A header with the structure that reads and writes it. */
+class DeclaredHeader implements HeaderLayout {
+  readonly title: string;
+  readonly byteLength: number;
+  readonly fields: readonly LayoutField[];
+  readonly structure: Structure;
+
+  constructor(title: string, parts: readonly Layout<unknown>[]) {
+    this.title = title;
+    this.structure = new Structure(parts);
+    this.byteLength = this.structure.span;
+    this.fields = fieldsOf(parts);
   }
 }
 
@@ -220,10 +233,7 @@ export const LAYOUTS = {
 export type LayoutName = keyof typeof LAYOUTS;
 
 function header(title: string, parts: readonly Layout<unknown>[]): HeaderLayout {
-  const structure = new Structure(parts);
-  const layout = { title, byteLength: structure.span, fields: fieldsOf(parts) };
-  STRUCTURES.set(layout, structure);
-  return layout;
+  return new DeclaredHeader(title, parts);
 }
 
 function uint(bits: 8 | 16 | 32, name: string): Layout<unknown> {
@@ -269,9 +279,8 @@ function fieldsOf(parts: readonly Layout<unknown>[]): readonly LayoutField[] {
 }
 
 function structureOf(layout: HeaderLayout): Structure {
-  const structure = STRUCTURES.get(layout);
-  invariant(structure !== undefined, 'a header layout comes from this file');
-  return structure;
+  invariant(layout instanceof DeclaredHeader, 'a header layout comes from this file');
+  return layout.structure;
 }
 
 function checkedValue(layout: HeaderLayout, field: LayoutField, given: FieldValue | undefined): FieldValue {

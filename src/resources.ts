@@ -7,6 +7,7 @@ import type { PortCounters } from '../transport/counters.ts';
 import { KeyTable } from '../transport/key-table.ts';
 import { Access, type MemoryRegion } from '../transport/memory.ts';
 import { type PeerProfile, peerProfile } from '../transport/peer-profile.ts';
+import { TransportPools } from '../transport/pools.ts';
 import type { QpCapabilities } from '../transport/qp-capabilities.ts';
 import type { QpCongestion, QpIdentity } from '../transport/qp-config.ts';
 import { QpType } from '../transport/qp-type.ts';
@@ -59,6 +60,7 @@ export class Resources {
   readonly #device: Device;
   readonly #options: ResourceOptions;
   readonly #keys: KeyTable;
+  readonly #pools = new TransportPools();
   readonly #cqs = new Set<Cq>();
   /** By number. */
   readonly #srqs = new Map<number, Srq>();
@@ -83,7 +85,7 @@ export class Resources {
   /** For `Device.createCq`. */
   createCq(capacity: number, make: CqMaker): Cq {
     this.#demandOpen();
-    const cq = make(capacity, this.notified, this.#options.limits.maxCqe);
+    const cq = make(capacity, this.notified, this.#options.limits.maxCqe, this.#pools);
     cq.trace = this.#options.trace;
     this.#cqs.add(cq);
     return cq;
@@ -144,7 +146,8 @@ export class Resources {
     const shared = shares ? { srq: this.#sharedBy(init.srq) } : {};
     const { congestion, trace } = this.#options;
     const keys = this.#keys;
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq, recvCq, congestion, trace, ...shared };
+    const pools = this.#pools;
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq, recvCq, congestion, trace, pools, ...shared };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (shared.srq !== undefined) shared.srq.users += 1;
     return this.#adopt(qp, peer);
@@ -172,7 +175,14 @@ export class Resources {
     const { maxWr, maxSge, limit } = srqCapabilities(init, limits);
     const xrc = this.#xrcOf(init);
     const core = new SharedReceiveQueue(
-      { srqn: this.#freshSrqn(), pd: pd.core, maxWr, maxSge, ...(xrc === undefined ? {} : { xrc }) },
+      {
+        srqn: this.#freshSrqn(),
+        pd: pd.core,
+        maxWr,
+        maxSge,
+        pools: this.#pools,
+        ...(xrc === undefined ? {} : { xrc }),
+      },
       this.#eventful,
     );
     core.modify({ limit }, limits.maxSrqWr);
@@ -207,10 +217,11 @@ export class Resources {
     this.#demandRoom();
     // Nothing is ever registered in this domain, and nothing ever completes into this queue.
     const pd = this.allocPd();
-    const cq = new Cq(1, this.notified);
-    const { congestion, trace } = this.#options;
     const keys = this.#keys;
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq: cq, recvCq: cq, congestion, trace };
+    const pools = this.#pools;
+    const cq = new Cq(1, this.notified, undefined, pools);
+    const { congestion, trace } = this.#options;
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq: cq, recvCq: cq, congestion, trace, pools };
     domain.targets += 1;
     return this.#adopt(new Qp(this.#device, pd, new XrcTarget(identity, domain, this.#options.portCounters)));
   }

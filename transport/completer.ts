@@ -299,17 +299,12 @@ function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   return WcStatus.Success;
 }
 
-const ATOMIC_RESULT = new Uint8Array(8);
-const ATOMIC_RESULT_VIEW = new DataView(ATOMIC_RESULT.buffer);
-
 /** Stores the original value in host order, which is little-endian here (ref:conformance ATM-14). */
 function placeAtomic(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   if (operationOf(frame) !== Op.AtomicAcknowledge || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   if (!entry.segments.accessible(config.pd, true)) return WcStatus.LocProtErr;
   const at = frame.bthOffset + (ATOMIC_ACK_ETH_AT[frame.opcode] as number);
-  ATOMIC_RESULT_VIEW.setUint32(0, atomicAckLo(frame.view, at), true);
-  ATOMIC_RESULT_VIEW.setUint32(4, atomicAckHi(frame.view, at), true);
-  entry.segments.scatter(0, ATOMIC_RESULT, 0, 8);
+  entry.segments.scatter64(atomicAckHi(frame.view, at), atomicAckLo(frame.view, at));
   return WcStatus.Success;
 }
 

@@ -4,9 +4,10 @@
  * Resizing and arming: ibv_resize_cq(3), ibv_req_notify_cq(3).
  */
 import { RoceError } from '../packets/errors.ts';
-import { Pool, Ring } from './ring.ts';
+import { TransportPools } from './pools.ts';
+import { Ring } from './ring.ts';
 import type { QpTrace } from './trace.ts';
-import { type WcStatus, WorkCompletion } from './work.ts';
+import type { WcStatus, WorkCompletion } from './work.ts';
 
 /** What a completion queue is armed for, and what has come of it: one-shot, each by itself. */
 export const Notification = {
@@ -18,8 +19,6 @@ export const Notification = {
   Any: 2,
 } as const;
 const BOTH = Notification.Solicited | Notification.Any;
-
-const ENTRIES = new Pool(() => new WorkCompletion());
 
 /** A completion queue, sans I/O. */
 export class CompletionQueue {
@@ -35,10 +34,10 @@ export class CompletionQueue {
   #armed: number = Notification.None;
   #fired: number = Notification.None;
 
-  /** `notified` is the list this queue adds itself to when it was armed and a completion arrives, and when it overruns. */
-  constructor(capacity: number, notified: CompletionQueue[]) {
+  /** `notified` is the list this queue adds itself to when it was armed and a completion arrives, and when it overruns. `pools`: those of the device. */
+  constructor(capacity: number, notified: CompletionQueue[], { completions } = new TransportPools()) {
     checkCapacity(capacity);
-    this.#ring = new Ring(capacity, ENTRIES);
+    this.#ring = new Ring(capacity, completions);
     this.#notified = notified;
   }
 

@@ -4,6 +4,7 @@
  * a grant over several packets has only to look at `valid`. Bounds are checked here and cannot wrap (ref:hostile#3: subtract form).
  */
 import type { ProtectionDomain } from './protection-domain.ts';
+import { copyBytes, isShared, Stage, WORTH_STAGING } from './shared-copy.ts';
 
 /** What makes up a grant beside its memory. */
 export interface GrantTerms {
@@ -48,6 +49,8 @@ export class Grant {
   readonly #iovaLo: number;
   readonly #persistent: Persist | undefined;
   readonly #base: number;
+  /** For copies, where threads share the memory. */
+  readonly #stage: Stage | undefined;
 
   /** Called by `MemoryRegion` and `KeyTable`, which have checked every argument. */
   constructor(pd: ProtectionDomain, bytes: Uint8Array, terms: GrantTerms) {
@@ -63,6 +66,7 @@ export class Grant {
     this.#iovaLo = Number(terms.iova & 0xff_ff_ff_ffn);
     this.#persistent = terms.persistent;
     this.#base = terms.base ?? 0;
+    this.#stage = isShared(bytes) ? new Stage() : undefined;
   }
 
   /**
@@ -77,6 +81,20 @@ export class Grant {
   /** Whether `length` bytes at `offset` lie inside. */
   holds(offset: number, length: number): boolean {
     return offset >= 0 && offset <= this.length && length >= 0 && length <= this.length - offset;
+  }
+
+  /** Copies `length` bytes at `offset`, which lie inside, to byte `toAt` of `to`. */
+  copyOut(offset: number, to: Uint8Array, toAt: number, length: number): void {
+    if (this.#stage === undefined || length < WORTH_STAGING || isShared(to))
+      copyBytes(to, toAt, this.bytes, offset, length);
+    else this.#stage.copy(to, toAt, this.bytes, offset, length, true);
+  }
+
+  /** Copies `length` bytes at byte `fromAt` of `from` to `offset`, where they must fit. */
+  copyIn(offset: number, from: Uint8Array, fromAt: number, length: number): void {
+    if (this.#stage === undefined || length < WORTH_STAGING || isShared(from))
+      copyBytes(this.bytes, offset, from, fromAt, length);
+    else this.#stage.copy(this.bytes, offset, from, fromAt, length, false);
   }
 
   /** Makes bytes durable that lie inside; `Access.FlushPersistent` says that there is a way. */

@@ -11,7 +11,6 @@ import { invariant, RoceError } from '../packets/errors.ts';
 import { Grant } from './grant.ts';
 import { Access, MemoryRegion, type MemoryWindow, type ProtectionDomain, type RegionOptions } from './memory.ts';
 import type { Random } from './random.ts';
-import { noteMemory } from './shared-copy.ts';
 
 /** What BIND MW asks for. */
 export interface BindTerms {
@@ -51,6 +50,12 @@ export interface KeyUser {
   readonly pd: ProtectionDomain;
 }
 
+/** A queue pair whose peer names keys of its device. */
+export interface KeyHolder extends KeyUser {
+  /** The keys. */
+  readonly keys: KeyTable;
+}
+
 /** The keys of one device. */
 export class KeyTable {
   /** What keys open, by index. Absent while a window is unbound. */
@@ -88,7 +93,6 @@ export class KeyTable {
     checkRegistration(options.access, options.iova, bytes.byteLength);
     if ((options.access & Access.FlushPersistent) !== 0 && options.persistent === undefined)
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a region that nothing can make durable has no persistent flush access');
-    noteMemory(bytes);
     return this.#add(new MemoryRegion(pd, bytes, this.#freshKey(this.#regions.size, 'regions'), options));
   }
 
@@ -161,7 +165,6 @@ export class KeyTable {
     if (mr.pd !== user.pd || bytes.length > mr.maxBytes) return false;
     mr.grant = new Grant(mr.pd, bytes, { key: variantOf(mr.rkey, key), access, iova });
     this.#grants.set(mr.rkey >>> 8, mr.grant);
-    noteMemory(bytes);
     return true;
   }
 

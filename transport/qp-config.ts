@@ -11,6 +11,7 @@ import type { Pacer } from './congestion/pacer.ts';
 import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
 import { DEFAULT_PEER_PROFILE, type PeerProfile } from './peer-profile.ts';
+import type { TransportPools } from './pools.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpPath } from './qp-path.ts';
 import { QpState } from './qp-state.ts';
@@ -37,6 +38,8 @@ export interface QpIdentity {
   readonly congestion?: QpCongestion | undefined;
   /** Who watches it; absent: nobody. */
   readonly trace?: QpTrace | undefined;
+  /** Those of the device; absent: the queue pair has its own. */
+  readonly pools?: TransportPools;
 }
 
 /** What a queue pair is given to meet congestion with. */

@@ -1,8 +1,7 @@
 /**
- * QueuePair: what queue pairs of every service have in common: state and attributes, the two work queues and how they are
- * flushed, asynchronous events, and the interface that a device polls. Sans I/O: inputs are `postSend`, `postRecv`, `modify`,
- * `handleFrame` and `handleTimeout`; outputs are `transmit`, `nextDeadline`, `pollEvent` and the completion queues.
- * What a packet does to it is the business of the service: rc-queue-pair.ts and its siblings.
+ * QueuePair: what queue pairs of every service have in common: state and attributes, the work queues and how they are flushed, events, and
+ * the interface that a device polls. Sans I/O: inputs are `postSend`, `postRecv`, `modify`, `handleFrame` and `handleTimeout`; outputs are
+ * `transmit`, `nextDeadline`, `pollEvent` and the completion queues. What packets do is in rc-queue-pair.ts and its siblings.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { Frame } from '../packets/frame.ts';
@@ -16,6 +15,7 @@ import type { Pacer } from './congestion/pacer.ts';
 import type { PortCounters } from './counters.ts';
 import { applyPaths, checkMigration, isBy, migrate, peerMigrated, resetPaths } from './path-migration.ts';
 import type { PeerProfile } from './peer-profile.ts';
+import { TransportPools } from './pools.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
@@ -57,14 +57,15 @@ export abstract class QueuePair {
   /** The same record as `config`. */
   readonly #settings: QpSettings;
   protected readonly counters: PortCounters;
+  protected readonly pools: TransportPools;
   protected readonly sendQueue: SendQueue;
   protected readonly recvQueue: RecvQueue;
   /** Moved by `modify`, and by the service when something goes wrong. */
   protected current: QpState = QpState.Reset;
-  /** Absent until the first event: most queue pairs never have one. */
+  /** Made with the first event. */
   #events: QpSignal[] | undefined = undefined;
   #established = false;
-  /** Absent until a packet comes marked. */
+  /** Made with the first marked packet. */
   #marked: MarkedFlow | undefined = undefined;
   /** In ERROR, with a shared receive queue: no receive of this queue pair will complete any more, and that was told. */
   #lastWqeReached = false;
@@ -75,8 +76,11 @@ export abstract class QueuePair {
     this.#settings = new QpSettings(type, identity, mtu);
     this.config = this.#settings;
     this.counters = counters;
-    this.sendQueue = new SendQueue(capabilities.maxSendWr, capabilities);
-    this.recvQueue = identity.srq ?? new RecvQueue(capabilities.maxRecvWr, capabilities.maxSge, identity.pd);
+    const { maxSendWr, maxRecvWr, maxSge } = capabilities;
+    const { srq, pd, pools = new TransportPools() } = identity;
+    this.pools = pools;
+    this.sendQueue = new SendQueue(maxSendWr, capabilities, pools.sends);
+    this.recvQueue = srq ?? new RecvQueue(maxRecvWr, maxSge, pd, pools.receives);
   }
 
   /** Its service. */
@@ -182,10 +186,7 @@ export abstract class QueuePair {
     this.#events = undefined;
   }
 
-  /**
-   * Takes a congestion notification: the network asks this queue pair to slow down. One that does not come from the peer, or comes
-   * to who is in no state to send, changes nothing (ref:dcqcn#7).
-   */
+  /** Takes a CNP. One that is not from the peer, or finds a queue pair without a connection, changes nothing (ref:dcqcn#7). */
   handleCnp(now: number, frame: Frame): void {
     const { config, counters, pacer } = this;
     const { path } = config;

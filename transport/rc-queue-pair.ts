@@ -30,7 +30,7 @@ import { type RecvWr, WcStatus } from './work.ts';
 export class RcQueuePair extends QueuePair {
   readonly #requester = new Requester();
   readonly #completer = new Completer();
-  readonly #responder = new Responder();
+  readonly #responder = new Responder(this.pools);
   readonly #replies = this.#responder.replies;
   /** The credits that left last said that there is no receive. */
   #toldNone = false;

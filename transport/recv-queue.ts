@@ -7,7 +7,7 @@ import { RoceError } from '../packets/errors.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ReceiveInspection } from './inspection.ts';
 import type { ProtectionDomain } from './memory.ts';
-import { Pool, Ring } from './ring.ts';
+import { type Pool, Ring } from './ring.ts';
 import { checkSges, SegmentList } from './segments.ts';
 import type { RecvWr } from './work.ts';
 
@@ -15,8 +15,6 @@ export class RecvEntry {
   wrId = 0;
   readonly segments = new SegmentList();
 }
-
-const ENTRIES = new Pool(() => new RecvEntry());
 
 export class RecvQueue {
   /** The domain that the memory of the buffers belongs to. */
@@ -27,8 +25,8 @@ export class RecvQueue {
   readonly maxSge: number;
   protected readonly ring: Ring<RecvEntry>;
 
-  constructor(capacity: number, maxSge: number, pd: ProtectionDomain, cq?: CompletionQueue) {
-    this.ring = new Ring(capacity, ENTRIES);
+  constructor(capacity: number, maxSge: number, pd: ProtectionDomain, pool: Pool<RecvEntry>, cq?: CompletionQueue) {
+    this.ring = new Ring(capacity, pool);
     this.maxSge = maxSge;
     this.pd = pd;
     this.cq = cq;

@@ -5,7 +5,7 @@
 import { Syndrome } from '../packets/aeth.ts';
 import type { Grant } from './grant.ts';
 import { type ReplyInspection, wirePsn } from './inspection.ts';
-import { Pool } from './ring.ts';
+import type { Pool } from './ring.ts';
 
 /** Empty: the answer of FLUSH and ATOMIC WRITE, a READ response without data. */
 export const ReplyKind = { Ack: 0, Nak: 1, Read: 2, Atomic: 3, Empty: 4 } as const;
@@ -38,8 +38,6 @@ export class Reply {
   }
 }
 
-const REPLIES = new Pool(() => new Reply());
-
 export class ReplyQueue {
   /** Syndrome of a positive ACK: the credit code of the receives there are, or that credits are not used. */
   ackSyndrome: number = Syndrome.Ack;
@@ -51,6 +49,11 @@ export class ReplyQueue {
   repeats = 0;
   /** In order of PSN, oldest first. Short: the responder sees to that. */
   readonly #replies: Reply[] = [];
+  readonly #pool: Pool<Reply>;
+
+  constructor(pool: Pool<Reply>) {
+    this.#pool = pool;
+  }
 
   get length(): number {
     return this.#replies.length;
@@ -154,7 +157,7 @@ export class ReplyQueue {
   #recycle(reply: Reply): void {
     this.#count(reply, -1);
     reply.grant = undefined;
-    REPLIES.giveBack(reply);
+    this.#pool.giveBack(reply);
   }
 
   #count(reply: Reply, change: 1 | -1): void {
@@ -164,7 +167,7 @@ export class ReplyQueue {
   }
 
   #insert(at: number, kind: ReplyKind): Reply {
-    const reply = REPLIES.take();
+    const reply = this.#pool.take();
     reply.kind = kind;
     reply.sent = 0;
     reply.repeated = false;

@@ -12,7 +12,6 @@ import { ATOMIC_ACK_ETH_AT, OPCODE_HEADER_BYTES, Op } from '../packets/opcode.ts
 import { PSN_MASK } from '../packets/psn.ts';
 import type { QpConfig } from './qp-config.ts';
 import { type Reply, ReplyKind, type ReplyQueue } from './reply-queue.ts';
-import { copyBytes } from './segments.ts';
 
 /** Writes the next packet of `reply`; true when it was the last. */
 export function writeReply(reply: Reply, replies: ReplyQueue, config: QpConfig, writer: FrameWriter): boolean {
@@ -76,7 +75,7 @@ function writeReadResponse(reply: Reply, replies: ReplyQueue, config: QpConfig, 
     writeAeth(writer.view, at, syndromeOf(reply, replies), reply.msn);
     at += AETH_BYTES;
   }
-  if (reply.grant !== undefined) copyBytes(writer.bytes, at, reply.grant.bytes, reply.offset + reply.sent, size);
+  if (reply.grant !== undefined) reply.grant.copyOut(reply.offset + reply.sent, writer.bytes, at, size);
   for (let i = 0; i < pad; i++) writer.bytes[at + size + i] = 0;
   writer.end(template, at + size + pad);
   reply.sent += size;

@@ -16,8 +16,8 @@ import { RETH_BYTES, writeReth } from '../packets/reth.ts';
 import { rxeFlushIcrc } from '../packets/rxe-flush-icrc.ts';
 import { writeXrceth, XRCETH_BYTES } from '../packets/xrceth.ts';
 import type { QpConfig } from './qp-config.ts';
-import { copyBytes } from './segments.ts';
 import type { SendEntry } from './send-entry.ts';
+import { copyBytes } from './shared-copy.ts';
 import { WrOpcode } from './work.ts';
 
 /** Writes the packet of a SEND or WRITE that carries its bytes from `offset` on, and returns how many it carries. */

@@ -16,6 +16,7 @@ import { checkFlush, executeFlush } from './flush.ts';
 import type { Grant } from './grant.ts';
 import { type ResponderInspection, wirePsn } from './inspection.ts';
 import { Access } from './memory.ts';
+import type { TransportPools } from './pools.ts';
 import type { QpConfig } from './qp-config.ts';
 import { invalidatedKey, ReceiveSlot } from './receive-slot.ts';
 import type { RecvQueue } from './recv-queue.ts';
@@ -49,15 +50,12 @@ const ANSWERED = OpFlag.Read | OpFlag.Atomic | EMPTILY_ANSWERED;
 /** While so many replies wait, requests are dropped as if the network had lost them: more than any honest peer can cause. */
 const MAX_REPLIES = 1024;
 
-/** With thousands of queue pairs, what none of them has to itself stays in a cache. */
-const ONLY_WRITE = new WriteSlot();
-
 export class Responder {
   /** Next extended PSN to execute. */
   expected = 0;
   /** Completed request messages, 24 bits on the wire. */
   msn = 0;
-  readonly replies = new ReplyQueue();
+  readonly replies: ReplyQueue;
   /** After `Reception.Refused`: why. */
   verdict: Verdict = Verdict.Accept;
   readonly #replay = new ReplayMemory();
@@ -68,10 +66,17 @@ export class Responder {
   /** The open multi-packet message. */
   #open: OpenMessage = OpenMessage.None;
   readonly #slot = new ReceiveSlot();
-  /** The WRITE of several packets in progress. One of a single packet is over before anybody could look: all share `ONLY_WRITE`. */
+  /** The WRITE of several packets in progress. */
   readonly #write = new WriteSlot();
+  /** The WRITE of a single packet; shared with the other responders of the device. */
+  readonly #onlyWrite: WriteSlot;
   /** What the READ or atomic at hand reaches. */
   readonly #target = new RemoteTarget();
+
+  constructor({ replies, onlyWrite }: TransportPools) {
+    this.replies = new ReplyQueue(replies);
+    this.#onlyWrite = onlyWrite;
+  }
 
   /** Begins at this PSN, with so many messages counted. */
   reset(startingPsn: number, msn = 0): void {
@@ -332,13 +337,13 @@ export class Responder {
     // A plain WRITE involves no receive; with thousands of queue pairs, not looking saves a cache miss.
     const receives = (frame.flags & (OpFlag.Send | OpFlag.Imm)) !== 0;
     const fitted = !receives || this.#slot.finish(frame, this.#writeOf(frame.flags).length, config);
-    if (this.#open === OpenMessage.None) ONLY_WRITE.close();
+    if (this.#open === OpenMessage.None) this.#onlyWrite.close();
     else this.#closeMessage();
     return fitted;
   }
 
   #writeOf(flags: number): WriteSlot {
-    return (flags & OpFlag.Only) !== 0 ? ONLY_WRITE : this.#write;
+    return (flags & OpFlag.Only) !== 0 ? this.#onlyWrite : this.#write;
   }
 
   #closeMessage(): void {

@@ -11,9 +11,9 @@ import { psnDiff } from '../packets/psn.ts';
 import type { SendInspection } from './inspection.ts';
 import { bindTerms, checkLocalWork, fastTerms } from './local-work.ts';
 import { PRIVILEGED_QKEY } from './qp-attributes.ts';
-import { Pool, Ring } from './ring.ts';
+import { type Pool, Ring } from './ring.ts';
 import { checkSges } from './segments.ts';
-import { SendEntry } from './send-entry.ts';
+import type { SendEntry } from './send-entry.ts';
 import { FlushLevel, FlushType, type SendWr, WcOpcode, WrOpcode } from './work.ts';
 
 /** Largest message: 2^31 bytes (ref:conformance LEN-15). */
@@ -70,14 +70,12 @@ export interface SendLimits {
   readonly maxInlineData: number;
 }
 
-const ENTRIES = new Pool(() => new SendEntry());
-
 export class SendQueue extends Ring<SendEntry> implements SendLimits {
   readonly maxSge: number;
   readonly maxInlineData: number;
 
-  constructor(capacity: number, limits: SendLimits) {
-    super(capacity, ENTRIES);
+  constructor(capacity: number, limits: SendLimits, pool: Pool<SendEntry>) {
+    super(capacity, pool);
     this.maxSge = limits.maxSge;
     this.maxInlineData = limits.maxInlineData;
   }

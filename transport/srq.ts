@@ -6,6 +6,7 @@
 import { RoceError } from '../packets/errors.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ProtectionDomain } from './memory.ts';
+import { TransportPools } from './pools.ts';
 import { type RecvEntry, RecvQueue } from './recv-queue.ts';
 import type { RecvWr } from './work.ts';
 import type { XrcDomain } from './xrc-domain.ts';
@@ -38,6 +39,8 @@ export interface SrqIdentity {
     /** Where their receives complete. */
     readonly cq: CompletionQueue;
   };
+  /** Those of the device; absent: the queue has its own. */
+  readonly pools?: TransportPools;
 }
 
 /** A shared receive queue, sans I/O. */
@@ -55,8 +58,11 @@ export class SharedReceiveQueue extends RecvQueue {
   #events: SrqEvent[] | undefined = undefined;
 
   /** `notified` is the list this queue adds itself to when it has an event. */
-  constructor({ srqn, pd, maxWr, maxSge, xrc }: SrqIdentity, notified: SharedReceiveQueue[]) {
-    super(maxWr, maxSge, pd, xrc?.cq);
+  constructor(
+    { srqn, pd, maxWr, maxSge, xrc, pools = new TransportPools() }: SrqIdentity,
+    notified: SharedReceiveQueue[],
+  ) {
+    super(maxWr, maxSge, pd, pools.receives, xrc?.cq);
     this.srqn = srqn;
     this.domain = xrc?.domain;
     this.#notified = notified;

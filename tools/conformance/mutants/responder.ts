@@ -175,9 +175,9 @@ export const RESPONDER_MUTANTS: readonly Mutant[] = [
   {
     id: 'bounds-of-first-packet',
     file: WRITE_SLOT,
-    find: 'return this.openReth(frame.view, reth, this.#left, Access.RemoteWrite, config);',
+    find: 'return this.openReth(frame.view, reth, this.#left, Access.RemoteWrite, holder);',
     replace:
-      'return this.open(rethRkey(frame.view, reth), rethVaHi(frame.view, reth), rethVaLo(frame.view, reth), 0, Access.RemoteWrite, config);',
+      'return this.open(rethRkey(frame.view, reth), rethVaHi(frame.view, reth), rethVaLo(frame.view, reth), 0, Access.RemoteWrite, holder);',
     says: 'The bounds of a WRITE are not checked with its first packet: its key alone is.',
     caughtBy: ['KEY-04'],
   },
