@@ -15,9 +15,9 @@ import { BitStructure, type ByteAccess, Layout, Structure, UIntBE } from 'buffer
 import { invariant, RoceError } from './errors.ts';
 
 /** A number up to 32 bits, a bigint for 64, bytes for addresses. */
-export type FieldValue = number | bigint | Uint8Array;
+export type LayoutValue = number | bigint | Uint8Array;
 /** Values of a header's fields by name. */
-export type FieldValues = Record<string, FieldValue>;
+export type LayoutValues = Record<string, LayoutValue>;
 
 /** Where a field is and what it is called. */
 export interface LayoutField {
@@ -42,11 +42,11 @@ export interface HeaderLayout {
 }
 
 /** Values by field name, reserved fields included; undefined when the header does not fit between `offset` and the end of `bytes`. */
-export function decodeLayout(layout: HeaderLayout, bytes: Uint8Array, offset = 0): FieldValues | undefined {
+export function decodeLayout(layout: HeaderLayout, bytes: Uint8Array, offset = 0): LayoutValues | undefined {
   if (offset < 0 || layout.byteLength > bytes.length - offset) return undefined;
-  const values: FieldValues = {};
+  const values: LayoutValues = {};
   for (const [name, value] of Object.entries(structureOf(layout).decode(new ByteWindow(bytes), offset))) {
-    if (isFieldValue(value)) values[name] = value;
+    if (isLayoutValue(value)) values[name] = value;
     else Object.assign(values, value);
   }
   return values;
@@ -57,7 +57,7 @@ export function decodeLayout(layout: HeaderLayout, bytes: Uint8Array, offset = 0
  *
  * @throws RoceError ERR_ROCE_ARGUMENT when a field is missing or out of range, or the header does not fit
  */
-export function encodeLayout(layout: HeaderLayout, values: FieldValues, bytes: Uint8Array, offset = 0): number {
+export function encodeLayout(layout: HeaderLayout, values: LayoutValues, bytes: Uint8Array, offset = 0): number {
   if (offset < 0 || layout.byteLength > bytes.length - offset) {
     throw new RoceError('ERR_ROCE_ARGUMENT', `${layout.title} does not fit ${bytes.length} bytes at ${offset}`);
   }
@@ -283,7 +283,7 @@ function structureOf(layout: HeaderLayout): Structure {
   return layout.structure;
 }
 
-function checkedValue(layout: HeaderLayout, field: LayoutField, given: FieldValue | undefined): FieldValue {
+function checkedValue(layout: HeaderLayout, field: LayoutField, given: LayoutValue | undefined): LayoutValue {
   const { name, bits, reserved } = field;
   const value = given ?? (reserved ? zero(bits) : undefined);
   const fits =
@@ -298,10 +298,10 @@ function checkedValue(layout: HeaderLayout, field: LayoutField, given: FieldValu
   return value;
 }
 
-function zero(bits: number): FieldValue {
+function zero(bits: number): LayoutValue {
   return bits === 64 ? 0n : 0;
 }
 
-function isFieldValue(value: unknown): value is FieldValue {
+function isLayoutValue(value: unknown): value is LayoutValue {
   return typeof value === 'number' || typeof value === 'bigint' || value instanceof Uint8Array;
 }

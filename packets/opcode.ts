@@ -196,7 +196,7 @@ export const HEADER_BYTES: Readonly<Record<HeaderName, number>> = {
   CNP: 16,
 };
 
-type Row = readonly [
+type OpcodeRow = readonly [
   op: number,
   name: string,
   headers: readonly HeaderName[],
@@ -214,7 +214,7 @@ const SEND = F.Request | F.Send | F.Payload;
 const WRITE = F.Request | F.Write | F.Payload;
 const READ_RESPONSE = F.Response | F.ReadResponse | F.Payload;
 
-const ROWS: readonly Row[] = [
+const ROWS: readonly OpcodeRow[] = [
   [0x00, 'SEND First', [], SEND | F.First, CONNECTED],
   [0x01, 'SEND Middle', [], SEND | F.Middle, CONNECTED],
   [0x02, 'SEND Last', [], SEND | F.Last, CONNECTED],

@@ -7,10 +7,10 @@
 import { atomicCompareHi, atomicCompareLo, atomicSwapAddHi, atomicSwapAddLo } from '../packets/atomic-eth.ts';
 import type { Frame } from '../packets/frame.ts';
 import { ATOMIC_ETH_AT, Op, SERVICE_MASK } from '../packets/opcode.ts';
-import type { Executed } from './replay.ts';
+import type { ExecutedRequest } from './replay.ts';
 
 /** Executes the atomic of `frame` on the word at `offset` and leaves the original value in `kept`. */
-export function executeAtomic(frame: Frame, memory: DataView, offset: number, kept: Executed): void {
+export function executeAtomic(frame: Frame, memory: DataView, offset: number, kept: ExecutedRequest): void {
   const at = frame.bthOffset + (ATOMIC_ETH_AT[frame.opcode] as number);
   const lo = memory.getUint32(offset, true);
   const hi = memory.getUint32(offset + 4, true);

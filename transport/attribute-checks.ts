@@ -58,14 +58,14 @@ function checkMask(type: QpType, from: QpState, to: QpState, attributes: QpAttri
   const given = (Object.keys(attributes) as AttributeName[]).filter((name) => attributes[name] !== undefined);
   const missing = required.filter((name) => !given.includes(name));
   if (missing.length > 0) throw new RoceError('ERR_ROCE_ARGUMENT', `${move} needs ${missing.join(', ')}`);
-  const allowed: readonly AttributeName[] = ['state', ...FREE[type], ...required, ...optional];
+  const allowed: readonly AttributeName[] = ['state', ...ANY_MOVE[type], ...required, ...optional];
   const misplaced = given.filter((name) => !allowed.includes(name));
   if (misplaced.length > 0)
     throw new RoceError('ERR_ROCE_ARGUMENT', `${misplaced.join(', ')} cannot change from ${move}`);
 }
 
 /** Not an attribute of verbs, so it may change at any time. */
-const FREE: Readonly<Record<QpType, readonly AttributeName[]>> = {
+const ANY_MOVE: Readonly<Record<QpType, readonly AttributeName[]>> = {
   [QpType.Rc]: ['migReq', 'flowControl', 'msn'],
   [QpType.Uc]: ['migReq'],
   [QpType.Ud]: [],

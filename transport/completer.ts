@@ -15,7 +15,7 @@ import { extendPsn, type SendQueue } from './send-queue.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
 /** What a response asks the queue pair to do, after acknowledging everything before `ackedTo`. */
-export const Outcome = {
+export const ResponseOutcome = {
   /** Nothing new: old, ghost, or not understood. */
   Ignore: 0,
   Advance: 1,
@@ -26,7 +26,7 @@ export const Outcome = {
   /** The request that holds `ackedTo` failed with `status`. */
   Fatal: 4,
 } as const;
-export type Outcome = (typeof Outcome)[keyof typeof Outcome];
+export type ResponseOutcome = (typeof ResponseOutcome)[keyof typeof ResponseOutcome];
 
 const SYNDROME_KIND = 0xe0;
 const KIND_ACK = 0x00;
@@ -52,7 +52,7 @@ export class Completer {
   /** A NAK made us go back and nothing was acknowledged since: further NAKs are echoes of the same loss. */
   #retrying = false;
   /** Every request before this position needs no answer; moves only forward. */
-  #answerHint = 0;
+  #unansweredHint = 0;
   #retryCnt = 0;
   #rnrRetry = 0;
 
@@ -60,7 +60,7 @@ export class Completer {
     this.una = startingPsn;
     this.ackedTo = startingPsn;
     this.#retrying = false;
-    this.#answerHint = 0;
+    this.#unansweredHint = 0;
     this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
     this.stopTimers();
@@ -98,8 +98,8 @@ export class Completer {
    * The queue pair goes back, which costs a retry; the timer starts again with the first packet sent. After a timeout (`told` false) a NAK is no
    * echo: what is lost of the packets that go out again is to be heard of.
    */
-  wentBack(told: boolean): void {
-    this.#retrying = told;
+  beginRetry(afterNak: boolean): void {
+    this.#retrying = afterNak;
     this.retriesLeft -= 1;
     this.deadline = Number.POSITIVE_INFINITY;
   }
@@ -112,26 +112,26 @@ export class Completer {
   }
 
   /** The deadline has come: an RNR wait is over, or the oldest unacknowledged packet is retried or given up. */
-  timeout(): Outcome {
+  timeout(): ResponseOutcome {
     this.ackedTo = this.una;
     if (this.rnrWaiting) {
       this.stopTimers();
-      return Outcome.Ignore;
+      return ResponseOutcome.Ignore;
     }
     return this.#retry(this.una);
   }
 
   /** Judges one response. `sentPsn` is the first PSN never sent: answers to it or beyond are ghosts. */
-  handle(frame: Frame, queue: SendQueue, sentPsn: number, config: QpConfig): Outcome {
+  handle(frame: Frame, queue: SendQueue, sentPsn: number, config: QpConfig): ResponseOutcome {
     this.ackedTo = this.una;
     const psn = extendPsn(frame.psn, this.una);
-    if (psn < this.una || psn >= sentPsn) return Outcome.Ignore;
-    const waiting = this.#waiting(queue);
+    if (psn < this.una || psn >= sentPsn) return ResponseOutcome.Ignore;
+    const waiting = this.#oldestUnanswered(queue);
     if ((frame.flags & OpFlag.Ack) !== 0) {
       const syndrome = aethSyndrome(frame.view, frame.bthOffset + (AETH_AT[frame.opcode] as number));
       return this.#acknowledge(psn, syndrome, waiting);
     }
-    return this.#answer(psn, frame, waiting, config);
+    return this.#response(psn, frame, waiting, config);
   }
 
   /** Its part of what a queue pair shows. */
@@ -140,7 +140,7 @@ export class Completer {
     return { unackedPsn: wirePsn(una), retriesLeft, rnrRetriesLeft, rnrWaiting };
   }
 
-  #acknowledge(psn: number, syndrome: number, waiting: SendEntry | undefined): Outcome {
+  #acknowledge(psn: number, syndrome: number, waiting: SendEntry | undefined): ResponseOutcome {
     // What an acknowledge cannot reach: a READ or atomic is acknowledged by its answer alone.
     const limit = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
     switch (syndrome & SYNDROME_KIND) {
@@ -149,94 +149,94 @@ export class Completer {
         this.#advanceTo(limit);
         // An unsolicited ACK inside an open READ says nothing of its data; one beyond it implies that answers were lost.
         if (waiting !== undefined && psn > waiting.lastPsn) return this.#impliedNak(limit);
-        return this.ackedTo > this.una ? Outcome.Advance : Outcome.Ignore;
+        return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
       case KIND_RNR:
         this.#advanceTo(Math.min(psn, limit));
         return psn > limit ? this.#impliedNak(limit) : this.#notReady(psn, syndrome & 0x1f);
       case KIND_NAK:
         return this.#nak(psn, syndrome, limit);
       default:
-        return Outcome.Ignore;
+        return ResponseOutcome.Ignore;
     }
   }
 
-  #nak(psn: number, syndrome: number, limit: number): Outcome {
+  #nak(psn: number, syndrome: number, limit: number): ResponseOutcome {
     const status = NAK_STATUS[syndrome & 0x1f];
-    if (status === undefined) return Outcome.Ignore;
+    if (status === undefined) return ResponseOutcome.Ignore;
     this.#advanceTo(Math.min(psn, limit));
     if (status === WcStatus.Success || psn > limit) return this.#impliedNak(Math.min(psn, limit));
     this.status = status;
-    return Outcome.Fatal;
+    return ResponseOutcome.Fatal;
   }
 
-  #notReady(psn: number, code: number): Outcome {
-    if (this.rnrWaiting && this.ackedTo === this.una) return Outcome.Ignore;
+  #notReady(psn: number, code: number): ResponseOutcome {
+    if (this.rnrWaiting && this.ackedTo === this.una) return ResponseOutcome.Ignore;
     const left = this.ackedTo > this.una ? this.#rnrRetry : this.rnrRetriesLeft;
     if (left === 0) {
       this.status = WcStatus.RnrRetryExcErr;
-      return Outcome.Fatal;
+      return ResponseOutcome.Fatal;
     }
     this.resumePsn = psn;
     this.waitNs = RNR_TIMER_NS[code] as number;
-    return Outcome.Rnr;
+    return ResponseOutcome.Rnr;
   }
 
   /**
    * A sequence NAK, spoken or implied. Ignored while an earlier one is still being acted upon, and during an RNR wait:
    * rdma_rxe sends one for the packet behind the refused one (ref:conformance RNR-06, RNR-13).
    */
-  #impliedNak(from: number): Outcome {
+  #impliedNak(from: number): ResponseOutcome {
     const acting = this.#retrying || this.rnrWaiting;
-    return acting && this.ackedTo === this.una ? Outcome.Ignore : this.#retry(from);
+    return acting && this.ackedTo === this.una ? ResponseOutcome.Ignore : this.#retry(from);
   }
 
   /** Progress refills the retry counter before this retry is taken from it (ref:conformance REQ-23). */
-  #retry(from: number): Outcome {
+  #retry(from: number): ResponseOutcome {
     const left = this.ackedTo > this.una ? this.#retryCnt : this.retriesLeft;
     if (left === 0) {
       this.status = WcStatus.RetryExcErr;
-      return Outcome.Fatal;
+      return ResponseOutcome.Fatal;
     }
     this.resumePsn = from;
-    return Outcome.Retry;
+    return ResponseOutcome.Retry;
   }
 
   /** READ RESPONSE or ATOMIC ACKNOWLEDGE. */
-  #answer(psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): Outcome {
+  #response(psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): ResponseOutcome {
     const expected = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
-    if (waiting === undefined || psn < expected) return this.#misplaced(psn);
+    if (waiting === undefined || psn < expected) return this.#unexpectedResponse(psn);
     // Whoever answers this request has executed all requests before it (ref:conformance RD-17).
     this.#advanceTo(expected);
     if (psn > expected) {
       const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
       return inside ? this.#advanceTo(expected) : this.#impliedNak(expected);
     }
-    this.status = take(frame, waiting, config);
-    if (this.status !== WcStatus.Success) return Outcome.Fatal;
+    this.status = placeResponse(frame, waiting, config);
+    if (this.status !== WcStatus.Success) return ResponseOutcome.Fatal;
     waiting.answered += 1;
     return this.#advanceTo(expected + 1);
   }
 
   /** Data for a SEND or WRITE: a bad response when its turn has come, else nothing (ref:conformance REQ-31). */
-  #misplaced(psn: number): Outcome {
-    if (psn !== this.una) return Outcome.Ignore;
+  #unexpectedResponse(psn: number): ResponseOutcome {
+    if (psn !== this.una) return ResponseOutcome.Ignore;
     this.status = WcStatus.BadRespErr;
-    return Outcome.Fatal;
+    return ResponseOutcome.Fatal;
   }
 
-  #advanceTo(psn: number): Outcome {
+  #advanceTo(psn: number): ResponseOutcome {
     if (psn > this.ackedTo) this.ackedTo = psn;
-    return this.ackedTo > this.una ? Outcome.Advance : Outcome.Ignore;
+    return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
   }
 
   /** The oldest started request that lacks answers. */
-  #waiting(queue: SendQueue): SendEntry | undefined {
-    if (this.#answerHint < queue.head) this.#answerHint = queue.head;
-    while (this.#answerHint < queue.tail) {
-      const entry = queue.at(this.#answerHint);
+  #oldestUnanswered(queue: SendQueue): SendEntry | undefined {
+    if (this.#unansweredHint < queue.head) this.#unansweredHint = queue.head;
+    while (this.#unansweredHint < queue.tail) {
+      const entry = queue.at(this.#unansweredHint);
       if (!entry.started) return undefined;
-      if (entry.wantsAnswer && entry.firstPsn + entry.answered <= entry.lastPsn) return entry;
-      this.#answerHint += 1;
+      if (entry.expectsResponse && entry.firstPsn + entry.answered <= entry.lastPsn) return entry;
+      this.#unansweredHint += 1;
     }
     return undefined;
   }
@@ -271,13 +271,13 @@ function hasGoodSyndrome(frame: Frame): boolean {
 }
 
 /** Takes what the answer of `entry` brings, if it brings anything. */
-function take(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
+function placeResponse(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   if (entry.isAtomic) return placeAtomic(frame, entry, config);
-  return entry.brings ? placeRead(frame, entry, config) : takeEmpty(frame);
+  return entry.returnsData ? placeRead(frame, entry, config) : checkEmptyResponse(frame);
 }
 
 /** FLUSH and ATOMIC WRITE are answered by a READ response that is empty (ref:conformance MPE-02). */
-function takeEmpty(frame: Frame): WcStatus {
+function checkEmptyResponse(frame: Frame): WcStatus {
   if (operationOf(frame) !== Op.ReadResponseOnly || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   return frame.payloadLength === 0 ? WcStatus.Success : WcStatus.LocLenErr;
 }

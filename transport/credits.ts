@@ -43,7 +43,7 @@ export class CreditLimit {
   }
 
   /** A message that takes no receive is sent for the first time. */
-  passed(): void {
+  sentWithoutReceive(): void {
     this.lsn += 1;
   }
 

@@ -17,7 +17,7 @@ export interface SendInspection {
   /** PSNs answered of a request that wants an answer. */
   readonly answered: number;
   /** READs, atomics, FLUSH and ATOMIC WRITE complete by their answer and not by an acknowledge. */
-  readonly wantsAnswer: boolean;
+  readonly expectsResponse: boolean;
 }
 
 /** A receive work request that no message has taken. */

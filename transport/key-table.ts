@@ -113,8 +113,8 @@ export class KeyTable {
     if (region.windows > 0)
       throw new RoceError('ERR_ROCE_IN_USE', `${region.windows} memory windows are bound to the region`);
     this.#regions.delete(index);
-    this.#end(region.grant);
-    unuse(region.pd);
+    this.#revoke(region.grant);
+    releaseUse(region.pd);
   }
 
   /** A window that is not bound (ibv_alloc_mw), as `make` makes it. Throws ERR_ROCE_LIMIT when there are too many. */
@@ -131,7 +131,7 @@ export class KeyTable {
     if (this.#windows.get(index) !== window) throw new RoceError('ERR_ROCE_STATE', 'the memory window is freed');
     this.#unbind(window);
     this.#windows.delete(index);
-    unuse(window.pd);
+    releaseUse(window.pd);
   }
 
   /** The queue pair is gone: windows bound to it are unbound (ref:conformance KEY-19). */
@@ -199,13 +199,13 @@ export class KeyTable {
   #unbind(window: MemoryWindow): void {
     const { grant, region } = window;
     if (grant === undefined || region === undefined) return;
-    this.#end(grant);
+    this.#revoke(grant);
     region.windows -= 1;
     window.grant = undefined;
     window.region = undefined;
   }
 
-  #end(grant: Grant): void {
+  #revoke(grant: Grant): void {
     grant.valid = false;
     this.#grants.delete(grant.key >>> 8);
   }
@@ -237,7 +237,7 @@ function variantOf(key: number, wanted: number): number {
   return ((key & ~0xff) | (wanted & 0xff)) >>> 0;
 }
 
-function unuse(pd: ProtectionDomain): void {
+function releaseUse(pd: ProtectionDomain): void {
   pd.users -= 1;
   invariant(pd.users >= 0, 'a protection domain counts its users');
 }

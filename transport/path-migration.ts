@@ -59,13 +59,13 @@ export function migrate(settings: PathSettings): boolean {
 export function peerMigrated(frame: Frame, settings: PathSettings): boolean {
   const { path, altPath } = settings;
   if (settings.pathMigState === MigState.Rearm) {
-    if (frame.migReq === 0 && path !== undefined && isBy(frame, path)) settings.pathMigState = MigState.Armed;
+    if (frame.migReq === 0 && path !== undefined && isOnPath(frame, path)) settings.pathMigState = MigState.Armed;
     return false;
   }
-  return frame.migReq === 1 && altPath !== undefined && isBy(frame, altPath);
+  return frame.migReq === 1 && altPath !== undefined && isOnPath(frame, altPath);
 }
 
 /** Whether a packet has come this way. */
-export function isBy(frame: Frame, path: QpPath): boolean {
+export function isOnPath(frame: Frame, path: QpPath): boolean {
   return frameSourceIs(frame, path.remote) && frameDestinationIs(frame, path.local);
 }

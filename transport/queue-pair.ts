@@ -13,7 +13,7 @@ import { completedBytes } from './completer.ts';
 import { MarkedFlow } from './congestion/notification-point.ts';
 import type { Pacer } from './congestion/pacer.ts';
 import type { PortCounters } from './counters.ts';
-import { applyPaths, checkMigration, isBy, migrate, peerMigrated, resetPaths } from './path-migration.ts';
+import { applyPaths, checkMigration, isOnPath, migrate, peerMigrated, resetPaths } from './path-migration.ts';
 import type { PeerProfile } from './peer-profile.ts';
 import { TransportPools } from './pools.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
@@ -190,7 +190,7 @@ export abstract class QueuePair {
   handleCnp(now: number, frame: Frame): void {
     const { config, counters, pacer } = this;
     const { path } = config;
-    const fromPeer = path === undefined || isBy(frame, path);
+    const fromPeer = path === undefined || isOnPath(frame, path);
     if (pacer === undefined || !fromPeer || !pkeysMatch(frame.pkey, config.pkey)) {
       counters.rpCnpIgnored += 1;
       return;
@@ -229,7 +229,7 @@ export abstract class QueuePair {
   protected abstract begin(attributes: QpAttributes): void;
 
   /** To RESET: forgets what is on its way. The queues are empty. */
-  protected abstract forget(): void;
+  protected abstract clearConnection(): void;
 
   /** To ERROR without a word of the peer's: the oldest send fails with `status`, all else is flushed. */
   protected abstract enterError(status: WcStatus): void;
@@ -271,7 +271,7 @@ export abstract class QueuePair {
     if (config.pathMigState !== MigState.Migrated && peerMigrated(frame, this.#settings)) this.migrate();
     const { path } = config;
     if (path === undefined) this.counters.badState += 1;
-    else if (!isBy(frame, path)) this.counters.badAddress += 1;
+    else if (!isOnPath(frame, path)) this.counters.badAddress += 1;
     else {
       if (isMarked(frame.trafficClass)) this.#noteMarked(now, frame, path);
       return true;
@@ -285,12 +285,12 @@ export abstract class QueuePair {
   }
 
   /** Data waits for its rate. */
-  protected get held(): boolean {
+  protected get pacing(): boolean {
     return this.pacer?.waiting === true;
   }
 
   /** The newest frame of the writer was data of this queue pair. */
-  protected left(now: number, writer: FrameWriter): void {
+  protected frameSent(now: number, writer: FrameWriter): void {
     const { pacer } = this;
     if (pacer === undefined) return;
     pacer.sent(now, writer.lengths[writer.count - 1] as number);
@@ -387,7 +387,7 @@ export abstract class QueuePair {
   #reset(): void {
     this.sendQueue.clear();
     if (!this.recvQueue.shared) this.recvQueue.clear();
-    this.forget();
+    this.clearConnection();
     this.#events = undefined;
     this.#established = false;
     this.#lastWqeReached = false;

@@ -8,7 +8,7 @@ import type { FrameWriter } from '../packets/frame-writer.ts';
 import { AETH_AT, OpFlag } from '../packets/opcode.ts';
 import { PSN_MASK } from '../packets/psn.ts';
 import { Attempt } from './attempt.ts';
-import { Completer, Outcome } from './completer.ts';
+import { Completer, ResponseOutcome } from './completer.ts';
 import type { Pacer } from './congestion/pacer.ts';
 import type { PortCounters } from './counters.ts';
 import { type CreditLimit, creditCode } from './credits.ts';
@@ -21,7 +21,7 @@ import { QpType } from './qp-type.ts';
 import { BURST, QueuePair } from './queue-pair.ts';
 import type { RecvQueue } from './recv-queue.ts';
 import { Requester } from './requester.ts';
-import { Reception, Responder } from './responder.ts';
+import { RequestOutcome, Responder } from './responder.ts';
 import type { RequestJudgement, RetryTrigger } from './trace.ts';
 import { Verdict } from './verdict.ts';
 import { type RecvWr, WcStatus } from './work.ts';
@@ -33,9 +33,9 @@ export class RcQueuePair extends QueuePair {
   readonly #responder = new Responder(this.pools);
   readonly #replies = this.#responder.replies;
   /** The credits that left last said that there is no receive. */
-  #toldNone = false;
+  #noReceivesAdvertised = false;
   /** Data of an answer left last: a request goes before the next. */
-  #requestsTurn = false;
+  #requestGoesNext = false;
 
   /** `type` is RC, or one of the two XRC types, whose connections work the same way. */
   constructor(identity: QpIdentity, capabilities: QpCapabilities, counters: PortCounters, type: QpType = QpType.Rc) {
@@ -44,15 +44,15 @@ export class RcQueuePair extends QueuePair {
 
   /** As in ERROR, acknowledges still leave and READs are not answered any more. */
   override retire(): void {
-    this.#replies.cutAtRead();
+    this.#replies.dropFromFirstRead();
     super.retire();
   }
 
   /** Receives that come when the peer was last told of none are told at once, for it waits. */
   override postRecv(wr: RecvWr): void {
     super.postRecv(wr);
-    if (!this.#toldNone || !rightsOf(this.current).respond) return;
-    this.#toldNone = false;
+    if (!this.#noReceivesAdvertised || !rightsOf(this.current).respond) return;
+    this.#noReceivesAdvertised = false;
     this.#responder.repeatAcknowledge();
   }
 
@@ -64,7 +64,7 @@ export class RcQueuePair extends QueuePair {
 
   handleReserved(now: number, frame: Frame): void {
     if (this.admitsFromPeer(now, frame) && this.mayRespond())
-      this.#received(frame, this.#responder.handleReserved(frame, this.config));
+      this.#applyRequest(frame, this.#responder.handleReserved(frame, this.config));
   }
 
   handleTimeout(now: number): boolean {
@@ -83,13 +83,13 @@ export class RcQueuePair extends QueuePair {
     // packet does, the acknowledge goes: requests would keep it back for ever, and the peer would run out of retries.
     if (writer.room > 1 && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
     for (; budget > 0 && !writer.full; budget--) {
-      if (this.#requestsTurn && this.#replies.isData && this.#transmitRequest(now, writer)) continue;
+      if (this.#requestGoesNext && this.#replies.isData && this.#transmitRequest(now, writer)) continue;
       if (!this.#transmitReply(now, writer) && !this.#transmitRequest(now, writer)) return;
     }
   }
 
   get pending(): boolean {
-    if (this.held) return this.#replies.length > 0 && !this.#replies.isData;
+    if (this.pacing) return this.#replies.length > 0 && !this.#replies.isData;
     return this.#replies.length > 0 || this.#mayRequest();
   }
 
@@ -123,12 +123,12 @@ export class RcQueuePair extends QueuePair {
     }
   }
 
-  protected forget(): void {
+  protected clearConnection(): void {
     this.#requester.reset(0, this.sendQueue);
     this.#responder.reset(0);
     this.#completer.reset(0, this.config);
     this.#replies.reset();
-    this.#toldNone = false;
+    this.#noReceivesAdvertised = false;
   }
 
   protected override rateChanged({ rateBps }: Pacer): void {
@@ -145,7 +145,7 @@ export class RcQueuePair extends QueuePair {
    */
   protected enterError(status: WcStatus): void {
     this.moveTo(QpState.Error);
-    this.#replies.cutAtRead();
+    this.#replies.dropFromFirstRead();
     this.flush(status);
   }
 
@@ -168,30 +168,30 @@ export class RcQueuePair extends QueuePair {
   #handleRequest(frame: Frame): void {
     if (!this.mayRespond()) return;
     this.noteRequest();
-    this.#received(frame, this.#responder.handle(frame, this.receivesFor(frame), this.config));
+    this.#applyRequest(frame, this.#responder.handle(frame, this.receivesFor(frame), this.config));
   }
 
-  #received(frame: Frame, reception: Reception): void {
+  #applyRequest(frame: Frame, outcome: RequestOutcome): void {
     const { counters } = this;
-    const judgement = JUDGEMENTS[reception];
+    const judgement = JUDGEMENTS[outcome];
     if (judgement !== undefined) this.config.trace?.judged(this.qpn, frame.psn, judgement);
-    switch (reception) {
-      case Reception.Duplicate:
+    switch (outcome) {
+      case RequestOutcome.Duplicate:
         counters.duplicateRequest += 1;
         break;
-      case Reception.OutOfSequence:
+      case RequestOutcome.OutOfSequence:
         counters.outOfSeqRequest += 1;
         break;
-      case Reception.Dropped:
+      case RequestOutcome.Dropped:
         counters.droppedRequest += 1;
         break;
-      case Reception.NotReady:
+      case RequestOutcome.NotReady:
         counters.sendRnrErr += 1;
         break;
-      case Reception.Refused:
+      case RequestOutcome.Refused:
         this.#refused();
         break;
-      case Reception.Overrun:
+      case RequestOutcome.Overrun:
         this.fail();
         break;
       default:
@@ -218,36 +218,36 @@ export class RcQueuePair extends QueuePair {
     if (frame.becn === 1 && this.config.congestion?.notification?.parameters.signal === 'ack')
       this.handleCnp(now, frame);
     const outcome = this.#completer.handle(frame, this.sendQueue, this.#requester.sentPsn, this.config);
-    if (outcome === Outcome.Ignore) this.counters.ignoredResponse += 1;
-    else if (outcome === Outcome.Retry) this.counters.rcvdSeqErr += 1;
+    if (outcome === ResponseOutcome.Ignore) this.counters.ignoredResponse += 1;
+    else if (outcome === ResponseOutcome.Retry) this.counters.rcvdSeqErr += 1;
     this.#apply(now, outcome, 'nak');
   }
 
-  #apply(now: number, outcome: Outcome, trigger: RetryTrigger): void {
+  #apply(now: number, outcome: ResponseOutcome, trigger: RetryTrigger): void {
     const completer = this.#completer;
     const requester = this.#requester;
     const { qpn } = this;
     const { trace } = this.config;
-    if (outcome === Outcome.Ignore) return;
+    if (outcome === ResponseOutcome.Ignore) return;
     if (completer.ackedTo > completer.una) this.#advance(now);
     if (this.current === QpState.Error) return;
-    if (outcome === Outcome.Retry) {
-      completer.wentBack(trigger === 'nak');
+    if (outcome === ResponseOutcome.Retry) {
+      completer.beginRetry(trigger === 'nak');
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
-      trace?.wentBack(qpn, completer.resumePsn & PSN_MASK, trigger, completer.retriesLeft);
+      trace?.retried(qpn, completer.resumePsn & PSN_MASK, trigger, completer.retriesLeft);
       requester.retryFlush(this.sendQueue, this.config, completer.retriesLeft);
-    } else if (outcome === Outcome.Rnr) {
+    } else if (outcome === ResponseOutcome.Rnr) {
       this.counters.rcvdRnrErr += 1;
       completer.beginRnrWait(now);
       trace?.rnrWait(qpn, completer.resumePsn & PSN_MASK, completer.waitNs);
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
-    } else if (outcome === Outcome.Fatal && completer.status === WcStatus.RetryExcErr && this.#mayMigrate()) {
+    } else if (outcome === ResponseOutcome.Fatal && completer.status === WcStatus.RetryExcErr && this.#mayMigrate()) {
       // The way has failed, not the peer: from the oldest unacknowledged packet again, by the other way.
       completer.limit(this.config);
       completer.stopTimers();
       requester.seek(this.sendQueue, completer.una, this.config.mtu);
-      trace?.wentBack(qpn, completer.una & PSN_MASK, 'migration', completer.retriesLeft);
-    } else if (outcome === Outcome.Fatal) {
+      trace?.retried(qpn, completer.una & PSN_MASK, 'migration', completer.retriesLeft);
+    } else if (outcome === ResponseOutcome.Fatal) {
       if (completer.status === WcStatus.RetryExcErr) this.counters.retryExceededErr += 1;
       if (completer.status === WcStatus.RnrRetryExcErr) this.counters.retryRnrExceededErr += 1;
       this.enterError(completer.status);
@@ -274,7 +274,7 @@ export class RcQueuePair extends QueuePair {
     while (queue.length > 0) {
       const entry = queue.at(queue.head);
       if (!entry.started || entry.lastPsn >= una) break;
-      if (entry.wantsAnswer) this.#requester.answered(entry);
+      if (entry.expectsResponse) this.#requester.answered(entry);
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
       entry.release();
       queue.shift();
@@ -291,8 +291,8 @@ export class RcQueuePair extends QueuePair {
     const attempt = this.#responder.transmit(this.config, writer);
     if (attempt === Attempt.Fault) this.#refused();
     else if (isData && attempt === Attempt.Sent) {
-      this.#requestsTurn = true;
-      this.left(now, writer);
+      this.#requestGoesNext = true;
+      this.frameSent(now, writer);
     }
     return attempt !== Attempt.Nothing;
   }
@@ -302,7 +302,7 @@ export class RcQueuePair extends QueuePair {
     if (this.#replies.length === 0) return;
     const receives = this.recvQueue.length + (this.#responder.holdsReceive ? 1 : 0);
     this.#replies.ackSyndrome = creditCode(receives);
-    this.#toldNone = receives === 0;
+    this.#noReceivesAdvertised = receives === 0;
   }
 
   /** Ghosts of old acknowledges may give credits, too (ref:conformance REQ-10): they are none that had not been there. */
@@ -330,8 +330,8 @@ export class RcQueuePair extends QueuePair {
       case Attempt.Sent:
         if (again) this.counters.retransmittedPkts += 1;
         this.#completer.sent(now, this.config);
-        this.#requestsTurn = false;
-        this.left(now, writer);
+        this.#requestGoesNext = false;
+        this.frameSent(now, writer);
         return true;
       case Attempt.Executed:
         return this.#completeBefore(this.#completer.una);
@@ -344,10 +344,10 @@ export class RcQueuePair extends QueuePair {
   }
 }
 
-const JUDGEMENTS: Readonly<Partial<Record<Reception, RequestJudgement>>> = {
-  [Reception.Duplicate]: 'duplicate',
-  [Reception.OutOfSequence]: 'out-of-sequence',
-  [Reception.Dropped]: 'dropped',
-  [Reception.NotReady]: 'not-ready',
-  [Reception.Refused]: 'refused',
+const JUDGEMENTS: Readonly<Partial<Record<RequestOutcome, RequestJudgement>>> = {
+  [RequestOutcome.Duplicate]: 'duplicate',
+  [RequestOutcome.OutOfSequence]: 'out-of-sequence',
+  [RequestOutcome.Dropped]: 'dropped',
+  [RequestOutcome.NotReady]: 'not-ready',
+  [RequestOutcome.Refused]: 'refused',
 };

@@ -11,7 +11,7 @@ import { type ReplayInspection, wirePsn } from './inspection.ts';
 import { ReplyKind, type ReplyQueue } from './reply-queue.ts';
 
 /** One executed READ or atomic. */
-export class Executed {
+export class ExecutedRequest {
   opcode = -1;
   /** Extended PSNs the request consumed. */
   firstPsn = 0;
@@ -28,22 +28,22 @@ export class Executed {
 }
 
 export class ReplayMemory {
-  #entries: Executed[] = [];
+  #entries: ExecutedRequest[] = [];
   #next = 0;
   /** FLUSHes and ATOMIC WRITEs by the low bits of their PSN; absent before the first. */
-  #empties: number[] | undefined = undefined;
+  #emptyResponses: number[] | undefined = undefined;
 
   reset(): void {
     this.#entries = [];
     this.#next = 0;
-    this.#empties = undefined;
+    this.#emptyResponses = undefined;
   }
 
   /** The entry to fill for a request just executed: a new one, or the oldest of `capacity`. */
-  remember(opcode: number, firstPsn: number, packets: number, capacity: number): Executed {
+  remember(opcode: number, firstPsn: number, packets: number, capacity: number): ExecutedRequest {
     let entry = this.#entries[this.#next];
     if (entry === undefined) {
-      entry = new Executed();
+      entry = new ExecutedRequest();
       this.#entries[this.#next] = entry;
     }
     this.#next = (this.#next + 1) % capacity;
@@ -75,18 +75,18 @@ export class ReplayMemory {
   }
 
   /** A FLUSH or ATOMIC WRITE was executed: all there is to know is that. A requester that does not count them may send many. */
-  rememberEmpty(opcode: number, psn: number): void {
-    this.#empties ??= new Array<number>(EMPTIES).fill(-1);
-    this.#empties[psn & (EMPTIES - 1)] = emptyMark(opcode, psn);
+  rememberEmptyResponse(opcode: number, psn: number): void {
+    this.#emptyResponses ??= new Array<number>(EMPTY_RESPONSE_SLOTS).fill(-1);
+    this.#emptyResponses[psn & (EMPTY_RESPONSE_SLOTS - 1)] = emptyResponseMark(opcode, psn);
   }
 
-  remembersEmpty(opcode: number, psn: number): boolean {
-    return this.#empties?.[psn & (EMPTIES - 1)] === emptyMark(opcode, psn);
+  remembersEmptyResponse(opcode: number, psn: number): boolean {
+    return this.#emptyResponses?.[psn & (EMPTY_RESPONSE_SLOTS - 1)] === emptyResponseMark(opcode, psn);
   }
 
-  #find(psn: number): Executed | undefined {
+  #find(psn: number): ExecutedRequest | undefined {
     for (let i = 0; i < this.#entries.length; i++) {
-      const entry = this.#entries[i] as Executed;
+      const entry = this.#entries[i] as ExecutedRequest;
       if (psn >= entry.firstPsn && psn <= entry.lastPsn) return entry;
     }
     return undefined;
@@ -94,15 +94,15 @@ export class ReplayMemory {
 }
 
 /** PSNs that a requester may have outstanding: more than any known one has. */
-const EMPTIES = 256;
+const EMPTY_RESPONSE_SLOTS = 256;
 
-function emptyMark(opcode: number, psn: number): number {
+function emptyResponseMark(opcode: number, psn: number): number {
   return psn * 2 + ((opcode & ~SERVICE_MASK) === Op.Flush ? 1 : 0);
 }
 
 /** A repeated READ may ask for the whole or for a tail that starts at a packet boundary; the data is read anew. */
 function repeatRead(
-  entry: Executed,
+  entry: ExecutedRequest,
   frame: Frame,
   psn: number,
   mtu: number,

@@ -33,7 +33,7 @@ export class Reply {
   repeated = false;
 
   /** A READ whose memory may not be read any more. */
-  get dead(): boolean {
+  get revoked(): boolean {
     return this.grant !== undefined && !this.grant.valid;
   }
 }
@@ -93,7 +93,7 @@ export class ReplyQueue {
   }
 
   /** Forgets the oldest READ and all behind it, which must not overtake it. */
-  cutAtRead(): void {
+  dropFromFirstRead(): void {
     const at = this.#replies.findIndex(({ kind }) => kind === ReplyKind.Read);
     if (at < 0) return;
     for (const reply of this.#replies.splice(at)) this.#recycle(reply);

@@ -147,10 +147,10 @@ export class Requester {
   }
 
   #mayStart(entry: SendEntry, config: QpConfig, una: number): boolean {
-    if (this.psn + packetsOf(entry, config.mtu) - una > MAX_PSN_SPAN && entry.wantsAnswer) return false;
+    if (this.psn + packetsOf(entry, config.mtu) - una > MAX_PSN_SPAN && entry.expectsResponse) return false;
     if (this.outstanding === 0) return true;
     if (entry.fence) return false;
-    return !entry.wantsAnswer || this.outstanding < config.maxRdAtomic;
+    return !entry.expectsResponse || this.outstanding < config.maxRdAtomic;
   }
 
   /**
@@ -159,7 +159,7 @@ export class Requester {
    * So whatever credits say, and whether they are lost, something is always on its way or may be.
    */
   #hasCredit(credits: CreditLimit, entry: SendEntry, una: number, mtu: number): boolean {
-    if (!credits.limited || !entry.received || this.psn < this.sentPsn) return true;
+    if (!credits.limited || !entry.consumesReceive || this.psn < this.sentPsn) return true;
     const ssn = entry.started ? entry.ssn : this.#ssn + 1;
     const beyond = ssn - credits.lsn;
     if (beyond <= 0 || una === this.sentPsn) return true;
@@ -191,27 +191,27 @@ export class Requester {
     entry.firstPsn = this.psn;
     entry.lastPsn = this.psn + packetsOf(entry, config.mtu) - 1;
     this.#offset = 0;
-    if (entry.wantsAnswer) this.outstanding += 1;
+    if (entry.expectsResponse) this.outstanding += 1;
     entry.ssn = ++this.#ssn;
-    if (this.credits !== undefined && !entry.received) this.credits.passed();
+    if (this.credits !== undefined && !entry.consumesReceive) this.credits.sentWithoutReceive();
   }
 
   #sendData(entry: SendEntry, config: QpConfig, writer: FrameWriter, una: number): void {
     this.#sinceAckReq += 1;
     const last = entry.length - this.#offset <= config.mtu;
     const windowCloses = this.psn + 1 - una >= config.maxUnacked;
-    const asks = last || windowCloses || this.#slow || this.#asks(entry);
-    const ackReq = asks || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
+    const requestsAck = last || windowCloses || this.#slow || this.#probesReceive(entry);
+    const ackReq = requestsAck || this.#sinceAckReq >= config.ackInterval ? 1 : 0;
     if (ackReq === 1) this.#sinceAckReq = 0;
     this.#offset += writeData(writer, config, entry, this.#offset, this.psn, ackReq);
     this.psn += 1;
   }
 
   /** Whether this packet asks if there is a receive beyond what credits say. */
-  #asks(entry: SendEntry): boolean {
+  #probesReceive(entry: SendEntry): boolean {
     const { credits } = this;
     if (credits === undefined || this.#offset > 0) return false;
-    return credits.limited && entry.received && entry.ssn > credits.lsn;
+    return credits.limited && entry.consumesReceive && entry.ssn > credits.lsn;
   }
 
   /** A READ that is resumed asks only for its missing tail (ref:wire#8, ref:conformance RD-08, REQ-25). */
@@ -238,7 +238,7 @@ function packetsOf(entry: SendEntry, mtu: number): number {
 
 /** Local errors that stop a request before a packet of it leaves; checked again for every packet, as keys may die. */
 function localFault(entry: SendEntry, config: QpConfig): WcStatus {
-  if (entry.wantsAnswer && config.maxRdAtomic === 0) return WcStatus.LocQpOpErr;
-  if (entry.inlineLength >= 0 || entry.segments.accessible(config.pd, entry.brings)) return WcStatus.Success;
+  if (entry.expectsResponse && config.maxRdAtomic === 0) return WcStatus.LocQpOpErr;
+  if (entry.inlineLength >= 0 || entry.segments.accessible(config.pd, entry.returnsData)) return WcStatus.Success;
   return WcStatus.LocProtErr;
 }

@@ -30,7 +30,7 @@ import type { WcStatus } from './work.ts';
 import { RemoteTarget, WriteSlot } from './write-slot.ts';
 
 /** What became of a request. */
-export const Reception = {
+export const RequestOutcome = {
   Executed: 0,
   Duplicate: 1,
   OutOfSequence: 2,
@@ -40,12 +40,12 @@ export const Reception = {
   /** Executed, but its completion found no room: nothing is owed. */
   Overrun: 6,
 } as const;
-export type Reception = (typeof Reception)[keyof typeof Reception];
+export type RequestOutcome = (typeof RequestOutcome)[keyof typeof RequestOutcome];
 
 /** Answered by an empty READ response: no responder resources are needed. */
-const EMPTILY_ANSWERED = OpFlag.Flush | OpFlag.AtomicWrite;
+const DRAWS_EMPTY_RESPONSE = OpFlag.Flush | OpFlag.AtomicWrite;
 /** All that is answered by more than an acknowledge. */
-const ANSWERED = OpFlag.Read | OpFlag.Atomic | EMPTILY_ANSWERED;
+const DRAWS_RESPONSE = OpFlag.Read | OpFlag.Atomic | DRAWS_EMPTY_RESPONSE;
 
 /** While so many replies wait, requests are dropped as if the network had lost them: more than any honest peer can cause. */
 const MAX_REPLIES = 1024;
@@ -56,7 +56,7 @@ export class Responder {
   /** Completed request messages, 24 bits on the wire. */
   msn = 0;
   readonly replies: ReplyQueue;
-  /** After `Reception.Refused`: why. */
+  /** After `RequestOutcome.Refused`: why. */
   verdict: Verdict = Verdict.Accept;
   readonly #replay = new ReplayMemory();
   /** A NAK for the expected PSN is out: be silent until that PSN arrives (ref:conformance RSP-PSN-05, RNR-06). */
@@ -91,22 +91,22 @@ export class Responder {
   }
 
   /** Takes one request of this queue pair's service. `queue` is where receives come from; undefined where XRC names none of ours. */
-  handle(frame: Frame, queue: RecvQueue | undefined, config: QpConfig): Reception {
-    if (this.replies.length >= MAX_REPLIES) return Reception.Dropped;
+  handle(frame: Frame, queue: RecvQueue | undefined, config: QpConfig): RequestOutcome {
+    if (this.replies.length >= MAX_REPLIES) return RequestOutcome.Dropped;
     const psn = extendPsn(frame.psn, this.expected);
-    if (psn > this.expected) return this.#future();
+    if (psn > this.expected) return this.#refuseSequence();
     if (psn < this.expected) return this.#duplicate(frame, psn, config);
     this.#nakked = false;
     const verdict = this.#judge(frame, queue, config);
     if (verdict !== Verdict.Accept) return this.#refuse(verdict, config);
-    return this.#execute(frame, config) ? Reception.Executed : Reception.Overrun;
+    return this.#execute(frame, config) ? RequestOutcome.Executed : RequestOutcome.Overrun;
   }
 
   /** A reserved opcode of our service: refused at the expected PSN, else treated as any packet out of order. */
-  handleReserved(frame: Frame, config: QpConfig): Reception {
+  handleReserved(frame: Frame, config: QpConfig): RequestOutcome {
     const psn = extendPsn(frame.psn, this.expected);
-    if (psn > this.expected) return this.#future();
-    return psn < this.expected ? Reception.Dropped : this.#refuse(Verdict.Reserved, config);
+    if (psn > this.expected) return this.#refuseSequence();
+    return psn < this.expected ? RequestOutcome.Dropped : this.#refuse(Verdict.Reserved, config);
   }
 
   /**
@@ -115,12 +115,12 @@ export class Responder {
    */
   transmit(config: QpConfig, writer: FrameWriter): Attempt {
     let reply = this.replies.first;
-    while (reply?.repeated === true && reply.dead) {
+    while (reply?.repeated === true && reply.revoked) {
       this.replies.shift();
       reply = this.replies.first;
     }
     if (reply === undefined) return Attempt.Nothing;
-    if (reply.dead) {
+    if (reply.revoked) {
       const psn = reply.psn + reply.sent / config.mtu;
       this.replies.clear();
       this.#refuseAt(psn, Verdict.KeyRefused, config);
@@ -156,21 +156,21 @@ export class Responder {
     };
   }
 
-  #future(): Reception {
-    if (this.#nakked) return Reception.Dropped;
+  #refuseSequence(): RequestOutcome {
+    if (this.#nakked) return RequestOutcome.Dropped;
     this.#nakked = true;
     this.replies.refuse(this.expected, Syndrome.NakSequence, this.msn);
-    return Reception.OutOfSequence;
+    return RequestOutcome.OutOfSequence;
   }
 
-  #refuse(verdict: Verdict, config: QpConfig): Reception {
+  #refuse(verdict: Verdict, config: QpConfig): RequestOutcome {
     if (verdict === Verdict.NotReady) {
       this.#nakked = true;
       this.replies.refuse(this.expected, Syndrome.RnrNak | config.minRnrTimer, this.msn);
-      return Reception.NotReady;
+      return RequestOutcome.NotReady;
     }
     this.#refuseAt(this.expected, verdict, config);
-    return Reception.Refused;
+    return RequestOutcome.Refused;
   }
 
   #refuseAt(psn: number, verdict: Verdict, config: QpConfig): void {
@@ -180,25 +180,25 @@ export class Responder {
     this.abandon(status, config);
   }
 
-  #duplicate(frame: Frame, psn: number, config: QpConfig): Reception {
-    if ((frame.flags & EMPTILY_ANSWERED) !== 0) return this.#repeatEmpty(frame, psn);
+  #duplicate(frame: Frame, psn: number, config: QpConfig): RequestOutcome {
+    if ((frame.flags & DRAWS_EMPTY_RESPONSE) !== 0) return this.#repeatEmptyResponse(frame, psn);
     if ((frame.flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) {
       // Twice the limit: whoever repeats faster than we answer is not a peer that lost something.
-      if (this.replies.repeats >= config.maxDestRdAtomic * 2) return Reception.Dropped;
+      if (this.replies.repeats >= config.maxDestRdAtomic * 2) return RequestOutcome.Dropped;
       return this.#replay.repeat(frame, psn, config.mtu, this.replies, this.msn)
-        ? Reception.Duplicate
-        : Reception.Dropped;
+        ? RequestOutcome.Duplicate
+        : RequestOutcome.Dropped;
     }
-    if (this.#newestAck < 0) return Reception.Dropped;
+    if (this.#newestAck < 0) return RequestOutcome.Dropped;
     this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
-    return Reception.Duplicate;
+    return RequestOutcome.Duplicate;
   }
 
   /** A repeated FLUSH or ATOMIC WRITE is answered, and not executed again (ref:conformance MPE-07, MPE-12). */
-  #repeatEmpty(frame: Frame, psn: number): Reception {
-    if (!this.#replay.remembersEmpty(frame.opcode, psn)) return Reception.Dropped;
+  #repeatEmptyResponse(frame: Frame, psn: number): RequestOutcome {
+    if (!this.#replay.remembersEmptyResponse(frame.opcode, psn)) return RequestOutcome.Dropped;
     this.replies.answer(ReplyKind.Empty, psn, psn, this.msn, true);
-    return Reception.Duplicate;
+    return RequestOutcome.Duplicate;
   }
 
   // The checks, in order.
@@ -208,7 +208,7 @@ export class Responder {
     if (!continues(this.#open, flags)) return Verdict.BadSequence;
     if (!isPermitted(flags, config)) return Verdict.NotPermitted;
     if (queue === undefined) return Verdict.UnknownSrq;
-    if ((flags & ANSWERED) !== 0) return this.#judgeAnswered(frame, config);
+    if ((flags & DRAWS_RESPONSE) !== 0) return this.#judgeResponseRequest(frame, config);
     return (flags & OpFlag.Write) !== 0
       ? this.#judgeWrite(frame, queue, config)
       : this.#judgeSend(frame, queue, config);
@@ -227,7 +227,7 @@ export class Responder {
     return this.#slot.take(queue) ? Verdict.Accept : Verdict.NotReady;
   }
 
-  #judgeAnswered(frame: Frame, config: QpConfig): Verdict {
+  #judgeResponseRequest(frame: Frame, config: QpConfig): Verdict {
     if ((frame.flags & OpFlag.Flush) !== 0) return checkFlush(frame, this.#target, config);
     if ((frame.flags & OpFlag.AtomicWrite) !== 0) return this.#checkAtomicWrite(frame, config);
     if (this.replies.answers >= config.maxDestRdAtomic) return Verdict.TooManyReads;
@@ -269,10 +269,10 @@ export class Responder {
 
   #execute(frame: Frame, config: QpConfig): boolean {
     const { flags } = frame;
-    if ((flags & ANSWERED) === 0) return this.#executeData(frame, config);
+    if ((flags & DRAWS_RESPONSE) === 0) return this.#executeData(frame, config);
     if ((flags & OpFlag.Read) !== 0) this.#executeRead(frame, config);
     else if ((flags & OpFlag.Atomic) !== 0) this.#executeAtomic(frame, config);
-    else this.#executeEmptilyAnswered(frame);
+    else this.#executeFlushOrAtomicWrite(frame);
     return true;
   }
 
@@ -319,11 +319,11 @@ export class Responder {
     this.expected += 1;
   }
 
-  #executeEmptilyAnswered(frame: Frame): void {
+  #executeFlushOrAtomicWrite(frame: Frame): void {
     this.#countMessage();
     if ((frame.flags & OpFlag.Flush) !== 0) executeFlush(frame, this.#target);
     else executeAtomicWrite(frame, (this.#target.grant as Grant).view, this.#target.offset);
-    this.#replay.rememberEmpty(frame.opcode, this.expected);
+    this.#replay.rememberEmptyResponse(frame.opcode, this.expected);
     this.replies.answer(ReplyKind.Empty, this.expected, this.expected, this.msn, false);
     this.#newestAck = this.expected;
     this.expected += 1;

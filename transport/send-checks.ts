@@ -16,7 +16,7 @@ export type SendTerms = Pick<QpConfig, 'type' | 'pd' | 'profile'>;
  * ERR_ROCE_UNSUPPORTED for one that its peer is known not to know.
  */
 export function checkService({ type, pd, profile }: SendTerms, wr: SendWr): void {
-  if (!profile.flushAndAtomicWrite.value && LATE.includes(wr.opcode))
+  if (!profile.flushAndAtomicWrite.value && MEMORY_EXTENSIONS.includes(wr.opcode))
     throw new RoceError('ERR_ROCE_UNSUPPORTED', `a peer of kind ${profile.name} knows neither FLUSH nor ATOMIC WRITE`);
   if (type === QpType.Rc) return;
   if (!profile.xrc.value && type === QpType.XrcSend)
@@ -59,12 +59,12 @@ const { Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, LocalInv, BindMw, RegMr 
 /** No packet of these leaves. */
 const LOCAL: readonly WrOpcode[] = [LocalInv, BindMw, RegMr];
 /** What came with the memory extensions. */
-const LATE: readonly WrOpcode[] = [WrOpcode.Flush, WrOpcode.AtomicWrite];
+const MEMORY_EXTENSIONS: readonly WrOpcode[] = [WrOpcode.Flush, WrOpcode.AtomicWrite];
 
 /** RC has all, XRC all that had opcodes when XRC was made (ref:wire#5); a UC SEND with invalidate has no opcode on the wire; an XRC target sends nothing. */
 const OPERATIONS: Readonly<Record<QpType, readonly WrOpcode[]>> = {
   [QpType.Rc]: Object.values(WrOpcode),
-  [QpType.XrcSend]: Object.values(WrOpcode).filter((opcode) => !LATE.includes(opcode)),
+  [QpType.XrcSend]: Object.values(WrOpcode).filter((opcode) => !MEMORY_EXTENSIONS.includes(opcode)),
   [QpType.Uc]: [Send, SendWithImm, RdmaWrite, RdmaWriteWithImm, ...LOCAL],
   [QpType.Ud]: [Send, SendWithImm],
   [QpType.XrcRecv]: [],

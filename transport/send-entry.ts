@@ -50,13 +50,13 @@ export class SendEntry {
   /** PSNs already answered, of a request that wants an answer. */
   answered = 0;
   /** READ, atomics, FLUSH and ATOMIC WRITE complete by their answer, all others by an acknowledge. */
-  wantsAnswer = false;
-  /** The answer brings data: READ and atomics. */
-  brings = false;
+  expectsResponse = false;
+  /** The response carries data: READ and atomics. */
+  returnsData = false;
   /** Executed here, and no packet leaves: LOCAL INV, BIND MW, REG MR. */
   local = false;
-  /** Takes a receive of the peer: SENDs and WRITE with immediate. */
-  received = false;
+  /** Consumes a receive of the peer: SENDs and WRITE with immediate. */
+  consumesReceive = false;
   /** Its number among the messages of the connection, from 1, set when the first packet is sent. */
   ssn = 0;
 
@@ -70,10 +70,10 @@ export class SendEntry {
 
   /** As plain data. An entry of an unreliable service has no last PSN, and reports -1 for it. */
   inspect(): SendInspection {
-    const { wrId, opcode, length, answered, wantsAnswer, started, firstPsn, lastPsn } = this;
+    const { wrId, opcode, length, answered, expectsResponse, started, firstPsn, lastPsn } = this;
     const first = started ? wirePsn(firstPsn) : -1;
     const last = lastPsn < 0 ? -1 : wirePsn(lastPsn);
-    return { wrId, opcode, length, answered, wantsAnswer, firstPsn: first, lastPsn: last };
+    return { wrId, opcode, length, answered, expectsResponse, firstPsn: first, lastPsn: last };
   }
 
   /** Forgets the memory and the address handle it names, so that a finished request keeps nothing alive. */

@@ -24,21 +24,21 @@ export function extendPsn(psn: number, near: number): number {
   return near + psnDiff(psn, near % 0x1_00_00_00);
 }
 
-const WANTS_ANSWER = 1;
-const BRINGS = 2;
+const EXPECTS_RESPONSE = 1;
+const RETURNS_DATA = 2;
 const LOCAL = 4;
-const RECEIVED = 8;
+const CONSUMES_RECEIVE = 8;
 
 const TRAITS: Readonly<Partial<Record<WrOpcode, number>>> = {
-  [WrOpcode.Send]: RECEIVED,
-  [WrOpcode.SendWithImm]: RECEIVED,
-  [WrOpcode.SendWithInv]: RECEIVED,
-  [WrOpcode.RdmaWriteWithImm]: RECEIVED,
-  [WrOpcode.RdmaRead]: WANTS_ANSWER | BRINGS,
-  [WrOpcode.AtomicCmpAndSwp]: WANTS_ANSWER | BRINGS,
-  [WrOpcode.AtomicFetchAndAdd]: WANTS_ANSWER | BRINGS,
-  [WrOpcode.Flush]: WANTS_ANSWER,
-  [WrOpcode.AtomicWrite]: WANTS_ANSWER,
+  [WrOpcode.Send]: CONSUMES_RECEIVE,
+  [WrOpcode.SendWithImm]: CONSUMES_RECEIVE,
+  [WrOpcode.SendWithInv]: CONSUMES_RECEIVE,
+  [WrOpcode.RdmaWriteWithImm]: CONSUMES_RECEIVE,
+  [WrOpcode.RdmaRead]: EXPECTS_RESPONSE | RETURNS_DATA,
+  [WrOpcode.AtomicCmpAndSwp]: EXPECTS_RESPONSE | RETURNS_DATA,
+  [WrOpcode.AtomicFetchAndAdd]: EXPECTS_RESPONSE | RETURNS_DATA,
+  [WrOpcode.Flush]: EXPECTS_RESPONSE,
+  [WrOpcode.AtomicWrite]: EXPECTS_RESPONSE,
   [WrOpcode.LocalInv]: LOCAL,
   [WrOpcode.BindMw]: LOCAL,
   [WrOpcode.RegMr]: LOCAL,
@@ -115,10 +115,10 @@ export class SendQueue extends Ring<SendEntry> implements SendLimits {
     entry.lastPsn = -1;
     entry.answered = 0;
     const traits = TRAITS[wr.opcode] ?? 0;
-    entry.wantsAnswer = (traits & WANTS_ANSWER) !== 0;
-    entry.brings = (traits & BRINGS) !== 0;
+    entry.expectsResponse = (traits & EXPECTS_RESPONSE) !== 0;
+    entry.returnsData = (traits & RETURNS_DATA) !== 0;
     entry.local = (traits & LOCAL) !== 0;
-    entry.received = (traits & RECEIVED) !== 0;
+    entry.consumesReceive = (traits & CONSUMES_RECEIVE) !== 0;
     if (entry.local) takeLocal(entry, wr);
     if (wr.opcode === WrOpcode.Flush) takeFlush(entry, wr);
     takeData(entry, wr);
@@ -186,7 +186,7 @@ export function checkSendWr(wr: SendWr, limits: SendLimits): void {
     throw new RoceError('ERR_ROCE_ARGUMENT', `a message has at most 2^31 bytes, not ${length}`);
   const traits = TRAITS[wr.opcode] ?? 0;
   if (traits === 0 || wr.opcode === WrOpcode.RdmaRead) return;
-  if ((traits & BRINGS) !== 0 && length !== 8)
+  if ((traits & RETURNS_DATA) !== 0 && length !== 8)
     throw new RoceError('ERR_ROCE_ARGUMENT', `an atomic answers with 8 bytes; its SGEs hold ${length}`);
   if (wr.opcode === WrOpcode.AtomicWrite && (wr.inline?.length ?? length) !== 8)
     throw new RoceError('ERR_ROCE_ARGUMENT', `an ATOMIC WRITE writes 8 bytes, not ${wr.inline?.length ?? length}`);
@@ -207,7 +207,7 @@ function checkFlushWr({ flush, length = 0 }: SendWr, data: number): void {
 
 function checkInline(wr: SendWr, inline: Uint8Array, limits: SendLimits): void {
   const atomicWrite = wr.opcode === WrOpcode.AtomicWrite;
-  if (((TRAITS[wr.opcode] ?? 0) & ~RECEIVED) !== 0 && !atomicWrite) {
+  if (((TRAITS[wr.opcode] ?? 0) & ~CONSUMES_RECEIVE) !== 0 && !atomicWrite) {
     throw new RoceError('ERR_ROCE_ARGUMENT', 'inline data is for SEND and WRITE; READ and atomics need SGEs');
   }
   if (wr.sges !== undefined && wr.sges.length > 0) {

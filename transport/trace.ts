@@ -21,7 +21,7 @@ export interface QpTrace {
   /** Everything before `psn` is acknowledged; `outstanding` packets that were sent are not. */
   acknowledged(qpn: number, psn: number, outstanding: number): void;
   /** The requester goes back to `psn`; `retriesLeft` times more it may. */
-  wentBack(qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void;
+  retried(qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void;
   /** The peer was not ready for `psn`: nothing is sent for `waitNs`. */
   rnrWait(qpn: number, psn: number, waitNs: number): void;
   /** A request with this PSN was not simply executed. */

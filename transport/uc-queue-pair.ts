@@ -38,7 +38,7 @@ export class UcQueuePair extends UnreliableQueuePair {
   }
 
   get pending(): boolean {
-    if (this.sendQueue.length === 0 || this.held) return false;
+    if (this.sendQueue.length === 0 || this.pacing) return false;
     const { request, start } = rightsOf(this.current);
     return start || (request && this.sendQueue.at(this.sendQueue.head).started);
   }
@@ -53,7 +53,7 @@ export class UcQueuePair extends UnreliableQueuePair {
     }
   }
 
-  protected forget(): void {
+  protected clearConnection(): void {
     this.#offset = 0;
     this.#responder.reset();
   }
@@ -78,7 +78,7 @@ export class UcQueuePair extends UnreliableQueuePair {
     // Looked at for every packet, as keys may die.
     if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) return WcStatus.LocProtErr;
     this.#sendPacket(entry, writer);
-    this.left(now, writer);
+    this.frameSent(now, writer);
     return WcStatus.Success;
   }
 

@@ -47,7 +47,7 @@ export class UdQueuePair extends UnreliableQueuePair {
   }
 
   get pending(): boolean {
-    return this.sendQueue.length > 0 && !this.held && rightsOf(this.current).start;
+    return this.sendQueue.length > 0 && !this.pacing && rightsOf(this.current).start;
   }
 
   transmit(now: number, writer: FrameWriter): void {
@@ -60,7 +60,7 @@ export class UdQueuePair extends UnreliableQueuePair {
       if (entry.length > this.config.mtu) this.counters.oversizedSend += 1;
       else {
         this.#send(entry, writer);
-        this.left(now, writer);
+        this.frameSent(now, writer);
       }
       if (entry.signaled) this.completeSend(entry, WcStatus.Success);
       entry.release();
@@ -68,7 +68,7 @@ export class UdQueuePair extends UnreliableQueuePair {
     }
   }
 
-  protected forget(): void {
+  protected clearConnection(): void {
     this.#slot.reset();
   }
 

@@ -101,12 +101,12 @@ describe('ReplyQueue', () => {
       queue.answer(ReplyKind.Atomic, 111, 111, 0, false);
       queue.acknowledge(112, 0x1f, 0);
       for (let n = 0; n < spent; n++) queue.shift();
-      queue.cutAtRead();
+      queue.dropFromFirstRead();
       expect([queue.answers, queue.length]).toEqual([1, 2]);
       expect(ranges(queue).map(([, psn]) => psn)).toEqual([100, 101]);
-      queue.cutAtRead();
+      queue.dropFromFirstRead();
       queue.answer(ReplyKind.Read, 120, 120, 0, false);
-      queue.cutAtRead();
+      queue.dropFromFirstRead();
       expect([queue.answers, queue.length, queue.first]).toEqual([0, 0, undefined]);
     }
   });

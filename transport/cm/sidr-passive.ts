@@ -25,7 +25,7 @@ import {
   type WhenFull,
 } from './types.ts';
 
-interface Service {
+interface SidrService {
   readonly backlog: number;
   readonly whenFull: WhenFull;
   /** Requests that the application has not answered yet. */
@@ -40,14 +40,14 @@ interface Request extends Timed {
   readonly transactionId: bigint;
   readonly requestId: number;
   readonly serviceId: bigint;
-  readonly service: Service;
+  readonly service: SidrService;
   /** SIDR_REP, once it has been sent. */
   answer: Uint8Array | undefined;
 }
 
 export class SidrPassive {
   readonly #core: CmCore;
-  readonly #services = new Map<bigint, Service>();
+  readonly #services = new Map<bigint, SidrService>();
   readonly #byId = new Map<CmId, Request>();
   /** By peer and its request id, oldest first. */
   readonly #byPeer = new Map<string, Request>();

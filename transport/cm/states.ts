@@ -43,10 +43,10 @@ export type CmAction =
 /** Messages about a connection, as `CmMessage.kind` has them. */
 export type CmConnectionMessage = 'REQ' | 'REP' | 'RTU' | 'DREQ' | 'DREP' | 'REJ' | 'MRA';
 
-type Row = { readonly [S in CmState]?: CmAction };
+type ActionRow = { readonly [S in CmState]?: CmAction };
 
 /** Message by state. */
-export const CM_ACTIONS: Readonly<Record<CmConnectionMessage, Row>> = {
+export const CM_ACTIONS: Readonly<Record<CmConnectionMessage, ActionRow>> = {
   // CM-02, CM-03, CM-04
   REQ: {
     'req-rcvd': 'absorb',

@@ -77,7 +77,7 @@ export class NotificationPoint {
   /** A datagram to one of our own addresses came marked. */
   markedDatagram(now: number, frame: Frame, senderQpn: number): void {
     const flow = this.#datagramFlow(frame, senderQpn);
-    if (this.#isDue(now, flow)) this.marked(now, flow, wayBack(frame), frame.pkey, senderQpn);
+    if (this.#isDue(now, flow)) this.marked(now, flow, reversePath(frame), frame.pkey, senderQpn);
   }
 
   /** Writes what is owed until nothing is or the writer is full; true when something is left. */
@@ -128,7 +128,7 @@ export class NotificationPoint {
 }
 
 /** Headers of an answer to whoever sent a datagram: back to where it came from, from where it came to. */
-function wayBack(frame: Frame): HeaderTemplate {
+function reversePath(frame: Frame): HeaderTemplate {
   const ethernet = frame.medium === Medium.Ethernet;
   const { view, start } = frame;
   return new HeaderTemplate({
