@@ -57,7 +57,7 @@ export interface Bth {
   readonly becn: Bit;
   /** 24 bits */
   readonly destQpn: number;
-  /** Asks the responder for an acknowledge of this packet. */
+  /** Requests an ACK of this packet from the responder. */
   readonly ackReq: Bit;
   /** 24 bits */
   readonly psn: number;

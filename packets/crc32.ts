@@ -1,15 +1,19 @@
 /**
  * CRC-32 (the zlib and Ethernet polynomial), as a running register.
  *
- * Owns the short-run implementation, eight table look-ups for eight bytes, and the choice of a native one for long runs. Never imports
- * a native one: this room runs in a browser, so `src/bulk-crc32.ts` installs node:zlib's or a faster one, once a thread. That choice is
- * the only variable of this room outside an object, and no result depends on it. Costs and the threshold: ref:platform#7.
+ * Owns the short-run implementation, eight table look-ups for eight bytes, and the choice of a native one for long
+ * runs. Never imports a native one: this room runs in a browser, so `src/bulk-crc32.ts` installs node:zlib's or a
+ * faster one, once a thread. That choice is the only variable of this room outside an object, and no result depends on
+ * it. Costs and the threshold: ref:platform#7.
  */
 
 /** State before the first byte. */
 export const CRC32_INITIAL = 0xff_ff_ff_ff;
 
-/** Runs of at least this many bytes go to the bulk routine; below it the fixed cost of a native call is higher than ours. */
+/**
+ * Runs of at least this many bytes go to the bulk routine; below it the fixed cost of a native call is higher than
+ * ours.
+ */
 export const BULK_CRC32_BYTES = 256;
 
 /** Like zlib.crc32: continues the finished CRC `value` over `data`, returns a finished CRC. */
@@ -65,7 +69,8 @@ const SLICE_7 = nextSlice(SLICE_6);
 function sliceBy8(state: number, bytes: Uint8Array, start: number, end: number): number {
   let crc = state | 0;
   let at = start;
-  // `?? 0` only satisfies the type checker: every index is in range, and the compiled loop has no trace of it (measured).
+  // `?? 0` only satisfies the type checker: every index is in range, and the compiled loop has no trace of it
+  // (measured).
   for (; end - at >= 8; at += 8) {
     const low =
       crc ^

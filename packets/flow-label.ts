@@ -1,10 +1,10 @@
 /**
  * Flow labels and UDP source ports: what spreads connections over equal-cost paths, and keeps each on one of them.
  *
- * Owns two conversions, the conventions of Linux that all its RoCEv2 drivers share: a 20-bit label folded into the 14 bits of a
- * port of 0xc000..0xffff (rdma:ib_verbs.h#rdma_flow_label_to_udp_sport), and the label of a connection that was given none, the
- * same at both ends (rdma:ib_verbs.h#rdma_calc_flow_label). Confirmed by the captures of rdma_rxe: both ends of a connection
- * send from the port that either label gives.
+ * Owns two conversions, the conventions of Linux that all its RoCEv2 drivers share: a 20-bit label folded into the 14
+ * bits of a port of 0xc000..0xffff (rdma:ib_verbs.h#rdma_flow_label_to_udp_sport), and the label of a connection that
+ * was given none, the same at both ends (rdma:ib_verbs.h#rdma_calc_flow_label). Confirmed by the captures of rdma_rxe:
+ * both ends of a connection send from the port that either label gives.
  */
 
 /** Largest label: 20 bits. */

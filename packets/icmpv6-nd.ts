@@ -2,7 +2,8 @@
  * IPv6 neighbour discovery, what ARP is for IPv4: solicitation and advertisement.
  *
  * Owns the two messages and the rules by which a receiver must drop them silently. Router messages and redirects are
- * left out: a RoCE host on one segment needs none. Never keeps a table and never answers. Untrusted bytes give undefined.
+ * left out: a RoCE host on one segment needs none. Never keeps a table and never answers. Untrusted bytes give
+ * undefined.
  * Sources: RFC 4861 sections 4.3, 4.4, 4.6.1 (formats), 7.1.1, 7.1.2 (validation); RFC 4291 section 2.7.1
  * (solicited-node address); RFC 2464 section 7 (multicast MAC).
  *
@@ -27,7 +28,7 @@ export const LINK_ADDRESS_OPTION_BYTES = 8;
 /** Every neighbour message carries it and is dropped with any other: proof that no router forwarded it. */
 export const NEIGHBOR_HOP_LIMIT = 255;
 
-/** "Who has this address?" (RFC 4861, 4.3). */
+/** Request for the MAC address of an IP address (RFC 4861, 4.3). */
 export interface NeighborSolicitation {
   /** The address asked for. */
   readonly target: IpAddress;

@@ -1,11 +1,13 @@
 /**
  * Invariant CRC: the four bytes that protect a RoCEv2 packet from end to end.
  *
- * Owns the recipe: which bits count as ones because the network may change them. Never writes to the frame. Allocates nothing.
+ * Owns the recipe: which bits count as ones because the network may change them. Never writes to the frame. Allocates
+ * nothing.
  * Rules: ref:wire#3 (recipe verified on real rxe packets), rxe:rxe_icrc.c#rxe_icrc_hdr.
  *
- * CRC-32 over eight bytes of ones (they stand for the absent LRH), IP header, UDP header, BTH, then everything up to the ICRC, with ones for:
- * IPv4 TOS, TTL and header checksum; IPv6 traffic class, flow label and hop limit; UDP checksum; BTH byte 4. Stored little-endian.
+ * CRC-32 over eight bytes of ones (they stand for the absent LRH), IP header, UDP header, BTH, then everything up to
+ * the ICRC, with ones for: IPv4 TOS, TTL and header checksum; IPv6 traffic class, flow label and hop limit; UDP
+ * checksum; BTH byte 4. Stored little-endian.
  */
 
 import { BTH_BYTES, BTH_MASKED_BYTE } from './bth.ts';
@@ -26,7 +28,8 @@ const IPV6_MASKED_FIRST_WORD = 0x0f_ff_ff_ff;
 /**
  * ICRC, as u32, of the packet whose IP header starts at `ipOffset` and whose ICRC field starts at `end`.
  *
- * The UDP header must stand right before `bthOffset` and the IP header of `ipVersion`, without options, right before that.
+ * The UDP header must stand right before `bthOffset` and the IP header of `ipVersion`, without options, right before
+ * that.
  */
 export function computeIcrc(
   bytes: Uint8Array,
@@ -45,7 +48,10 @@ export function computeIcrc(
   return ~crc32Update(state >>> 0, bytes, bthEnd, end) >>> 0;
 }
 
-/** What is needed to know of a packet to check its ICRC; a `Frame` is one. Spelled out here because `frame.ts` imports this file. */
+/**
+ * What is needed to know of a packet to check its ICRC; a `Frame` is one. Spelled out here because `frame.ts` imports
+ * this file.
+ */
 export interface IcrcSpan {
   /** Memory that the frame lies in. */
   readonly bytes: Uint8Array;

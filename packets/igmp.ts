@@ -11,8 +11,10 @@
  *  |   version 3: query parameters and sources, or group records   |
  *  +---------------------------------------------------------------+
  *
- * Owns the messages a listener sends and the queries it hears. Never keeps a membership. Untrusted bytes give undefined.
- * Sources: RFC 1112 appendix I (version 1), RFC 2236 section 2, RFC 3376 sections 4 and 7.1 (how versions are told apart).
+ * Owns the messages a listener sends and the queries it hears. Never keeps a membership. Untrusted bytes give
+ * undefined.
+ * Sources: RFC 1112 appendix I (version 1), RFC 2236 section 2, RFC 3376 sections 4 and 7.1 (how versions are told
+ * apart).
  */
 import { IpAddress } from './address.ts';
 import { finishChecksum, onesComplementSum } from './checksum.ts';

@@ -1,12 +1,15 @@
 /**
- * Every header once more, declared: the readable specification, the source of field maps for tools, and the oracle of the fast codecs.
+ * Every header once more, declared: the readable specification, the source of field maps for tools, and the oracle of
+ * the fast codecs.
  *
- * Owns declarations with npm `buffer-layout` and two functions to run them. Never on the way of a packet: thirty times slower than the
- * hand-written codecs (ref:platform#5). Field names are those of the records; names that begin with "reserved" are written 0.
+ * Owns declarations with npm `buffer-layout` and two functions to run them. Never on the way of a packet: thirty times
+ * slower than the hand-written codecs (ref:platform#5). Field names are those of the records; names that begin with
+ * "reserved" are written 0.
  * Rules: ref:wire#4, ref:wire#6, ref:wire#9; XRCETH as in `xrceth.ts`; RFC 826 for ARP; PFC as in `pfc.ts`.
  *
- * `buffer-layout` says it needs a Buffer, and a plain Uint8Array does not do: it calls readUIntBE and writeUIntBE. These two are all that
- * the parts used here call, and loading the package touches no global, so `ByteWindow` stands in and a browser bundle needs no polyfill.
+ * `buffer-layout` says it needs a Buffer, and a plain Uint8Array does not do: it calls readUIntBE and writeUIntBE.
+ * These two are all that the parts used here call, and loading the package touches no global, so `ByteWindow` stands in
+ * and a browser bundle needs no polyfill.
  *
  * @module rocev2/packets/layouts
  */
@@ -41,7 +44,10 @@ export interface HeaderLayout {
   readonly fields: readonly LayoutField[];
 }
 
-/** Values by field name, reserved fields included; undefined when the header does not fit between `offset` and the end of `bytes`. */
+/**
+ * Values by field name, reserved fields included; undefined when the header does not fit between `offset` and the end
+ * of `bytes`.
+ */
 export function decodeLayout(layout: HeaderLayout, bytes: Uint8Array, offset = 0): LayoutValues | undefined {
   if (offset < 0 || layout.byteLength > bytes.length - offset) return undefined;
   const values: LayoutValues = {};
@@ -141,7 +147,10 @@ class BytesLayout extends Layout<Uint8Array> {
   }
 }
 
-/** The headers by name; extended headers have their `HeaderName`. VLAN begins after the 0x8100, CNP after the BTH, PFC after the Ethernet header. */
+/**
+ * The headers by name; extended headers have their `HeaderName`. VLAN begins after the 0x8100, CNP after the BTH, PFC
+ * after the Ethernet header.
+ */
 export const LAYOUTS = {
   /** Untagged Ethernet header, 14 bytes. */
   Ethernet: header('Ethernet II', [mac('destMac'), mac('sourceMac'), uint(16, 'etherType')]),

@@ -1,10 +1,11 @@
 /**
  * The opcode table: what each of the 256 BTH opcodes is and which headers follow it.
  *
- * Owns names, flags, header composition and header offsets, all derived from the rows at the end of this file. Code branches on flags,
- * never on ranges of opcodes. Never reads a packet.
- * Rules: ref:wire#5 (values and header composition), rxe:rxe_opcode.c#rxe_opcode (RC, UC, RD, UD rows). Names as Wireshark prints them.
- * RD RESYNC and the invalidating XRC SENDs are known from Wireshark only; XRC and RD FLUSH and ATOMIC WRITE are left unknown, as there.
+ * Owns names, flags, header composition and header offsets, all derived from the rows at the end of this file. Code
+ * branches on flags, never on ranges of opcodes. Never reads a packet.
+ * Rules: ref:wire#5 (values and header composition), rxe:rxe_opcode.c#rxe_opcode (RC, UC, RD, UD rows). Names as
+ * Wireshark prints them. RD RESYNC and the invalidating XRC SENDs are known from Wireshark only; XRC and RD FLUSH and
+ * ATOMIC WRITE are left unknown, as there.
  */
 
 import { AETH_BYTES } from './aeth.ts';
@@ -102,9 +103,9 @@ export const Op = {
 } as const;
 
 /**
- * What an opcode is, as bits. Every request or response is exactly one of First, Middle, Last, Only (operations of a single packet are
- * Only). Operation bits are exclusive: a READ response is ReadResponse and not Read, ATOMIC WRITE is AtomicWrite and neither Atomic nor Write.
- * Known opcodes that are neither request nor response: the CNP.
+ * What an opcode is, as bits. Every request or response is exactly one of First, Middle, Last, Only (operations of a
+ * single packet are Only). Operation bits are exclusive: a READ response is ReadResponse and not Read, ATOMIC WRITE is
+ * AtomicWrite and neither Atomic nor Write. Known opcodes that are neither request nor response: the CNP.
  */
 export const OpFlag = {
   /** From requester to responder. */
@@ -149,7 +150,10 @@ export const OpFlag = {
   Resync: 1 << 19,
 } as const;
 
-/** Extended headers, in the order in which they follow the BTH. `CNP` is the reserved 16 bytes of a congestion notification. */
+/**
+ * Extended headers, in the order in which they follow the BTH. `CNP` is the reserved 16 bytes of a congestion
+ * notification.
+ */
 export type HeaderName =
   | 'RDETH'
   | 'DETH'

@@ -9,7 +9,7 @@ import { Access, type MemoryRegion } from '../transport/memory.ts';
 import { type PeerProfile, peerProfile } from '../transport/peer-profile.ts';
 import { TransportPools } from '../transport/pools.ts';
 import type { QpCapabilities } from '../transport/qp-capabilities.ts';
-import type { QpCongestion, QpIdentity } from '../transport/qp-config.ts';
+import type { QpCongestion, QpIdentity } from '../transport/qp-identity.ts';
 import { QpType } from '../transport/qp-type.ts';
 import type { QueuePair } from '../transport/queue-pair.ts';
 import type { Random } from '../transport/random.ts';

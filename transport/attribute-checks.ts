@@ -1,6 +1,6 @@
 /**
- * What `modify` demands of attributes: the move must be allowed, the attributes those that qp-masks.ts names for it, and each value in
- * its range. Changes nothing. Rules: ibv_modify_qp(3).
+ * What `modify` demands of attributes: the move must be allowed, the attributes those that qp-masks.ts names for it,
+ * and each value in its range. Changes nothing. Rules: ibv_modify_qp(3).
  */
 import { RoceError } from '../packets/errors.ts';
 import { MigState, PRIVILEGED_QKEY, type QpAttributes } from './qp-attributes.ts';

@@ -1,6 +1,6 @@
 /**
- * Completer: judges what the peer answers. It knows what has been acknowledged, how many retries are left and when the
- * next one is due; it places READ and atomic answers. It returns an outcome; the queue pair applies it.
+ * Completer: judges the responses of the peer. It keeps what has been acknowledged, how many retries are left and when
+ * the next one is due, and places the data of READs and atomics. It returns an outcome; the queue pair applies it.
  * Rules: ref:rxe#8 (completer), ref:conformance REQ-08..REQ-38, RNR-08..RNR-15, ACK-16, ACK-17.
  */
 import { aethSyndrome } from '../packets/aeth.ts';
@@ -14,7 +14,7 @@ import type { SendEntry } from './send-entry.ts';
 import { extendPsn, type SendQueue } from './send-queue.ts';
 import { WcStatus, WrOpcode } from './work.ts';
 
-/** What a response asks the queue pair to do, after acknowledging everything before `ackedTo`. */
+/** What follows from a response, after everything before `ackedTo` is acknowledged. */
 export const ResponseOutcome = {
   /** Nothing new: old, ghost, or not understood. */
   Ignore: 0,
@@ -40,7 +40,7 @@ export class Completer {
   rnrRetriesLeft = 0;
   /** When the oldest packet counts as lost, or the RNR wait ends; Infinity while nothing is outstanding. */
   deadline = Number.POSITIVE_INFINITY;
-  /** The peer asked us to wait: nothing is sent before `deadline`. */
+  /** After an RNR NAK: nothing is sent before `deadline`. */
   rnrWaiting = false;
 
   /** Results of the last `handle`. */
@@ -49,9 +49,9 @@ export class Completer {
   waitNs = 0;
   status: WcStatus = WcStatus.Success;
 
-  /** A NAK made us go back and nothing was acknowledged since: further NAKs are echoes of the same loss. */
+  /** Retransmitting after a NAK, and nothing was acknowledged since: further NAKs report the same loss. */
   #retrying = false;
-  /** Every request before this position needs no answer; moves only forward. */
+  /** No request before this position lacks a response; moves only forward. */
   #unansweredHint = 0;
   #retryCnt = 0;
   #rnrRetry = 0;
@@ -67,7 +67,7 @@ export class Completer {
     this.#refill();
   }
 
-  /** Takes new retry limits, or the old ones from the start. */
+  /** Takes new retry limits, or starts the old ones again. */
   limit(config: QpConfig): void {
     this.#retryCnt = retriesOf(config);
     this.#rnrRetry = config.rnrRetry;
@@ -80,7 +80,7 @@ export class Completer {
     this.rnrWaiting = false;
   }
 
-  /** A packet that wants an acknowledge has left. */
+  /** A packet that is to be acknowledged was sent. */
   sent(now: number, config: QpConfig): void {
     if (this.deadline === Number.POSITIVE_INFINITY) this.deadline = now + config.ackTimeoutNs;
   }
@@ -95,8 +95,8 @@ export class Completer {
   }
 
   /**
-   * The queue pair goes back, which costs a retry; the timer starts again with the first packet sent. After a timeout (`told` false) a NAK is no
-   * echo: what is lost of the packets that go out again is to be heard of.
+   * Retransmission begins, which costs a retry; the timer starts again with the first packet sent. After a timeout
+   * (`afterNak` false) the next NAK counts: it reports a loss among the packets sent again.
    */
   beginRetry(afterNak: boolean): void {
     this.#retrying = afterNak;
@@ -104,7 +104,7 @@ export class Completer {
     this.deadline = Number.POSITIVE_INFINITY;
   }
 
-  /** Only `rnrRetry` 7 retries for ever. */
+  /** Only `rnrRetry` 7 retries infinitely. */
   beginRnrWait(now: number): void {
     if (this.#rnrRetry !== 7) this.rnrRetriesLeft -= 1;
     this.deadline = now + this.waitNs;
@@ -141,13 +141,14 @@ export class Completer {
   }
 
   #acknowledge(psn: number, syndrome: number, waiting: SendEntry | undefined): ResponseOutcome {
-    // What an acknowledge cannot reach: a READ or atomic is acknowledged by its answer alone.
+    // An ACK acknowledges nothing from here on: READs and atomics are acknowledged by their responses alone.
     const limit = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
     switch (syndrome & SYNDROME_KIND) {
       case KIND_ACK:
         if (psn < limit) return this.#advanceTo(psn + 1);
         this.#advanceTo(limit);
-        // An unsolicited ACK inside an open READ says nothing of its data; one beyond it implies that answers were lost.
+        // An unsolicited ACK inside an open READ says nothing of its data; one beyond it implies that responses were
+        // lost.
         if (waiting !== undefined && psn > waiting.lastPsn) return this.#impliedNak(limit);
         return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
       case KIND_RNR:
@@ -182,8 +183,8 @@ export class Completer {
   }
 
   /**
-   * A sequence NAK, spoken or implied. Ignored while an earlier one is still being acted upon, and during an RNR wait:
-   * rdma_rxe sends one for the packet behind the refused one (ref:conformance RNR-06, RNR-13).
+   * A sequence NAK, explicit or implied. Ignored while an earlier one is still being acted upon, and during an RNR
+   * wait: rdma_rxe sends one for the packet behind the refused one (ref:conformance RNR-06, RNR-13).
    */
   #impliedNak(from: number): ResponseOutcome {
     const acting = this.#retrying || this.rnrWaiting;
@@ -205,7 +206,7 @@ export class Completer {
   #response(psn: number, frame: Frame, waiting: SendEntry | undefined, config: QpConfig): ResponseOutcome {
     const expected = waiting === undefined ? Number.POSITIVE_INFINITY : waiting.firstPsn + waiting.answered;
     if (waiting === undefined || psn < expected) return this.#unexpectedResponse(psn);
-    // Whoever answers this request has executed all requests before it (ref:conformance RD-17).
+    // A responder that answers this request has executed all requests before it (ref:conformance RD-17).
     this.#advanceTo(expected);
     if (psn > expected) {
       const inside = psn <= waiting.lastPsn && config.profile.readGap.value === 'at-timeout';
@@ -217,7 +218,9 @@ export class Completer {
     return this.#advanceTo(expected + 1);
   }
 
-  /** Data for a SEND or WRITE: a bad response when its turn has come, else nothing (ref:conformance REQ-31). */
+  /**
+   * Data for a SEND or WRITE: a bad response at the oldest unacknowledged PSN, else ignored (ref:conformance REQ-31).
+   */
   #unexpectedResponse(psn: number): ResponseOutcome {
     if (psn !== this.una) return ResponseOutcome.Ignore;
     this.status = WcStatus.BadRespErr;
@@ -229,7 +232,7 @@ export class Completer {
     return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
   }
 
-  /** The oldest started request that lacks answers. */
+  /** The oldest started request that lacks responses. */
   #oldestUnanswered(queue: SendQueue): SendEntry | undefined {
     if (this.#unansweredHint < queue.head) this.#unansweredHint = queue.head;
     while (this.#unansweredHint < queue.tail) {
@@ -247,7 +250,7 @@ export class Completer {
   }
 }
 
-/** Retries after a timeout or a sequence NAK, as the kind of peer counts them. */
+/** Retries after a timeout or a sequence NAK, as the peer profile counts them. */
 function retriesOf({ retryCnt, profile }: QpConfig): number {
   return retryCnt === 7 && profile.retryCnt7.value === 'for-ever' ? Number.POSITIVE_INFINITY : retryCnt;
 }
@@ -270,19 +273,19 @@ function hasGoodSyndrome(frame: Frame): boolean {
   return at < 0 || (aethSyndrome(frame.view, frame.bthOffset + at) & SYNDROME_KIND) === KIND_ACK;
 }
 
-/** Takes what the answer of `entry` brings, if it brings anything. */
+/** Checks the response of `entry`, and places the data that it carries. */
 function placeResponse(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   if (entry.isAtomic) return placeAtomic(frame, entry, config);
   return entry.returnsData ? placeRead(frame, entry, config) : checkEmptyResponse(frame);
 }
 
-/** FLUSH and ATOMIC WRITE are answered by a READ response that is empty (ref:conformance MPE-02). */
+/** FLUSH and ATOMIC WRITE are answered by an empty READ response (ref:conformance MPE-02). */
 function checkEmptyResponse(frame: Frame): WcStatus {
   if (operationOf(frame) !== Op.ReadResponseOnly || !hasGoodSyndrome(frame)) return WcStatus.BadRespErr;
   return frame.payloadLength === 0 ? WcStatus.Success : WcStatus.LocLenErr;
 }
 
-/** Copies one READ response into the sink; never a byte more than was asked for. */
+/** Copies one READ response into the sink; never a byte more than was requested. */
 function placeRead(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus {
   const done = entry.answered * config.mtu;
   const left = entry.length - done;
@@ -308,7 +311,7 @@ function placeAtomic(frame: Frame, entry: SendEntry, config: QpConfig): WcStatus
   return WcStatus.Success;
 }
 
-/** The message bytes a completed request reports: what a READ or atomic brought in. */
+/** The message bytes a completed request reports: what a READ or atomic returned. */
 export function completedBytes(entry: SendEntry): number {
   return entry.opcode === WrOpcode.RdmaRead || entry.isAtomic ? entry.length : 0;
 }

@@ -1,7 +1,8 @@
 /**
- * What one key opens, once: these bytes under these addresses, for this protection domain, with these rights. A grant that has
- * ended never comes back to life: a region that is registered anew, or a window that is bound anew, gets a new one. So whoever keeps
- * a grant over several packets has only to look at `valid`. Bounds are checked here and cannot wrap (ref:hostile#3: subtract form).
+ * What one key opens, once: these bytes under these addresses, for this protection domain, with these rights. A grant
+ * that has ended stays ended: a region that is registered anew, or a window that is bound anew, gets a new one. So code
+ * that keeps a grant over several packets has only to check `valid`. Bounds are checked here and cannot wrap
+ * (ref:hostile#3: subtract form).
  */
 import type { ProtectionDomain } from './protection-domain.ts';
 import { copyBytes, isShared, Stage, WORTH_STAGING } from './shared-copy.ts';
@@ -14,7 +15,10 @@ export interface GrantTerms {
   readonly access: number;
   /** Virtual address of the first byte. */
   readonly iova: bigint;
-  /** The only queue pair that may use the key, 0 for every one of the domain (memory windows of type 2B are bound to one). */
+  /**
+   * The only queue pair that may use the key, 0 for every one of the domain (memory windows of type 2B are bound to
+   * one).
+   */
   readonly qpn?: number;
   /** Makes bytes durable; offsets count from `base`. */
   readonly persistent?: Persist | undefined;
@@ -22,7 +26,10 @@ export interface GrantTerms {
   readonly base?: number;
 }
 
-/** Makes `length` bytes at `offset` of a region durable; called while a FLUSH for persistence is executed, before it is answered. */
+/**
+ * Makes `length` bytes at `offset` of a region durable; called while a FLUSH for persistence is executed, before it is
+ * answered.
+ */
 export type Persist = (offset: number, length: number) => void;
 
 /** What one key opens: bytes, addresses, rights. */

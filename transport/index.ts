@@ -17,8 +17,9 @@ export { DEFAULT_PEER_PROFILE, PEER_PROFILES, type PeerProfile, peerProfile, typ
 export { TransportPools } from './pools.ts';
 export { MigState, type QpAttributes } from './qp-attributes.ts';
 export type { QpCapabilities } from './qp-capabilities.ts';
-export type { QpConfig, QpCongestion, QpIdentity, QpSettings } from './qp-config.ts';
+export type { QpConfig, QpSettings } from './qp-config.ts';
 export type { QpEvent, QpSignal } from './qp-event.ts';
+export type { QpCongestion, QpIdentity } from './qp-identity.ts';
 export type { QpPath } from './qp-path.ts';
 export { QP_STATE_NAMES, QpState } from './qp-state.ts';
 export { QpType } from './qp-type.ts';

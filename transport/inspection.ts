@@ -14,9 +14,9 @@ export interface SendInspection {
   /** First and last PSN, 24 bits; -1 before the first packet has left. Of a READ: of its responses. */
   readonly firstPsn: number;
   readonly lastPsn: number;
-  /** PSNs answered of a request that wants an answer. */
+  /** PSNs whose responses have come, of a request that expects responses. */
   readonly answered: number;
-  /** READs, atomics, FLUSH and ATOMIC WRITE complete by their answer and not by an acknowledge. */
+  /** READs, atomics, FLUSH and ATOMIC WRITE complete by their response and not by an ACK. */
   readonly expectsResponse: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface ReceiveInspection {
   readonly length: number;
 }
 
-/** How far the asking side of a reliable connection is. PSNs have 24 bits. */
+/** How far the requester of a reliable connection is. PSNs have 24 bits. */
 export interface RequesterInspection {
   /** Of the next packet. Behind `sentPsn` while packets are sent again. */
   readonly nextPsn: number;
@@ -39,9 +39,9 @@ export interface RequesterInspection {
   readonly outstanding: number;
   /** Retries left after timeouts and sequence NAKs. */
   readonly retriesLeft: number;
-  /** Retries left after RNR NAKs; 7 means without end. */
+  /** Retries left after RNR NAKs; 7 means infinitely many. */
   readonly rnrRetriesLeft: number;
-  /** The peer has asked for a pause, which ends at `deadline`. */
+  /** Waiting after an RNR NAK, until `deadline`. */
   readonly rnrWaiting: boolean;
   /** When the oldest packet counts as lost or the pause ends, in nanoseconds; Infinity when nothing is timed. */
   readonly deadline: number;
@@ -52,11 +52,11 @@ export interface ReplyInspection {
   readonly kind: 'ack' | 'nak' | 'read' | 'atomic' | 'empty';
   readonly psn: number;
   readonly lastPsn: number;
-  /** Answers a request that came once more. */
+  /** Answers a duplicate request. */
   readonly repeated: boolean;
 }
 
-/** A READ or atomic that was executed and is remembered, should it come once more. */
+/** A READ or atomic that was executed and is remembered, for duplicates. */
 export interface ReplayInspection {
   readonly opcode: number;
   readonly firstPsn: number;
@@ -65,13 +65,13 @@ export interface ReplayInspection {
   readonly original: bigint;
 }
 
-/** How far the answering side of a reliable connection is. */
+/** How far the responder of a reliable connection is. */
 export interface ResponderInspection {
   /** The PSN to be executed next. */
   readonly expectedPsn: number;
   /** Messages executed, 24 bits. */
   readonly msn: number;
-  /** A NAK for `expectedPsn` is out: other requests are dropped in silence until that one comes. */
+  /** A NAK for `expectedPsn` is out: other requests are dropped without a reply until that one comes. */
   readonly nakked: boolean;
   readonly replies: readonly ReplyInspection[];
   readonly replays: readonly ReplayInspection[];

@@ -1,11 +1,12 @@
 /**
- * All keys of a device: which grant a key opens, and everything that changes that (registration, fast registration, binding of
- * windows, invalidation). A key is a random 24-bit index, which stays with its region or window for life, and an 8-bit variant,
- * which moves on with every registration or is the caller's. One lookup finds what a key opens, whether region or window.
+ * All keys of a device: which grant a key opens, and everything that changes that (registration, fast registration,
+ * binding of windows, invalidation). A key is a random 24-bit index, which stays with its region or window for life,
+ * and an 8-bit variant, which moves on with every registration or is the caller's. One lookup finds what a key opens,
+ * whether region or window.
  *
- * Rules: rxe:rxe_mr.c#rxe_invalidate_mr, #rxe_reg_fast_mr, #rxe_dereg_mr; rxe:rxe_mw.c#rxe_check_bind_mw, #rxe_invalidate_mw,
- * #rxe_lookup_mw; ref:conformance KEY-05..KEY-20. A bound window may be invalidated through its own queue pair only (KEY-10),
- * which rxe does not check.
+ * Rules: rxe:rxe_mr.c#rxe_invalidate_mr, #rxe_reg_fast_mr, #rxe_dereg_mr; rxe:rxe_mw.c#rxe_check_bind_mw,
+ * #rxe_invalidate_mw, #rxe_lookup_mw; ref:conformance KEY-05..KEY-20. A bound window may be invalidated through its own
+ * queue pair only (KEY-10), which rxe does not check.
  */
 import { invariant, RoceError } from '../packets/errors.ts';
 import { Grant } from './grant.ts';
@@ -78,7 +79,10 @@ export class KeyTable {
     return this.#regions.size;
   }
 
-  /** What a key opens for queue pair `qpn` of `pd` with every right in `access`, or undefined; causes are not told apart on the wire. */
+  /**
+   * What a key opens for queue pair `qpn` of `pd` with every right in `access`, or undefined; causes are not told apart
+   * on the wire.
+   */
   find(key: number, pd: ProtectionDomain, access: number, qpn: number): Grant | undefined {
     const grant = this.#grants.get(key >>> 8);
     if (grant === undefined || grant.key !== key || !grant.valid || grant.pd !== pd) return undefined;
@@ -88,7 +92,10 @@ export class KeyTable {
 
   // What an application asks for.
 
-  /** Registers `bytes` (shared, not copied). Throws ERR_ROCE_ARGUMENT for bad access or address, ERR_ROCE_LIMIT when full. */
+  /**
+   * Registers `bytes` (shared, not copied). Throws ERR_ROCE_ARGUMENT for bad access or address, ERR_ROCE_LIMIT when
+   * full.
+   */
   register(pd: ProtectionDomain, bytes: Uint8Array, options: RegionOptions): MemoryRegion {
     checkRegistration(options.access, options.iova, bytes.byteLength);
     if ((options.access & Access.FlushPersistent) !== 0 && options.persistent === undefined)
@@ -141,7 +148,9 @@ export class KeyTable {
 
   // What work requests and the peer ask for: false when a rule forbids it, and nothing is changed then.
 
-  /** BIND MW. A window that is bound has to be invalidated first, and a length of 0 is refused: both rules of type 2. */
+  /**
+   * BIND MW. A window that is bound has to be invalidated first, and a length of 0 is refused: both rules of type 2.
+   */
   bind({ mw, mr, addr, length, access, rkey }: BindTerms, user: KeyUser): boolean {
     if (this.#windows.get(mw.rkey >>> 8) !== mw || mw.grant !== undefined || length === 0) return false;
     if (mw.pd !== user.pd || mr.pd !== user.pd || !mr.valid || (mr.access & Access.MwBind) === 0) return false;
@@ -169,8 +178,8 @@ export class KeyTable {
   }
 
   /**
-   * LOCAL INV, or SEND with invalidate from a peer: the key opens nothing any more. Not for regions that were registered for life, nor
-   * while windows are bound to the region.
+   * LOCAL INV, or SEND with invalidate from a peer: the key opens nothing any more. Not for regions that were
+   * registered for life, nor while windows are bound to the region.
    */
   invalidate(key: number, user: KeyUser): boolean {
     if (!this.mayInvalidate(key, user)) return false;

@@ -1,7 +1,8 @@
 /**
- * Protection domains, memory regions and memory windows: what an application holds. A region is a byte array registered under a
- * virtual address, now (ibv_reg_mr) or by a work request later (ib_alloc_mr, IB_WR_REG_MR); a window lends a part of a region to one
- * queue pair (ibv_alloc_mw, type 2B). What their keys open is a `Grant`; who finds and changes them is the `KeyTable`.
+ * Protection domains, memory regions and memory windows: what an application holds. A region is a byte array registered
+ * under a virtual address, now (ibv_reg_mr) or by a work request later (ib_alloc_mr, IB_WR_REG_MR); a window lends a
+ * part of a region to one queue pair (ibv_alloc_mw, type 2B). What their keys open is a `Grant`; the `KeyTable` finds
+ * and changes them.
  */
 import { Grant, type Persist } from './grant.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
@@ -34,7 +35,9 @@ export interface RegionOptions {
   readonly access: number;
   /** Virtual address under which peers name the first byte; 0 <= iova, iova + length <= 2^64. */
   readonly iova: bigint;
-  /** Whether LOCAL INV and a peer's SEND with invalidate may kill the key, as they may that of a fast-registered region. */
+  /**
+   * Whether LOCAL INV and a peer's SEND with invalidate may kill the key, as they may that of a fast-registered region.
+   */
   readonly remoteInvalidate?: boolean;
   /** How the memory is made durable: with it, `Access.FlushPersistent` may be given, without it not. */
   readonly persistent?: Persist | undefined;
@@ -62,7 +65,7 @@ export class MemoryRegion {
     this.grant = new Grant(pd, bytes, { key, access, iova, persistent });
   }
 
-  /** The memory itself. Shared with whoever gave it; what a peer writes shows here. */
+  /** The memory itself. Shared with the application; what a peer writes shows here. */
   get bytes(): Uint8Array {
     return this.grant.bytes;
   }

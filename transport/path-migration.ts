@@ -1,12 +1,16 @@
 /**
- * Automatic path migration: a connection that knows two ways to its peer and changes to the second when the first one fails, or when
- * the peer has changed. Owns the states of ibv_mig_state and the MigReq bit; the queue pair asks it about packets and failures.
+ * Automatic path migration: a connection has two paths to its peer and moves to the alternate one when the first one
+ * fails, or when the peer has migrated. Owns the paths, the states of ibv_mig_state and the MigReq bit; the queue pair
+ * calls it for packets and failures.
  *
- *   MIGRATED  one way; packets carry MigReq 1
- *   REARM     there is a second way; packets carry MigReq 0, and one of the peer's without it shows that both are ready: ARMED
- *   ARMED     a packet with MigReq 1 on the second way, retries that ran out, or the application: MIGRATED, by the second way
+ *   MIGRATED  one path; packets carry MigReq 1
+ *   REARM     there is an alternate path; packets carry MigReq 0, and one of the peer's with 0 shows that both are
+ *   ready: ARMED
+ *   ARMED     a packet with MigReq 1 on the alternate path, retries that ran out, or the application: MIGRATED, by that
+ *   path
  *
- * Rules: ibv_modify_qp(3) (path_mig_state, alt_ah_attr), ref:wire#4 (both values of the bit are taken from a peer that does not migrate).
+ * Rules: ibv_modify_qp(3) (path_mig_state, alt_ah_attr), ref:wire#4 (both values of the bit are taken from a peer that
+ * does not migrate).
  */
 import { RoceError } from '../packets/errors.ts';
 import { type Frame, frameDestinationIs, frameSourceIs } from '../packets/frame.ts';
@@ -14,7 +18,10 @@ import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpConfig, QpSettings } from './qp-config.ts';
 import type { QpPath } from './qp-path.ts';
 
-/** Throws ERR_ROCE_ARGUMENT for what cannot be asked for: ARMED, which the peer's packets bring about, and a second way that is not there. */
+/**
+ * Throws ERR_ROCE_ARGUMENT for ARMED, which only the peer's packets lead to, and for an alternate path that is not
+ * there.
+ */
 export function checkMigration({ pathMigState, altPath }: QpAttributes, config: QpConfig): void {
   if (pathMigState === MigState.Armed)
     throw new RoceError('ERR_ROCE_ARGUMENT', 'a path is armed by the packets of the peer; ask for rearm');
@@ -55,7 +62,10 @@ export function migrate(settings: PathSettings): boolean {
   return true;
 }
 
-/** Takes what a packet shows of the peer's paths: in REARM, that both ends are ready; in ARMED, returning true, that the peer has migrated. */
+/**
+ * Takes what a packet shows of the peer's paths: in REARM, that both ends are ready; in ARMED, returning true, that the
+ * peer has migrated.
+ */
 export function peerMigrated(frame: Frame, settings: PathSettings): boolean {
   const { path, altPath } = settings;
   if (settings.pathMigState === MigState.Rearm) {
@@ -65,7 +75,7 @@ export function peerMigrated(frame: Frame, settings: PathSettings): boolean {
   return frame.migReq === 1 && altPath !== undefined && isOnPath(frame, altPath);
 }
 
-/** Whether a packet has come this way. */
+/** Whether a packet has the addresses of this path. */
 export function isOnPath(frame: Frame, path: QpPath): boolean {
   return frameSourceIs(frame, path.remote) && frameDestinationIs(frame, path.local);
 }

@@ -1,8 +1,8 @@
 /**
- * What the queues and queue pairs of one device share: entries that are not in use, and the state of a WRITE of a single packet. With
- * thousands of queue pairs, what none of them has to itself stays in a cache. The device owns them.
+ * What the queues and queue pairs of one device share: entries that are not in use, and the state of a WRITE of a
+ * single packet. With thousands of queue pairs, what none of them has to itself stays in a cache. The device owns them.
  */
-import { RecvEntry } from './recv-queue.ts';
+import { RecvEntry } from './recv-entry.ts';
 import { Reply } from './reply-queue.ts';
 import { Pool } from './ring.ts';
 import { SendEntry } from './send-entry.ts';

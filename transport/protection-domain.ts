@@ -13,7 +13,7 @@ export class ProtectionDomain {
     this.handle = handle;
   }
 
-  /** For whoever frees it. Throws ERR_ROCE_IN_USE while something refers to it. */
+  /** Throws ERR_ROCE_IN_USE while something refers to it. */
   demandUnused(): void {
     if (this.users > 0)
       throw new RoceError('ERR_ROCE_IN_USE', `${this.users} regions or queue pairs still use this protection domain`);

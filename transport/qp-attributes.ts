@@ -41,11 +41,11 @@ export interface QpAttributes {
   readonly minRnrTimer?: number;
   /** First PSN sent, 24 bits. */
   readonly sqPsn?: number;
-  /** Local ACK timeout code, 4.096 us * 2^timeout, 0..31; 0 waits for ever. */
+  /** Local ACK timeout code, 4.096 us * 2^timeout, 0..31; 0 waits infinitely. */
   readonly timeout?: number;
   /** Retries after a timeout or sequence NAK, 0..7. */
   readonly retryCnt?: number;
-  /** Retries after an RNR NAK, 0..7; 7 retries for ever. */
+  /** Retries after an RNR NAK, 0..7; 7 retries infinitely. */
   readonly rnrRetry?: number;
   /** READs and atomics this side may have outstanding, 0..255. */
   readonly maxRdAtomic?: number;
@@ -54,20 +54,20 @@ export interface QpAttributes {
   /** A `MigState`: rearm asks for the alternate path to be armed, migrated takes it now. */
   readonly pathMigState?: MigState;
   /**
-   * End-to-end flow control (the bit of that name in REQ and REP): heed credits that acknowledges of the peer carry, and give some.
-   * Default no. A peer that gives none is not waited for. RC only; XRC receives are shared.
+   * End-to-end flow control (the bit of that name in REQ and REP): heed the credits in the peer's ACKs, and give
+   * credits. Default no. A peer that gives none is not waited for. RC only; XRC receives are shared.
    */
   readonly flowControl?: boolean;
   /**
-   * On the way to SQD: tell when all sends under way have completed [yes; verbs say no, and rdma_rxe always tells]
+   * On the way to SQD: report when all sends under way have completed [yes; verbs say no, and rdma_rxe always reports]
    * (IBV_QP_EN_SQD_ASYNC_NOTIFY).
    */
   readonly enSqdAsyncNotify?: boolean;
   /** The MigReq bit of packets sent; both values are accepted (ref:wire#4). */
   readonly migReq?: 0 | 1;
   /**
-   * With `rqPsn`: how many messages of the peer are counted as executed already, 24 bits [0]; what acknowledges say goes on from there. Not
-   * of verbs: to see the count wrap without 2^24 messages. RC only.
+   * With `rqPsn`: how many messages of the peer are counted as executed already, 24 bits [0]; the MSN of ACKs goes on
+   * from there. Not of verbs: to see the count wrap without 2^24 messages. RC only.
    */
   readonly msn?: number;
 }

@@ -1,58 +1,26 @@
 /**
- * Identity and attributes of a queue pair (ibv_qp_attr), which requester, completer and responder read for every packet. Written by
- * `QueuePair` alone, through the functions here and in path-migration.ts. What changes while packets flow is not here: the requester
- * has the ICRC of its FLUSHes and whether every packet requests an ACK, the reply queue has what ACKs carry beside their PSN.
+ * Identity and attributes of a queue pair (ibv_qp_attr), which requester, completer and responder read for every
+ * packet. Written by `QueuePair` alone, through the functions here and in path-migration.ts. What changes while packets
+ * flow is not here: the requester has the ICRC of its FLUSHes and whether every packet requests an ACK, the reply queue
+ * has what ACKs carry beside their PSN.
  */
 
 import type { Service } from '../packets/opcode.ts';
 import type { CompletionQueue } from './completion-queue.ts';
-import type { NotificationPoint } from './congestion/notification-point.ts';
-import type { Pacer } from './congestion/pacer.ts';
 import type { KeyTable } from './key-table.ts';
 import type { ProtectionDomain } from './memory.ts';
 import { DEFAULT_PEER_PROFILE, type PeerProfile } from './peer-profile.ts';
-import type { TransportPools } from './pools.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
+import type { QpCongestion, QpIdentity } from './qp-identity.ts';
 import type { QpPath } from './qp-path.ts';
 import { QpState } from './qp-state.ts';
 import { type QpType, serviceOf } from './qp-type.ts';
-import type { SharedReceiveQueue } from './srq.ts';
 import { ackTimeoutNs } from './timers.ts';
 import type { QpTrace } from './trace.ts';
 
-/** What a queue pair is made with and keeps for life. */
-export interface QpIdentity {
-  /** Its number, 24 bits. */
-  readonly qpn: number;
-  /** Its protection domain. */
-  readonly pd: ProtectionDomain;
-  /** The keys that its peer may name. */
-  readonly keys: KeyTable;
-  /** Where sends complete. */
-  readonly sendCq: CompletionQueue;
-  /** Where receives complete. */
-  readonly recvCq: CompletionQueue;
-  /** Where receives come from; absent: from a queue of its own. */
-  readonly srq?: SharedReceiveQueue;
-  /** What it does about congestion; absent: nothing. */
-  readonly congestion?: QpCongestion | undefined;
-  /** Who watches it; absent: nobody. */
-  readonly trace?: QpTrace | undefined;
-  /** Those of the device; absent: the queue pair has its own. */
-  readonly pools?: TransportPools;
-}
-
-/** What a queue pair is given to meet congestion with. */
-export interface QpCongestion {
-  /** Whom it tells of packets that come marked. */
-  readonly notification: NotificationPoint | undefined;
-  /** Makes what holds a new connection to its rate; undefined when nothing does. */
-  newPacer(): Pacer | undefined;
-}
-
 /**
- * Identity and attributes of a queue pair as they stand. A plain record, for every packet reads it; who may write what is said by the
- * functions below and in path-migration.ts. Everything else sees it as a `QpConfig`.
+ * Identity and attributes of a queue pair as they stand. A plain record, for every packet reads it. Its writers are the
+ * functions below and those of path-migration.ts. Everything else sees it as a `QpConfig`.
  */
 export class QpSettings {
   /** Its service. */
@@ -61,7 +29,10 @@ export class QpSettings {
   readonly service: Service;
   /** Its number, 24 bits. */
   readonly qpn: number;
-  /** Whose keys open memory here. Of an XRC target: the domain of the shared receive queue that the current request names. */
+  /**
+   * Whose keys open memory here. Of an XRC target: the domain of the shared receive queue that the current request
+   * names.
+   */
   pd: ProtectionDomain;
   /** The keys that its peer may name. */
   readonly keys: KeyTable;
@@ -160,7 +131,7 @@ export function applyAttributes(settings: QpSettings, attributes: QpAttributes):
 }
 
 /** The move to RESET: flow control is agreed anew for every connection; other attributes stay. */
-export function resetAttributes(settings: QpSettings): void {
+export function resetSettings(settings: QpSettings): void {
   settings.flowControl = false;
 }
 

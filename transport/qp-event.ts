@@ -10,5 +10,8 @@ export type QpEvent =
   | 'last-wqe-reached'
   | 'path-mig';
 
-/** What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its CM. */
+/**
+ * What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its
+ * CM.
+ */
 export type QpSignal = QpEvent | 'first-request';

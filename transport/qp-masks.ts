@@ -1,6 +1,6 @@
 /**
- * Which attributes each move of each type of queue pair needs and allows: the masks of ibv_modify_qp(3) as one table, which is
- * linux:core/verbs.c#qp_state_table without what RoCE and this API do not have (port, current state).
+ * Which attributes each move of each type of queue pair needs and allows: the masks of ibv_modify_qp(3) as one table,
+ * which is linux:core/verbs.c#qp_state_table without what RoCE and this API do not have (port, current state).
  * Moves that are not here are not allowed; `qp-state.ts` has the moves themselves.
  *
  * In one thing the table is kinder than verbs: a P_Key need not be given on the way to INIT, for there is a default.

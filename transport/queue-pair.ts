@@ -1,7 +1,8 @@
 /**
- * QueuePair: what queue pairs of every service have in common: state and attributes, the work queues and how they are flushed, events, and
- * the interface that a device polls. Sans I/O: inputs are `postSend`, `postRecv`, `modify`, `handleFrame` and `handleTimeout`; outputs are
- * `transmit`, `nextDeadline`, `pollEvent` and the completion queues. What packets do is in rc-queue-pair.ts and its siblings.
+ * QueuePair: what queue pairs of every service have in common: state and attributes, the work queues and how they are
+ * flushed, events, and the interface that a device polls. Sans I/O: inputs are `postSend`, `postRecv`, `modify`,
+ * `handleFrame` and `handleTimeout`; outputs are `transmit`, `nextDeadline`, `pollEvent` and the completion queues.
+ * What packets do is in rc-queue-pair.ts and its siblings.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { Frame } from '../packets/frame.ts';
@@ -19,19 +20,14 @@ import { TransportPools } from './pools.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import {
-  applyAttributes,
-  applyProfile,
-  type QpConfig,
-  type QpIdentity,
-  QpSettings,
-  resetAttributes,
-} from './qp-config.ts';
+import { applyAttributes, applyProfile, type QpConfig, QpSettings, resetSettings } from './qp-config.ts';
 import type { QpSignal } from './qp-event.ts';
+import type { QpIdentity } from './qp-identity.ts';
 import type { QpPath } from './qp-path.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from './qp-state.ts';
 import type { QpType } from './qp-type.ts';
-import { RecvEntry, RecvQueue } from './recv-queue.ts';
+import { RecvEntry } from './recv-entry.ts';
+import { RecvQueue } from './recv-queue.ts';
 import { pkeysMatch } from './request-checks.ts';
 import { checkService } from './send-checks.ts';
 import type { SendEntry } from './send-entry.ts';
@@ -50,7 +46,7 @@ export abstract class QueuePair {
   readonly config: QpConfig;
   /** True while the device has this queue pair in its list of those with something to send. */
   listed = false;
-  /** What holds its packets to a rate, while it has a connection and the device reacts to congestion. */
+  /** Keeps its packets to a rate, while it has a connection and the device reacts to congestion. */
   pacer: Pacer | undefined = undefined;
   /** Deadline under which the device has this queue pair in its timer heap; Infinity when it has not. */
   heapDeadline = Number.POSITIVE_INFINITY;
@@ -67,7 +63,7 @@ export abstract class QueuePair {
   #established = false;
   /** Made with the first marked packet. */
   #marked: MarkedFlow | undefined = undefined;
-  /** In ERROR, with a shared receive queue: no receive of this queue pair will complete any more, and that was told. */
+  /** In ERROR, with a shared receive queue: that no receive of it will complete any more was reported. */
   #lastWqeReached = false;
 
   /** In state RESET. `mtu`: the largest payload, of services that have no attribute for it. */
@@ -103,12 +99,12 @@ export abstract class QueuePair {
     return this.sendQueue.length;
   }
 
-  /** Receive work requests posted here and not yet taken by a message; those of a shared receive queue are nobody's yet. */
+  /** Receive work requests posted here and not yet taken by a message; those of a shared receive queue do not count. */
   get receivesPosted(): number {
     return this.recvQueue.shared ? 0 : this.recvQueue.length;
   }
 
-  // What the application asks for.
+  // Called for the application.
 
   /** Expects a peer of this kind from now on. For a queue pair that is not connected yet. */
   expect(profile: PeerProfile): void {
@@ -126,7 +122,7 @@ export abstract class QueuePair {
     this.#settings.ackInterval = packets;
   }
 
-  /** Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT and changes nothing when the call is not allowed. */
+  /** Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT, and changes nothing, when not allowed. */
   modify(attributes: QpAttributes): void {
     checkAttributes(this.type, this.current, attributes);
     checkMigration(attributes, this.config);
@@ -168,16 +164,16 @@ export abstract class QueuePair {
     if (rights.flushRecvs) this.flush(WcStatus.WrFlushErr);
   }
 
-  // What the device asks for.
+  // Called by the device.
 
-  /** Something failed that is not this queue pair's doing, a completion queue for one: to ERROR, without a word to the peer. */
+  /** Something else failed, a completion queue for example: to ERROR, without a NAK. */
   fail(): void {
     if (this.current === QpState.Error || this.current === QpState.Reset) return;
     this.note('qp-fatal');
     this.enterError(WcStatus.WrFlushErr);
   }
 
-  /** Destroyed: work vanishes without completion. Replies still owed to the peer leave with the next `transmit`, all at once. */
+  /** Destroyed: work vanishes without completion. Replies still owed leave with the next `transmit`, all at once. */
   retire(): void {
     this.moveTo(QpState.Error);
     this.pacer = undefined;
@@ -186,7 +182,7 @@ export abstract class QueuePair {
     this.#events = undefined;
   }
 
-  /** Takes a CNP. One that is not from the peer, or finds a queue pair without a connection, changes nothing (ref:dcqcn#7). */
+  /** Takes a CNP. Counted and ignored without a connection, and when it is not from the peer (ref:dcqcn#7). */
   handleCnp(now: number, frame: Frame): void {
     const { config, counters, pacer } = this;
     const { path } = config;
@@ -231,7 +227,7 @@ export abstract class QueuePair {
   /** To RESET: forgets what is on its way. The queues are empty. */
   protected abstract clearConnection(): void;
 
-  /** To ERROR without a word of the peer's: the oldest send fails with `status`, all else is flushed. */
+  /** To ERROR, not because of the peer: the oldest send fails with `status`, all else is flushed. */
   protected abstract enterError(status: WcStatus): void;
 
   /** The pacer's rate, or an attribute that matters to it, may have changed. */
@@ -279,7 +275,7 @@ export abstract class QueuePair {
     return false;
   }
 
-  /** Whether data may leave as far as its rate goes; who is told no has a deadline. */
+  /** Whether the rate lets data leave now; if not, the pacer has a deadline. */
   protected mayLeave(now: number): boolean {
     return this.pacer === undefined || this.pacer.allows(now);
   }
@@ -305,7 +301,7 @@ export abstract class QueuePair {
     return migrated;
   }
 
-  /** The first request of the peer says that it considers the connection made. */
+  /** The first request shows that the peer considers the connection established. */
   protected noteRequest(): void {
     if (this.#established) return;
     this.#established = true;
@@ -324,7 +320,7 @@ export abstract class QueuePair {
     this.#events.push(event);
   }
 
-  /** In SQD: tells when no send is under way any more. */
+  /** In SQD: reports when no send is under way any more. */
   protected noteDrained(): void {
     const started = this.sendQueue.length > 0 && this.sendQueue.at(this.sendQueue.head).started;
     if (!started && this.config.sqdNotify) this.note('sq-drained');
@@ -393,7 +389,7 @@ export abstract class QueuePair {
     this.#lastWqeReached = false;
     this.#marked = undefined;
     this.pacer = undefined;
-    resetAttributes(this.#settings);
+    resetSettings(this.#settings);
     resetPaths(this.#settings, this.config.profile.migReq.value);
   }
 }

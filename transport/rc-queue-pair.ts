@@ -1,6 +1,6 @@
 /**
- * RcQueuePair: one reliable connection. It passes values between requester, completer and responder, none of which sees the
- * others, and owns the way to ERROR. Everything that is true of any service is in queue-pair.ts.
+ * RcQueuePair: one reliable connection. It passes values between requester, completer and responder, none of which sees
+ * the others, and owns the way to ERROR. Everything that is true of any service is in queue-pair.ts.
  */
 import { aethMsn, aethSyndrome, SYNDROME_KIND_MASK, SYNDROME_VALUE_MASK, SyndromeKind } from '../packets/aeth.ts';
 import type { Frame } from '../packets/frame.ts';
@@ -15,7 +15,7 @@ import { type CreditLimit, creditCode } from './credits.ts';
 import type { QpInspection } from './inspection.ts';
 import { MigState, type QpAttributes } from './qp-attributes.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import type { QpIdentity } from './qp-config.ts';
+import type { QpIdentity } from './qp-identity.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 import { BURST, QueuePair } from './queue-pair.ts';
@@ -32,9 +32,9 @@ export class RcQueuePair extends QueuePair {
   readonly #completer = new Completer();
   readonly #responder = new Responder(this.pools);
   readonly #replies = this.#responder.replies;
-  /** The credits that left last said that there is no receive. */
+  /** The last ACK advertised zero credits. */
   #noReceivesAdvertised = false;
-  /** Data of an answer left last: a request goes before the next. */
+  /** A READ response was sent last: a request goes before the next one. */
   #requestGoesNext = false;
 
   /** `type` is RC, or one of the two XRC types, whose connections work the same way. */
@@ -42,13 +42,13 @@ export class RcQueuePair extends QueuePair {
     super(type, identity, capabilities, counters);
   }
 
-  /** As in ERROR, acknowledges still leave and READs are not answered any more. */
+  /** As in ERROR, ACKs still leave and READs are not answered any more. */
   override retire(): void {
     this.#replies.dropFromFirstRead();
     super.retire();
   }
 
-  /** Receives that come when the peer was last told of none are told at once, for it waits. */
+  /** Receives posted after zero credits were advertised are advertised at once, for the peer waits. */
   override postRecv(wr: RecvWr): void {
     super.postRecv(wr);
     if (!this.#noReceivesAdvertised || !rightsOf(this.current).respond) return;
@@ -76,11 +76,15 @@ export class RcQueuePair extends QueuePair {
     return silence;
   }
 
-  /** Replies first, then requests; but who is asked for READ after READ asks in turn with its answers, or it would never. */
+  /**
+   * Replies first, then requests; but READ responses and requests take turns, or a busy responder would never send
+   * requests.
+   */
   transmit(now: number, writer: FrameWriter): void {
     let budget = BURST;
-    // Somebody waits for a request, as a rule, and nobody for a mere acknowledge: one goes ahead of it, where both fit. Where a single
-    // packet does, the acknowledge goes: requests would keep it back for ever, and the peer would run out of retries.
+    // A request matters more than an ACK to the application: one request goes ahead of a lone ACK, where both fit.
+    // Where only one packet fits, the ACK goes: requests would delay it infinitely, and the peer would run out of
+    // retries.
     if (writer.room > 1 && this.#replies.isAcknowledge && this.#transmitRequest(now, writer)) budget--;
     for (; budget > 0 && !writer.full; budget--) {
       if (this.#requestGoesNext && this.#replies.isData && this.#transmitRequest(now, writer)) continue;
@@ -108,7 +112,7 @@ export class RcQueuePair extends QueuePair {
     };
   }
 
-  /** Nothing posted, nothing to time; a queue pair that only answers does not even look at its completer. */
+  /** Nothing posted, nothing to time; a queue pair that only responds does not even read its completer. */
   get #ackDeadline(): number {
     return this.sendQueue.length === 0 ? Number.POSITIVE_INFINITY : this.#completer.deadline;
   }
@@ -140,8 +144,8 @@ export class RcQueuePair extends QueuePair {
   }
 
   /**
-   * Without a NAK. Acknowledges of what was executed are still sent, as hardware has sent them before anybody could see the
-   * completion; READs are not answered any more.
+   * Without a NAK. ACKs of what was executed are still sent, as hardware has sent them before the completion can be
+   * polled; READs are not answered any more.
    */
   protected enterError(status: WcStatus): void {
     this.moveTo(QpState.Error);
@@ -242,7 +246,7 @@ export class RcQueuePair extends QueuePair {
       trace?.rnrWait(qpn, completer.resumePsn & PSN_MASK, completer.waitNs);
       requester.seek(this.sendQueue, completer.resumePsn, this.config.mtu);
     } else if (outcome === ResponseOutcome.Fatal && completer.status === WcStatus.RetryExcErr && this.#mayMigrate()) {
-      // The way has failed, not the peer: from the oldest unacknowledged packet again, by the other way.
+      // The path has failed, not the peer: from the oldest unacknowledged packet again, by the other path.
       completer.limit(this.config);
       completer.stopTimers();
       requester.seek(this.sendQueue, completer.una, this.config.mtu);
@@ -268,7 +272,10 @@ export class RcQueuePair extends QueuePair {
     if (this.current === QpState.Sqd) this.noteDrained();
   }
 
-  /** Completes, in order, all requests whose PSNs lie before `una`; one that was executed here has none. False when it found no room. */
+  /**
+   * Completes, in order, all requests whose PSNs lie before `una`; one that was executed here has none. False when it
+   * found no room.
+   */
   #completeBefore(una: number): boolean {
     const queue = this.sendQueue;
     while (queue.length > 0) {
@@ -305,7 +312,7 @@ export class RcQueuePair extends QueuePair {
     this.#noReceivesAdvertised = receives === 0;
   }
 
-  /** Ghosts of old acknowledges may give credits, too (ref:conformance REQ-10): they are none that had not been there. */
+  /** Ghosts of old ACKs may give credits, too (ref:conformance REQ-10): never more than there were. */
   #takeCredits(frame: Frame, credits: CreditLimit): void {
     const at = AETH_AT[frame.opcode] as number;
     if (at < 0) return;

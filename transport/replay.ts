@@ -1,7 +1,7 @@
 /**
- * Replay memory: the last requests with answers that a responder executed, so that a repeated request is answered and not executed
- * again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic; ref:conformance RSP-PSN-13,
- * RSP-PSN-15..17, RD-07, RD-08, RD-10, ATM-05..ATM-08).
+ * Replay memory: the last requests with answers that a responder executed, so that a repeated request is answered and
+ * not executed again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic;
+ * ref:conformance RSP-PSN-13, RSP-PSN-15..17, RD-07, RD-08, RD-10, ATM-05..ATM-08).
  */
 import type { Frame } from '../packets/frame.ts';
 import { Op, OpFlag, RETH_AT, SERVICE_MASK } from '../packets/opcode.ts';
@@ -65,7 +65,7 @@ export class ReplayMemory {
     return true;
   }
 
-  /** For who shows them: READs and atomics remembered, in the order of their PSNs. */
+  /** READs and atomics remembered, in the order of their PSNs, as plain data. */
   inspect(): ReplayInspection[] {
     const byPsn = [...this.#entries].sort((a, b) => a.firstPsn - b.firstPsn);
     return byPsn.map(({ opcode, firstPsn, lastPsn, originalHi, originalLo }) => ({
@@ -74,7 +74,10 @@ export class ReplayMemory {
     }));
   }
 
-  /** A FLUSH or ATOMIC WRITE was executed: all there is to know is that. A requester that does not count them may send many. */
+  /**
+   * A FLUSH or ATOMIC WRITE was executed: nothing else has to be kept. A requester that does not count them may send
+   * many.
+   */
   rememberEmptyResponse(opcode: number, psn: number): void {
     this.#emptyResponses ??= new Array<number>(EMPTY_RESPONSE_SLOTS).fill(-1);
     this.#emptyResponses[psn & (EMPTY_RESPONSE_SLOTS - 1)] = emptyResponseMark(opcode, psn);

@@ -1,6 +1,7 @@
 /**
- * Puts a responder's replies into packets: ACKNOWLEDGE (ACK, NAK, RNR NAK), ATOMIC ACKNOWLEDGE and the packets of a READ
- * response, of which FLUSH and ATOMIC WRITE get one without data (ref:conformance MPE-02). A READ that is answered again from its middle starts with FIRST or ONLY like any other (ref:conformance RD-09).
+ * Puts a responder's replies into packets: ACKNOWLEDGE (ACK, NAK, RNR NAK), ATOMIC ACKNOWLEDGE and the packets of a
+ * READ response, of which FLUSH and ATOMIC WRITE get one without data (ref:conformance MPE-02). A READ that is
+ * resumed from its middle starts with FIRST or ONLY like any other (ref:conformance RD-09).
  */
 
 import { AETH_BYTES, Syndrome, writeAeth } from '../packets/aeth.ts';

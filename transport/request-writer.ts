@@ -1,7 +1,8 @@
 /**
- * Puts one packet of a request into a frame: SEND and WRITE data, READ and atomic requests, of any connected service. The service
- * is a field of the queue pair's configuration: its bits go into the opcode, and XRC requests name their shared receive queue.
- * Never decides what is sent or when, and keeps nothing. Packetisation: ref:wire#5, ref:wire#8, ref:conformance LEN-13, OPS-14.
+ * Puts one packet of a request into a frame: SEND and WRITE data, READ and atomic requests, of any connected service.
+ * The service is a field of the queue pair's configuration: its bits go into the opcode, and XRC requests name their
+ * shared receive queue. Never decides what is sent or when, and keeps nothing. Packetisation: ref:wire#5, ref:wire#8,
+ * ref:conformance LEN-13, OPS-14.
  */
 import { writeAtomicEth } from '../packets/atomic-eth.ts';
 import { BTH_BYTES, writeBth } from '../packets/bth.ts';
@@ -105,7 +106,10 @@ export function writePayload(bytes: Uint8Array, at: number, entry: SendEntry, of
   else entry.segments.gather(offset, bytes, at, size);
 }
 
-/** The BTH of a request without payload that asks for its answer, and the header of its service; returns where the next one starts. */
+/**
+ * The BTH of a request without payload that asks for its answer, and the header of its service; returns where the next
+ * one starts.
+ */
 function writeRequestBth(
   view: DataView,
   bth: number,
@@ -119,7 +123,10 @@ function writeRequestBth(
   return writeServiceHeader(view, bth + BTH_BYTES, config, entry);
 }
 
-/** What the service itself puts behind the BTH: XRC, the shared receive queue of the peer. Returns where the next header starts. */
+/**
+ * What the service itself puts behind the BTH: XRC, the shared receive queue of the peer. Returns where the next header
+ * starts.
+ */
 function writeServiceHeader(view: DataView, at: number, config: QpConfig, entry: SendEntry): number {
   if (config.service !== Service.Xrc) return at;
   writeXrceth(view, at, entry.remoteSrqn);

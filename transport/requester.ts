@@ -1,6 +1,7 @@
 /**
  * Requester: turns posted requests into packets, in order, from a cursor that the queue pair can set back (go-back-N).
- * It never looks at what arrives and owns no timer; what a packet looks like is request-writer.ts. ref:wire#8, ref:conformance REQ-25.
+ * It sees no packet of the peer and owns no timer; request-writer.ts has the packets. ref:wire#8, ref:conformance
+ * REQ-25.
  */
 
 import type { FrameWriter } from '../packets/frame-writer.ts';
@@ -30,9 +31,9 @@ export class Requester {
   psn = 0;
   /** First extended PSN never sent. */
   sentPsn = 0;
-  /** Requests started that want an answer and have not completed. */
+  /** Requests started that expect a response and have not completed. */
   outstanding = 0;
-  /** How far the receives of the peer reach, where it gives credits. Made when it does: hardly any connection has them. */
+  /** The peer's credits, where it gives any. Made when it does: hardly any connection uses them. */
   credits: CreditLimit | undefined = undefined;
   /** Messages started, ever. */
   #ssn = 0;
@@ -75,16 +76,16 @@ export class Requester {
     this.#slow = SLOW_MARGIN * 1e9 * 8 * mtu * ackInterval > rateBps * ackTimeoutNs;
   }
 
-  /** A request that wants an answer has completed. */
+  /** A request that expects a response has completed. */
   answered(entry: SendEntry): void {
     this.outstanding -= 1;
     if (entry.opcode === WrOpcode.Flush) this.#flushAnswered = true;
   }
 
   /**
-   * Called when the cursor has been set back. A FLUSH that stays without an answer may have an ICRC that its receiver does not accept
-   * (packets/rxe-flush-icrc.ts): it is repeated with the other one. Where one was answered before, it was more likely lost, and only the
-   * second repetition changes.
+   * Called when the cursor has been set back. A FLUSH that stays without an answer may have an ICRC that its receiver
+   * does not accept (packets/rxe-flush-icrc.ts): it is repeated with the other one. Where one was answered before, it
+   * was more likely lost, and only the second repetition changes.
    */
   retryFlush(queue: SendQueue, { profile, retryCnt }: QpConfig, retriesLeft: number): void {
     if (profile.flushIcrc.value !== 'in-turn') return;
@@ -154,9 +155,9 @@ export class Requester {
   }
 
   /**
-   * Within the limit everything may go. Beyond it, one message may ask with one packet whether there is a receive after all: the
-   * first of a SEND, the last of a WRITE with immediate. It goes on when that was acknowledged. What was sent before may be repeated.
-   * So whatever credits say, and whether they are lost, something is always on its way or may be.
+   * Within the limit everything may be sent. Beyond it, one message may probe with one packet whether there is a
+   * receive after all: the first of a SEND, the last of a WRITE with immediate. It goes on when that was acknowledged.
+   * Retransmission is not limited. So whatever the credits are, and even if they are lost, the connection never stalls.
    */
   #hasCredit(credits: CreditLimit, entry: SendEntry, una: number, mtu: number): boolean {
     if (!credits.limited || !entry.consumesReceive || this.psn < this.sentPsn) return true;
@@ -167,7 +168,10 @@ export class Requester {
     return entry.started ? una > entry.firstPsn : beyond === 1;
   }
 
-  /** A local request takes no PSN. It is executed once: one that was executed is passed over when the cursor was set back before it. */
+  /**
+   * A local request takes no PSN. It is executed once: one that was executed is passed over when the cursor was set
+   * back before it.
+   */
   #executeLocal(entry: SendEntry, queue: SendQueue, config: QpConfig): Attempt {
     if (this.position === this.#faultyPosition) return Attempt.Fault;
     if (!entry.started) {
@@ -180,7 +184,10 @@ export class Requester {
     return Attempt.Executed;
   }
 
-  /** Completions keep the order of posting: the fault shows when everything before it has completed, which may have to be sent again. */
+  /**
+   * Completions keep the order of posting: the fault is reported when everything before it has completed, which may
+   * have to be retransmitted.
+   */
   #stop(fault: WcStatus, queue: SendQueue): Attempt {
     this.fault = fault;
     this.#faultyPosition = this.position;
@@ -207,7 +214,7 @@ export class Requester {
     this.psn += 1;
   }
 
-  /** Whether this packet asks if there is a receive beyond what credits say. */
+  /** Whether this packet probes for a receive beyond the credits. */
   #probesReceive(entry: SendEntry): boolean {
     const { credits } = this;
     if (credits === undefined || this.#offset > 0) return false;
@@ -236,7 +243,10 @@ function packetsOf(entry: SendEntry, mtu: number): number {
   return entry.isAtomic ? 1 : Math.max(1, Math.ceil(entry.length / mtu));
 }
 
-/** Local errors that stop a request before a packet of it leaves; checked again for every packet, as keys may die. */
+/**
+ * Local errors that stop a request before a packet of it leaves; checked again for every packet, as keys may be
+ * invalidated.
+ */
 function localFault(entry: SendEntry, config: QpConfig): WcStatus {
   if (entry.expectsResponse && config.maxRdAtomic === 0) return WcStatus.LocQpOpErr;
   if (entry.inlineLength >= 0 || entry.segments.accessible(config.pd, entry.returnsData)) return WcStatus.Success;

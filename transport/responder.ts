@@ -1,7 +1,7 @@
 /**
- * Responder: executes the peer's requests and owes it replies. A request passes the checks in the order of
+ * Responder: executes the peer's requests and queues the replies. A request passes the checks in the order of
  * rxe:rxe_resp.c (ref:rxe#7): PSN, opcode sequence, permission, resources, length, key; then it is executed.
- * Each check is one small function that returns a verdict; `verdict.ts` says what follows.
+ * Each check is one small function that returns a verdict; `verdict.ts` has the consequences.
  */
 import { Syndrome } from '../packets/aeth.ts';
 import { atomicRkey, atomicVaHi, atomicVaLo } from '../packets/atomic-eth.ts';
@@ -29,7 +29,7 @@ import { consequenceOf, Verdict } from './verdict.ts';
 import type { WcStatus } from './work.ts';
 import { RemoteTarget, WriteSlot } from './write-slot.ts';
 
-/** What became of a request. */
+/** What the responder did with a request. */
 export const RequestOutcome = {
   Executed: 0,
   Duplicate: 1,
@@ -42,12 +42,15 @@ export const RequestOutcome = {
 } as const;
 export type RequestOutcome = (typeof RequestOutcome)[keyof typeof RequestOutcome];
 
-/** Answered by an empty READ response: no responder resources are needed. */
+/** Answered by a READ RESPONSE ONLY without data; needs no responder resources. */
 const DRAWS_EMPTY_RESPONSE = OpFlag.Flush | OpFlag.AtomicWrite;
-/** All that is answered by more than an acknowledge. */
+/** All that is answered by more than an ACK. */
 const DRAWS_RESPONSE = OpFlag.Read | OpFlag.Atomic | DRAWS_EMPTY_RESPONSE;
 
-/** While so many replies wait, requests are dropped as if the network had lost them: more than any honest peer can cause. */
+/**
+ * While so many replies wait, requests are dropped as if the network had lost them: no conforming peer can cause so
+ * many.
+ */
 const MAX_REPLIES = 1024;
 
 export class Responder {
@@ -59,7 +62,7 @@ export class Responder {
   /** After `RequestOutcome.Refused`: why. */
   verdict: Verdict = Verdict.Accept;
   readonly #replay = new ReplayMemory();
-  /** A NAK for the expected PSN is out: be silent until that PSN arrives (ref:conformance RSP-PSN-05, RNR-06). */
+  /** A NAK for the expected PSN was sent: no reply until that PSN arrives (ref:conformance RSP-PSN-05, RNR-06). */
   #nakked = false;
   /** Newest executed SEND, WRITE or atomic packet; -1 before the first (ref:conformance RSP-PSN-11). */
   #newestAck = -1;
@@ -70,7 +73,7 @@ export class Responder {
   readonly #write = new WriteSlot();
   /** The WRITE of a single packet; shared with the other responders of the device. */
   readonly #onlyWrite: WriteSlot;
-  /** What the READ or atomic at hand reaches. */
+  /** What the current READ or atomic accesses. */
   readonly #target = new RemoteTarget();
 
   constructor({ replies, onlyWrite }: TransportPools) {
@@ -90,7 +93,10 @@ export class Responder {
     this.#slot.reset();
   }
 
-  /** Takes one request of this queue pair's service. `queue` is where receives come from; undefined where XRC names none of ours. */
+  /**
+   * Takes one request of this queue pair's service. `queue` is where receives come from; undefined where an XRC request
+   * names none of the domain.
+   */
   handle(frame: Frame, queue: RecvQueue | undefined, config: QpConfig): RequestOutcome {
     if (this.replies.length >= MAX_REPLIES) return RequestOutcome.Dropped;
     const psn = extendPsn(frame.psn, this.expected);
@@ -110,8 +116,8 @@ export class Responder {
   }
 
   /**
-   * Writes one packet of what is owed. Fault: a key died while its READ was being answered; a NAK takes the place of the
-   * missing response (ref:conformance KEY-13) and `verdict` says why.
+   * Writes one packet of a reply. Fault: a key was invalidated while its READ was being answered; a NAK takes the place
+   * of the missing response (ref:conformance KEY-13) and `verdict` says why.
    */
   transmit(config: QpConfig, writer: FrameWriter): Attempt {
     let reply = this.replies.first;
@@ -135,7 +141,7 @@ export class Responder {
     return this.#slot.held;
   }
 
-  /** Acknowledges once more what was acknowledged last, for what the acknowledge says of receives (ref:conformance ACK-13). */
+  /** Repeats the last ACK, for the credits in it (ref:conformance ACK-13). */
   repeatAcknowledge(): void {
     if (this.#newestAck >= 0 && this.replies.length === 0) {
       this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);
@@ -148,7 +154,7 @@ export class Responder {
     this.#closeMessage();
   }
 
-  /** Its part of what a queue pair shows. */
+  /** Its part of a queue pair's inspection. */
   inspect(): ResponderInspection {
     return {
       ...{ expectedPsn: wirePsn(this.expected), msn: this.msn & PSN_MASK, nakked: this.#nakked },
@@ -183,7 +189,7 @@ export class Responder {
   #duplicate(frame: Frame, psn: number, config: QpConfig): RequestOutcome {
     if ((frame.flags & DRAWS_EMPTY_RESPONSE) !== 0) return this.#repeatEmptyResponse(frame, psn);
     if ((frame.flags & (OpFlag.Read | OpFlag.Atomic)) !== 0) {
-      // Twice the limit: whoever repeats faster than we answer is not a peer that lost something.
+      // Twice the limit: a peer that repeats faster than we reply has not lost something.
       if (this.replies.repeats >= config.maxDestRdAtomic * 2) return RequestOutcome.Dropped;
       return this.#replay.repeat(frame, psn, config.mtu, this.replies, this.msn)
         ? RequestOutcome.Duplicate
@@ -219,7 +225,10 @@ export class Responder {
     return lengthFits(frame, config.mtu) ? this.#checkSend(frame, config) : Verdict.BadLength;
   }
 
-  /** The receive of a WRITE with immediate is taken last, so that a refused WRITE consumes none (ref:conformance KEY-03). */
+  /**
+   * The receive of a WRITE with immediate is taken last, so that a refused WRITE consumes none (ref:conformance
+   * KEY-03).
+   */
   #judgeWrite(frame: Frame, queue: RecvQueue, config: QpConfig): Verdict {
     if (!lengthFits(frame, config.mtu)) return Verdict.BadLength;
     const verdict = this.#writeOf(frame.flags).check(frame, config);
@@ -265,7 +274,8 @@ export class Responder {
     return this.#target.openReth(view, reth, 8, Access.RemoteWrite, config);
   }
 
-  // Execution: nothing below can fail, but a completion may find no room: then the answer is false, and nothing is owed.
+  // Execution: nothing below can fail, but a completion may find no room: then the answer is false, and nothing is
+  // owed.
 
   #execute(frame: Frame, config: QpConfig): boolean {
     const { flags } = frame;

@@ -1,13 +1,15 @@
 /**
  * Scatter/gather lists of posted work: a snapshot of the caller's list, and the copies in and out of it. The list is
- * checked when it is used, not when it is posted, because a region may be deregistered in between (verbs: the failure is a
- * completion, not a failed post).
+ * checked when it is used, not when it is posted, because a region may be deregistered in between (verbs: the failure
+ * is a completion, not a failed post).
  */
 import { RoceError } from '../packets/errors.ts';
 import { Access, type MemoryRegion, type ProtectionDomain } from './memory.ts';
 import type { Sge } from './work.ts';
 
-/** Total bytes of a caller's list. Throws ERR_ROCE_ARGUMENT for too many SGEs and for values that are no byte counts. */
+/**
+ * Total bytes of a caller's list. Throws ERR_ROCE_ARGUMENT for too many SGEs and for values that are no byte counts.
+ */
 export function checkSges(sges: readonly Sge[] | undefined, maxSge: number): number {
   if (sges === undefined) return 0;
   if (sges.length > maxSge)
@@ -60,7 +62,8 @@ export class SegmentList {
   /** Whether every segment is a live region of `pd`, inside its bounds, and writable if `write`. */
   accessible(pd: ProtectionDomain, write: boolean): boolean {
     for (let i = 0; i < this.#count; i++) {
-      // What the region's key opens now: a fast registration may have been posted before this list, and been executed since.
+      // What the region's key opens now: a fast registration may have been posted before this list, and been executed
+      // since.
       const grant = this.#regions[i]?.grant;
       if (grant === undefined || !grant.valid || grant.pd !== pd) return false;
       if (!grant.holds(this.#offsets[i] as number, this.#lengths[i] as number)) return false;

@@ -1,6 +1,7 @@
 /**
- * What a work request must be to be posted to a queue pair of a given type: the operations of the service, as the table of
- * ibv_post_send(3) has them, and for UD an address. What is wrong with a request whatever the service, send-queue.ts says.
+ * What a work request must be to be posted to a queue pair of a given type: the operations of the service, as the table
+ * of ibv_post_send(3) has them, and for UD an address. What is wrong with a request whatever the service, send-queue.ts
+ * says.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { ProtectionDomain } from './memory.ts';
@@ -12,8 +13,8 @@ import { type SendWr, WrOpcode } from './work.ts';
 export type SendTerms = Pick<QpConfig, 'type' | 'pd' | 'profile'>;
 
 /**
- * Throws ERR_ROCE_ARGUMENT or ERR_ROCE_ACCESS for a request that a queue pair of this type and domain does not take, and
- * ERR_ROCE_UNSUPPORTED for one that its peer is known not to know.
+ * Throws ERR_ROCE_ARGUMENT or ERR_ROCE_ACCESS for a request that a queue pair of this type and domain does not take,
+ * and ERR_ROCE_UNSUPPORTED for one that its peer is known not to know.
  */
 export function checkService({ type, pd, profile }: SendTerms, wr: SendWr): void {
   if (!profile.flushAndAtomicWrite.value && MEMORY_EXTENSIONS.includes(wr.opcode))
@@ -61,7 +62,10 @@ const LOCAL: readonly WrOpcode[] = [LocalInv, BindMw, RegMr];
 /** What came with the memory extensions. */
 const MEMORY_EXTENSIONS: readonly WrOpcode[] = [WrOpcode.Flush, WrOpcode.AtomicWrite];
 
-/** RC has all, XRC all that had opcodes when XRC was made (ref:wire#5); a UC SEND with invalidate has no opcode on the wire; an XRC target sends nothing. */
+/**
+ * RC has all, XRC all that had opcodes when XRC was made (ref:wire#5); a UC SEND with invalidate has no opcode on the
+ * wire; an XRC target sends nothing.
+ */
 const OPERATIONS: Readonly<Record<QpType, readonly WrOpcode[]>> = {
   [QpType.Rc]: Object.values(WrOpcode),
   [QpType.XrcSend]: Object.values(WrOpcode).filter((opcode) => !MEMORY_EXTENSIONS.includes(opcode)),

@@ -1,5 +1,5 @@
 /**
- * One posted send request, from post to completion: what was asked for, which PSNs it got and how far its answer has come. The send
+ * One posted send request, from post to completion: the request, its PSNs and how far its response has come. The send
  * queue fills it, the requester and the completer read and advance it. PSNs are extended (send-queue.ts).
  */
 import type { AddressHandle } from './address-handle.ts';
@@ -23,7 +23,7 @@ export class SendEntry {
   invalidateRkey = 0;
   /** XRC: the peer's shared receive queue. */
   remoteSrqn = 0;
-  /** UD: where to, which queue pair there, and its Q_Key as the caller gave it. */
+  /** UD: destination, queue pair there, and its Q_Key as the caller gave it. */
   ah: AddressHandle | undefined = undefined;
   remoteQpn = 0;
   remoteQkey = 0;
@@ -47,9 +47,9 @@ export class SendEntry {
   /** First and last extended PSN, set when the first packet is sent; -1 before. */
   firstPsn = -1;
   lastPsn = -1;
-  /** PSNs already answered, of a request that wants an answer. */
+  /** PSNs whose responses have come, of a request that expects responses. */
   answered = 0;
-  /** READ, atomics, FLUSH and ATOMIC WRITE complete by their answer, all others by an acknowledge. */
+  /** READ, atomics, FLUSH and ATOMIC WRITE complete by their response, all others by an ACK. */
   expectsResponse = false;
   /** The response carries data: READ and atomics. */
   returnsData = false;

@@ -1,9 +1,9 @@
 /**
  * The send queue of a queue pair: posted requests in order, from post to completion. It holds facts about each request
- * (what was asked, which PSNs it got, how far its answer has come); the requester and the completer read and advance them.
+ * (the work request, its PSNs, how far its response has come); the requester and the completer read and advance them.
  *
- * Packet sequence numbers here and in the requester and completer are *extended*: they count up from the starting PSN and
- * never wrap, so that order is plain `<`. Only the low 24 bits travel; see `extendPsn`.
+ * Packet sequence numbers here and in the requester and completer are *extended*: they count up from the starting PSN
+ * and never wrap, so that order is plain `<`. Only the low 24 bits travel; see `extendPsn`.
  */
 
 import { RoceError } from '../packets/errors.ts';
@@ -213,7 +213,8 @@ function checkInline(wr: SendWr, inline: Uint8Array, limits: SendLimits): void {
   if (wr.sges !== undefined && wr.sges.length > 0) {
     throw new RoceError('ERR_ROCE_ARGUMENT', 'a work request has inline data or SGEs, not both');
   }
-  // An ATOMIC WRITE takes its eight bytes by value whatever the queue pair has room for, as ibv_wr_atomic_write(3) does.
+  // An ATOMIC WRITE takes its eight bytes by value whatever the queue pair has room for, as ibv_wr_atomic_write(3)
+  // does.
   if (inline.length > limits.maxInlineData && !atomicWrite) {
     throw new RoceError(
       'ERR_ROCE_ARGUMENT',

@@ -1,7 +1,8 @@
 /**
- * Copies between frames and memory. Memory that threads share is copied by an engine word by word, but byte by byte where source and
- * destination differ in their alignment, as payloads in frames do: a seventh of the speed (seen in V8: 4 KiB in 950 ns instead of 140).
- * Staging the bytes in memory of our own, aligned as the shared ones are, costs a second copy and takes 300.
+ * Copies between frames and memory. Memory that threads share is copied by an engine word by word, but byte by byte
+ * where source and destination differ in their alignment, as payloads in frames do: a seventh of the speed (seen in V8:
+ * 4 KiB in 950 ns instead of 140). Staging the bytes in memory of our own, aligned as the shared ones are, costs a
+ * second copy and takes 300.
  */
 
 /** Below this a byte loop beats the view that `set` needs (measured: about 80 ns for the view). */

@@ -1,6 +1,6 @@
 /**
- * UcQueuePair: an unreliable connection. SENDs and WRITEs go out once, in order, and are done when their last packet has left;
- * nothing is acknowledged or repeated.
+ * UcQueuePair: an unreliable connection. SENDs and WRITEs go out once, in order, and are done when their last packet
+ * has left; nothing is acknowledged or repeated.
  * What arrives is the business of uc-responder.ts. ref:rxe#3; AckReq is not set (ref:rxe#6, ref:conformance PKT-18).
  */
 import type { Frame } from '../packets/frame.ts';
@@ -8,7 +8,7 @@ import type { FrameWriter } from '../packets/frame-writer.ts';
 import type { PortCounters } from './counters.ts';
 import { executeLocalWork } from './local-work.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import type { QpIdentity } from './qp-config.ts';
+import type { QpIdentity } from './qp-identity.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 import { BURST } from './queue-pair.ts';
@@ -75,7 +75,7 @@ export class UcQueuePair extends UnreliableQueuePair {
       if (status === WcStatus.Success) this.#complete(entry);
       return status;
     }
-    // Looked at for every packet, as keys may die.
+    // Checked for every packet, as keys may be invalidated.
     if (entry.inlineLength < 0 && !entry.segments.accessible(this.config.pd, false)) return WcStatus.LocProtErr;
     this.#sendPacket(entry, writer);
     this.frameSent(now, writer);

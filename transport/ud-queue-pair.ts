@@ -1,10 +1,10 @@
 /**
- * UdQueuePair: unreliable datagrams. A send is one packet to whatever its address handle names, and is done when it has left;
- * a datagram that has come is taken whole or not at all, and nobody is told when it is not: each cause has a counter.
+ * UdQueuePair: unreliable datagrams. A send is one packet to whatever its address handle names, and is done when it has
+ * left; a datagram is received whole or dropped without a reply: each cause has a counter.
  *
- * A message above the port's MTU is not sent and completes all the same, as rxe does by C10-93.1.1 (ref:conformance LEN-18).
- * A datagram that finds no receive, or one too small, is gone; the receive stays for the next one (ref:conformance UD-05, UD-14),
- * but with a shared receive queue it completes in error (ref:conformance C.1, class E).
+ * A message above the port's MTU is not sent and completes all the same, as rxe does by C10-93.1.1 (ref:conformance
+ * LEN-18). A datagram that finds no receive, or one too small, is gone; the receive stays for the next one
+ * (ref:conformance UD-05, UD-14), but with a shared receive queue it completes in error (ref:conformance C.1, class E).
  */
 
 import { dethSourceQpn } from '../packets/deth.ts';
@@ -17,7 +17,7 @@ import { isMarked } from '../packets/traffic-class.ts';
 import type { PortCounters } from './counters.ts';
 import { PRIVILEGED_QKEY } from './qp-attributes.ts';
 import type { QpCapabilities } from './qp-capabilities.ts';
-import type { QpIdentity } from './qp-config.ts';
+import type { QpIdentity } from './qp-identity.ts';
 import { QpState, rightsOf } from './qp-state.ts';
 import { QpType } from './qp-type.ts';
 import { BURST } from './queue-pair.ts';
@@ -96,7 +96,7 @@ export class UdQueuePair extends UnreliableQueuePair {
     this.psn += 1;
   }
 
-  /** Who sends to a group is not asked to slow down by everybody in it. */
+  /** Datagrams to a group draw no CNP: every member would send one. */
   #noteMarked(now: number, frame: Frame): void {
     this.counters.npEcnMarkedRocePackets += 1;
     const notification = this.config.congestion?.notification;
@@ -139,7 +139,7 @@ export class UdQueuePair extends UnreliableQueuePair {
 
   #refuse(verdict: Verdict): void {
     if (verdict === Verdict.BufferFault) {
-      // The receive names memory that is not ours any more: our own fault, whoever sent.
+      // The receive names memory that is not ours any more: a local fault.
       this.#slot.abandon(WcStatus.LocProtErr, this.config);
       this.enterError(WcStatus.WrFlushErr);
       return;

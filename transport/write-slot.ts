@@ -1,6 +1,7 @@
 /**
- * Where the peer reaches into our memory: the target that a key opens, and the WRITE in progress, of which it knows how much has
- * come and how much is still to come. Beside receive-slot.ts, which does the same for SENDs. Any connected service uses both.
+ * Where the peer reaches into our memory: the target that a key opens, and the WRITE in progress, with the bytes that
+ * have come and that are still to come. Beside receive-slot.ts, which does the same for SENDs. Any connected service
+ * uses both.
  */
 import type { Frame } from '../packets/frame.ts';
 import { OpFlag, RETH_AT } from '../packets/opcode.ts';
@@ -17,7 +18,10 @@ export class RemoteTarget {
   grant: Grant | undefined = undefined;
   offset = 0;
 
-  /** Opens `length` bytes at virtual address hi:lo for `access`, or says why not. The key is looked at whatever the length is. */
+  /**
+   * Opens `length` bytes at virtual address hi:lo for `access`, or says why not. The key is looked at whatever the
+   * length is.
+   */
   open(rkey: number, hi: number, lo: number, length: number, access: number, holder: KeyHolder): Verdict {
     this.grant = holder.keys.find(rkey, holder.pd, access, holder.qpn);
     this.offset = this.grant?.offsetOf(hi, lo, length) ?? -1;
@@ -43,11 +47,13 @@ export class RemoteTarget {
 }
 
 export class WriteSlot extends RemoteTarget {
-  /** Bytes of the WRITE, and how many of them it still brings. */
+  /** Bytes of the WRITE, and how many of them are still to come. */
   length = 0;
   #left = 0;
 
-  /** The whole DMA length is checked with the first packet (ref:conformance KEY-12), the key again with every packet. */
+  /**
+   * The whole DMA length is checked with the first packet (ref:conformance KEY-12), the key again with every packet.
+   */
   check(frame: Frame, holder: KeyHolder): Verdict {
     const { flags, payloadLength } = frame;
     if ((flags & (OpFlag.First | OpFlag.Only)) !== 0) {
@@ -76,7 +82,9 @@ export class WriteSlot extends RemoteTarget {
     this.#left = 0;
   }
 
-  /** FIRST and MIDDLE leave something for later, LAST and ONLY leave nothing (ref:conformance LEN-04, LEN-05, OPS-06). */
+  /**
+   * FIRST and MIDDLE leave something for later, LAST and ONLY leave nothing (ref:conformance LEN-04, LEN-05, OPS-06).
+   */
   #fits(flags: number, payloadLength: number): boolean {
     const ends = (flags & (OpFlag.Last | OpFlag.Only)) !== 0;
     return ends ? payloadLength === this.#left : payloadLength < this.#left;

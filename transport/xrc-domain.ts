@@ -1,6 +1,6 @@
 /**
- * XRC domain: which shared receive queues the XRC target queue pairs of one domain may take from, by the number that XRC
- * packets carry. Rules: ibv_open_xrcd(3), ibv_create_srq_ex(3).
+ * XRC domain: which shared receive queues the XRC target queue pairs of one domain may take from, by the number that
+ * XRC packets carry. Rules: ibv_open_xrcd(3), ibv_create_srq_ex(3).
  */
 import { RoceError } from '../packets/errors.ts';
 import type { RecvQueue } from './recv-queue.ts';
@@ -32,7 +32,7 @@ export class XrcDomain {
     return this.#srqs.get(srqn);
   }
 
-  /** For whoever closes it. Throws ERR_ROCE_IN_USE while something belongs to it. */
+  /** Throws ERR_ROCE_IN_USE while something belongs to it. */
   demandUnused(): void {
     const { size } = this.#srqs;
     if (size + this.targets > 0)

@@ -9,7 +9,7 @@ import type { Timed } from './deadlines.ts';
 import type { CmState } from './states.ts';
 import type { CmId, WhenFull } from './types.ts';
 
-/** A service id somebody listens on. */
+/** A service id with a listener. */
 export interface Listener {
   readonly serviceId: bigint;
   readonly backlog: number;
@@ -19,7 +19,7 @@ export interface Listener {
   waiting: number;
 }
 
-/** Who waits for whom about an alternate path. */
+/** Which side has to reply about an alternate path. */
 export type LapState = 'idle' | 'lap-sent' | 'mra-lap-rcvd' | 'lap-rcvd' | 'mra-lap-sent';
 
 export interface SeenLap {

@@ -3,8 +3,8 @@
  *
  * Owns: the services, the requests that wait for an answer, and for a while the answers, as they may get lost.
  * Never: the other side (sidr-active.ts), a queue pair.
- * Rules: CM-24 (ref:conformance#CM): a service nobody offers draws status 1, one whose IP CM header cannot be read status 2
- * (rdma:cm.c#cm_sidr_req_handler, cm_destroy_id). Two requests are the same when address and request id are
+ * Rules: CM-24 (ref:conformance#CM): a service without a listener draws status 1, one whose IP CM header cannot be read
+ * status 2 (rdma:cm.c#cm_sidr_req_handler, cm_destroy_id). Two requests are the same when address and request id are
  * (rdma:cm.c#cm_insert_remote_sidr); ib_cm forgets them with its answer and then takes a repetition for a new one.
  * The number of requests is bounded, answered ones go first (CM-26, SEC-14).
  */

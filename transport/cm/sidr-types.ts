@@ -48,13 +48,19 @@ export type SidrAnswer =
       readonly privateData?: Uint8Array;
     };
 
-/** Events of both sides. Their ids are of the same kind as those of connections, and never the same as one of those in use. */
+/**
+ * Events of both sides. Their ids are of the same kind as those of connections, and never the same as one of those in
+ * use.
+ */
 export type SidrEvent =
   | {
       readonly type: 'resolve-request';
       readonly id: CmId;
       readonly request: CmSidrReq;
-      /** Present when the service id is one of RDMA CM. What it says is the peer's claim; `source` is where the packet came from. */
+      /**
+       * Present when the service id is one of RDMA CM. What it says is the peer's claim; `source` is where the packet
+       * came from.
+       */
       readonly ipHeader: IpCmHeader | undefined;
       /** Behind the IP CM header, if there is one. */
       readonly privateData: Uint8Array;

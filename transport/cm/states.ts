@@ -5,8 +5,8 @@
  * `rejected` is ours: we refused, and say so again when the peer's message is repeated.
  * Pairs that are not listed do nothing but count.
  *
- * Sources: rdma:cm.c (cm_dup_req_handler, cm_rep_handler, cm_dup_rep_handler, cm_rtu_handler, cm_dreq_handler, cm_drep_handler,
- * cm_rej_handler, cm_mra_handler), ref:conformance#CM.
+ * Sources: rdma:cm.c (cm_dup_req_handler, cm_rep_handler, cm_dup_rep_handler, cm_rtu_handler, cm_dreq_handler,
+ * cm_drep_handler, cm_rej_handler, cm_mra_handler), ref:conformance#CM.
  */
 
 /** States of the active side, of the passive side, and of both. */
@@ -101,7 +101,7 @@ export const CM_ACTIONS: Readonly<Record<CmConnectionMessage, ActionRow>> = {
     timewait: 'absorb',
     rejected: 'absorb',
   },
-  // Only the first MRA counts: a peer that keeps sending them cannot hold us for ever.
+  // Only the first MRA counts: a peer that keeps sending them cannot delay us infinitely.
   MRA: { 'req-sent': 'postpone', 'rep-sent': 'postpone', 'mra-req-rcvd': 'absorb', 'mra-rep-rcvd': 'absorb' },
 };
 

@@ -15,7 +15,7 @@ import { KeyTable } from '../../../transport/key-table.ts';
 import { Access, type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import type { QpAttributes } from '../../../transport/qp-attributes.ts';
 import type { QpCapabilities } from '../../../transport/qp-capabilities.ts';
-import type { QpIdentity } from '../../../transport/qp-config.ts';
+import type { QpIdentity } from '../../../transport/qp-identity.ts';
 import type { QpEvent } from '../../../transport/qp-event.ts';
 import { QpState } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
