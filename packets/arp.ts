@@ -36,7 +36,7 @@ export interface Arp {
   readonly senderIp: IpAddress;
   /** All zero in a request: it is what is requested. */
   readonly targetMac: MacAddress;
-  /** In a request the address asked for, in a reply that of the asker. */
+  /** In a request the address to resolve, in a reply that of the requester. */
   readonly targetIp: IpAddress;
 }
 

@@ -40,7 +40,7 @@ export interface MappedField {
   readonly rule: string;
 }
 
-/** One header of a frame, or its payload, pad, ICRC or what could not be told. */
+/** One header of a frame, or its payload, pad, ICRC or bytes of no known header. */
 export interface MappedHeader {
   /** Short name: "BTH"; that of `LAYOUTS` where it has one. */
   readonly name: string;

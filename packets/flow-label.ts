@@ -15,7 +15,9 @@ export function sourcePortOfFlowLabel(flowLabel: number): number {
   return PORT_BASE | ((flowLabel ^ (flowLabel >>> PORT_BITS)) & PORT_MASK);
 }
 
-/** The label of a connection between two queue pairs, of 24-bit numbers, whichever of them asks; 0..MAX_FLOW_LABEL. */
+/**
+ * The label of a connection between two queue pairs, of 24-bit numbers, the same from either side; 0..MAX_FLOW_LABEL.
+ */
 export function flowLabelOfQpns(qpn: number, otherQpn: number): number {
   // 48 bits: exact in a double, but too many for the operators, so in three parts.
   const product = qpn * otherQpn;

@@ -362,7 +362,7 @@ const BTH_RESERVED_AT = 8;
 /** Between Q_Key and source QPN. */
 const DETH_RESERVED_AT = 4;
 
-/** In the order of the wire: offset tables by opcode, and who lists the header. */
+/** In the order of the wire: offset tables by opcode, and the function that lists the header. */
 const EXTENDED_HEADERS: readonly (readonly [Int8Array, (list: FieldList, view: DataView, at: number) => void])[] = [
   [RDETH_AT, listRdeth],
   [DETH_AT, listDeth],

@@ -78,7 +78,7 @@ export const FrameStatus = {
   Ok: 0,
   /** Neither IPv4 nor IPv6 (ARP, RoCE version 1, a third VLAN tag...). */
   NotIp: 1,
-  /** IP with another protocol; `protocol` and `l4Offset` tell. */
+  /** IP with another protocol; see `protocol` and `l4Offset`. */
   NotUdp: 2,
   /** UDP to another port than 4791. */
   NotRoce: 3,

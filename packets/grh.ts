@@ -46,7 +46,7 @@ export interface Grh {
   readonly nextHeader: number;
   /** 8 bits. */
   readonly hopLimit: number;
-  /** Who sent it. */
+  /** The sender. */
   readonly sourceGid: IpAddress;
   /** Whom it was sent to, a group for multicast. */
   readonly destinationGid: IpAddress;

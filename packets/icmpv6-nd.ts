@@ -30,7 +30,7 @@ export const NEIGHBOR_HOP_LIMIT = 255;
 
 /** Request for the MAC address of an IP address (RFC 4861, 4.3). */
 export interface NeighborSolicitation {
-  /** The address asked for. */
+  /** The address to resolve. */
   readonly target: IpAddress;
   /** MAC of the asker; absent while the asker still checks that its address is unique (source address ::). */
   readonly sourceMac: MacAddress | undefined;
@@ -78,7 +78,7 @@ export function readNeighborAdvertisement(
   if (!isValid(view, ipv6At, at, end, Icmpv6Type.NeighborAdvertisement)) return undefined;
   const flags = view.getUint8(at + FLAGS);
   const solicited = (flags & FLAG_SOLICITED) !== 0;
-  // RFC 4861 7.1.2: what everybody hears cannot answer one.
+  // RFC 4861 7.1.2: a multicast advertisement cannot answer a solicitation.
   if (solicited && view.getUint8(ipv6At + IPV6_DESTINATION_AT) === MULTICAST_PREFIX) return undefined;
   return {
     target: IpAddress.read(view, at + TARGET, 6),

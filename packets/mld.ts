@@ -11,7 +11,7 @@
  *  |   group, 16 bytes (queries and version 1), or group records   |
  *  +---------------------------------------------------------------+
  *
- * Owns the messages a listener sends and the queries it hears, and the header in front of them. Never keeps a
+ * Owns the messages a listener sends and the queries it receives, and the header in front of them. Never keeps a
  * membership. Untrusted bytes give undefined. Sources: RFC 2710 section 3 (version 1), RFC 3810 sections 5 and 8.1, RFC
  * 2711 (router alert).
  */
@@ -22,13 +22,13 @@ import { IP_PROTOCOL_ICMPV6 } from './ipv4.ts';
 
 /** Types of messages, those of ICMPv6. */
 export const MldType = {
-  /** A router asks who listens. */
+  /** Sent by a router to find listeners. */
   Query: 130,
   /** A host of version 1 listens. */
   V1Report: 131,
   /** A host of version 1 does not listen any more. */
   Done: 132,
-  /** A host of version 2 tells what it listens to. */
+  /** A report of a host of version 2. */
   V2Report: 143,
 } as const;
 /** One of the types. */
@@ -61,7 +61,7 @@ export interface MldQuery {
   readonly version: 1 | 2;
   /** Answers are spread over this time, in milliseconds. */
   readonly maxResponse: number;
-  /** The group asked for; :: for all. */
+  /** The group queried; :: for all. */
   readonly group: IpAddress;
 }
 
@@ -133,7 +133,7 @@ export function writeMldV2Report(view: DataView, ipv6At: number, at: number, rec
 }
 
 /**
- * Writes a query without sources, for who plays the router, and returns where it ends. `maxResponse` is below 32,768.
+ * Writes a query without sources, for a router of tests, and returns where it ends. `maxResponse` is below 32,768.
  */
 export function writeMldQuery(view: DataView, ipv6At: number, at: number, query: MldQuery): number {
   view.setUint32(at, MldType.Query << 24);

@@ -76,7 +76,7 @@ export const Op = {
   ReadResponseLast: 0x0f,
   /** RDMA READ response of one packet. */
   ReadResponseOnly: 0x10,
-  /** ACKNOWLEDGE, positive or negative: the AETH tells. */
+  /** ACKNOWLEDGE, positive or negative, by the AETH. */
   Acknowledge: 0x11,
   /** Response to COMPARE SWAP and FETCH ADD. */
   AtomicAcknowledge: 0x12,

@@ -1,6 +1,5 @@
 /**
- * Priority flow control frame (IEEE 802.1Qbb): a MAC control frame that asks the other end of a link to be silent, per
- * priority.
+ * Priority flow control frame (IEEE 802.1Qbb): a MAC control frame that pauses the other end of a link, per priority.
  *
  * ```
  *  0  01-80-C2-00-00-01, 6                6  source MAC, 6
@@ -29,12 +28,12 @@ export const PFC_OPCODE = 0x0101;
 export const PFC_PRIORITIES = 8;
 /** Bits on the wire that one quantum of pause time stands for. */
 export const PFC_QUANTUM_BITS = 512;
-/** The longest pause that a frame can ask for, in quanta. */
+/** The longest pause of a frame, in quanta. */
 export const PFC_MAX_QUANTA = 0xff_ff;
 
 /** A priority flow control frame, field by field. */
 export interface Pfc {
-  /** MAC address of the port that asks. */
+  /** MAC address of the sending port. */
   readonly sourceMac: MacAddress;
   /** Bit n: the pause time of priority n counts; 8 bits. */
   readonly enableVector: number;

@@ -1,7 +1,7 @@
 /**
  * Which VLAN a frame belongs to, before anything else about it is known.
  *
- * Owns the rule of who hears whom: a host hears the frames of its own VLAN and no others, and a tag with id 0 carries a
+ * Owns the rule of delivery: a host receives the frames of its own VLAN and no others, and a tag with id 0 carries a
  * priority and no VLAN (IEEE 802.1Q, as Linux treats it: linux:vlan_core.c#vlan_do_receive). Never changes a frame.
  */
 import { ETHERNET_BYTES, ETHERTYPE_AT, ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN, VLAN_TAG_BYTES } from './ethernet.ts';

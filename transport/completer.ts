@@ -16,7 +16,7 @@ import { WcStatus, WrOpcode } from './work.ts';
 
 /** What follows from a response, after everything before `ackedTo` is acknowledged. */
 export const ResponseOutcome = {
-  /** Nothing new: old, ghost, or not understood. */
+  /** Nothing new: an old or ghost response, or a reserved syndrome. */
   Ignore: 0,
   Advance: 1,
   /** Send again from `resumePsn`. */
@@ -121,7 +121,7 @@ export class Completer {
     return this.#retry(this.una);
   }
 
-  /** Judges one response. `sentPsn` is the first PSN never sent: answers to it or beyond are ghosts. */
+  /** Judges one response. `sentPsn` is the first PSN never sent: responses to it or beyond are ghosts. */
   handle(frame: Frame, queue: SendQueue, sentPsn: number, config: QpConfig): ResponseOutcome {
     this.ackedTo = this.una;
     const psn = extendPsn(frame.psn, this.una);
@@ -147,8 +147,8 @@ export class Completer {
       case KIND_ACK:
         if (psn < limit) return this.#advanceTo(psn + 1);
         this.#advanceTo(limit);
-        // An unsolicited ACK inside an open READ says nothing of its data; one beyond it implies that responses were
-        // lost.
+        // An unsolicited ACK inside an open READ acknowledges none of its data; one beyond it implies that responses
+        // were lost.
         if (waiting !== undefined && psn > waiting.lastPsn) return this.#impliedNak(limit);
         return this.ackedTo > this.una ? ResponseOutcome.Advance : ResponseOutcome.Ignore;
       case KIND_RNR:

@@ -7,7 +7,7 @@ export class PortCounters {
   sentPkts = 0;
   /** RoCE packets received that are whole and have a queue pair. */
   rcvdPkts = 0;
-  /** Requests at an old PSN: repeated, answered again, not executed. */
+  /** Requests at an old PSN: duplicates: answered again, not executed. */
   duplicateRequest = 0;
   /** Sequence NAKs sent. */
   outOfSeqRequest = 0;

@@ -2,7 +2,7 @@
  * End-to-end credits: how a responder advertises its receives, in five bits of an ACK, and how far a requester
  * may go with them. Owns the code table and the limit sequence number; never looks at a packet.
  *
- * Messages are counted: the first of a connection is number 1. An ACK with MSN m and credits c says that message m + c
+ * Messages are counted: the first of a connection is number 1. An ACK with MSN m and credits c means that message m + c
  * finds a receive if all messages consume one. One that consumes none moves the limit on by itself.
  * Rules: ref:conformance ACK-10..ACK-12, C.4; rxe never gives credits; rdmavt:rc.c#rvt_get_credit,
  * qib:qib_rc.c#qib_make_rc_req.

@@ -22,7 +22,7 @@ export interface GrantTerms {
   readonly qpn?: number;
   /** Makes bytes durable; offsets count from `base`. */
   readonly persistent?: Persist | undefined;
-  /** Offset of the first byte in the region that `persistent` knows; default 0. */
+  /** Offset of the first byte in the region that `persistent` is called for; default 0. */
   readonly base?: number;
 }
 
@@ -104,7 +104,7 @@ export class Grant {
     else this.#stage.copy(this.bytes, offset, from, fromAt, length, false);
   }
 
-  /** Makes bytes durable that lie inside; `Access.FlushPersistent` says that there is a way. */
+  /** Makes bytes durable that lie inside; `Access.FlushPersistent` requires that the region has a way. */
   persist(offset: number, length: number): void {
     this.#persistent?.(this.#base + offset, length);
   }

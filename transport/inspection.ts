@@ -35,7 +35,7 @@ export interface RequesterInspection {
   readonly sentPsn: number;
   /** The oldest that is not acknowledged. */
   readonly unackedPsn: number;
-  /** READs, atomics and their kin that were sent and not answered. */
+  /** READs, atomics, FLUSHes and ATOMIC WRITEs that were sent and lack responses. */
   readonly outstanding: number;
   /** Retries left after timeouts and sequence NAKs. */
   readonly retriesLeft: number;

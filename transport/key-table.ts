@@ -13,7 +13,7 @@ import { Grant } from './grant.ts';
 import { Access, MemoryRegion, type MemoryWindow, type ProtectionDomain, type RegionOptions } from './memory.ts';
 import type { Random } from './random.ts';
 
-/** What BIND MW asks for. */
+/** The terms of a BIND MW. */
 export interface BindTerms {
   /** The window, not bound. */
   readonly mw: MemoryWindow;
@@ -29,7 +29,7 @@ export interface BindTerms {
   readonly rkey: number;
 }
 
-/** What REG MR asks for. */
+/** The terms of a REG MR. */
 export interface FastTerms {
   /** The region, without memory. */
   readonly mr: MemoryRegion;
@@ -43,7 +43,7 @@ export interface FastTerms {
   readonly key: number;
 }
 
-/** Who invalidates, binds or registers: a queue pair by number, and its domain. */
+/** A queue pair that invalidates, binds or registers: its number, and its domain. */
 export interface KeyUser {
   /** Its number, 24 bits. */
   readonly qpn: number;
@@ -80,8 +80,8 @@ export class KeyTable {
   }
 
   /**
-   * What a key opens for queue pair `qpn` of `pd` with every right in `access`, or undefined; causes are not told apart
-   * on the wire.
+   * What a key opens for queue pair `qpn` of `pd` with every right in `access`, or undefined; causes are not
+   * distinguished on the wire.
    */
   find(key: number, pd: ProtectionDomain, access: number, qpn: number): Grant | undefined {
     const grant = this.#grants.get(key >>> 8);
@@ -90,7 +90,7 @@ export class KeyTable {
     return grant;
   }
 
-  // What an application asks for.
+  // Called for the application.
 
   /**
    * Registers `bytes` (shared, not copied). Throws ERR_ROCE_ARGUMENT for bad access or address, ERR_ROCE_LIMIT when
@@ -146,7 +146,7 @@ export class KeyTable {
     for (const window of this.#windows.values()) if (window.grant?.qpn === qpn) this.#unbind(window);
   }
 
-  // What work requests and the peer ask for: false when a rule forbids it, and nothing is changed then.
+  // Called for work requests and the peer: false when a rule forbids it, and nothing is changed then.
 
   /**
    * BIND MW. A window that is bound has to be invalidated first, and a length of 0 is refused: both rules of type 2.

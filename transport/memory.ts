@@ -36,7 +36,8 @@ export interface RegionOptions {
   /** Virtual address under which peers name the first byte; 0 <= iova, iova + length <= 2^64. */
   readonly iova: bigint;
   /**
-   * Whether LOCAL INV and a peer's SEND with invalidate may kill the key, as they may that of a fast-registered region.
+   * Whether LOCAL INV and a peer's SEND with invalidate may invalidate the key, as they may that of a fast-registered
+   * region.
    */
   readonly remoteInvalidate?: boolean;
   /** How the memory is made durable: with it, `Access.FlushPersistent` may be given, without it not. */

@@ -1,6 +1,6 @@
 /**
- * What kind of peer a queue pair speaks to, as data: what we send to it and what we expect of it, each entry with its
- * source.
+ * What kind of peer a queue pair is connected to, as data: what we send to it and what we expect of it, each entry with
+ * its source.
  * Owns the values; queue pairs read them. The default works with every peer here: the others are for imitating a peer,
  * for tests against one, and for refusing beforehand what one does not support.
  */

@@ -37,7 +37,7 @@ export interface QpAttributes {
   readonly mtu?: number;
   /** READs and atomics the peer may have outstanding, 0..255. */
   readonly maxDestRdAtomic?: number;
-  /** Code of the wait asked for in RNR NAKs, 0..31; 0 is the longest. */
+  /** Code of the RNR timer in RNR NAKs, 0..31; 0 is the longest. */
   readonly minRnrTimer?: number;
   /** First PSN sent, 24 bits. */
   readonly sqPsn?: number;
@@ -51,7 +51,7 @@ export interface QpAttributes {
   readonly maxRdAtomic?: number;
   /** The way to take when the first one fails. */
   readonly altPath?: QpPath;
-  /** A `MigState`: rearm asks for the alternate path to be armed, migrated takes it now. */
+  /** A `MigState`: rearm arms the alternate path, migrated takes it now. */
   readonly pathMigState?: MigState;
   /**
    * End-to-end flow control (the bit of that name in REQ and REP): heed the credits in the peer's ACKs, and give

@@ -11,7 +11,7 @@ export type QpEvent =
   | 'path-mig';
 
 /**
- * What `pollEvent` tells the device: also that the peer has sent its first request, which is as good as the RTU of its
- * CM.
+ * What `pollEvent` returns to the device: also that the peer has sent its first request, which is as good as the RTU of
+ * its CM.
  */
 export type QpSignal = QpEvent | 'first-request';

@@ -3,7 +3,7 @@
  * which is linux:core/verbs.c#qp_state_table without what RoCE and this API do not have (port, current state).
  * Moves that are not here are not allowed; `qp-state.ts` has the moves themselves.
  *
- * In one thing the table is kinder than verbs: a P_Key need not be given on the way to INIT, for there is a default.
+ * In one row the table allows more than verbs: a P_Key need not be given on the way to INIT, for there is a default.
  */
 import type { QpAttributes } from './qp-attributes.ts';
 import { QpState } from './qp-state.ts';

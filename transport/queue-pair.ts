@@ -122,7 +122,9 @@ export abstract class QueuePair {
     this.#settings.ackInterval = packets;
   }
 
-  /** Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT, and changes nothing, when not allowed. */
+  /**
+   * Changes attributes and state. Throws ERR_ROCE_STATE or ERR_ROCE_ARGUMENT, and changes nothing, when not allowed.
+   */
   modify(attributes: QpAttributes): void {
     checkAttributes(this.type, this.current, attributes);
     checkMigration(attributes, this.config);

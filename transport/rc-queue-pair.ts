@@ -202,11 +202,11 @@ export class RcQueuePair extends QueuePair {
     }
   }
 
-  /** The NAK is owed; the queue pair goes to ERROR (ref:conformance KEY-01, KEY-02). */
+  /** The NAK is queued; the queue pair goes to ERROR (ref:conformance KEY-01, KEY-02). */
   #refused(): void {
     this.counters.refusedRequest += 1;
     const { verdict } = this.#responder;
-    // Already in ERROR: answers owed from before were still leaving, and one of them has lost its key.
+    // Already in ERROR: replies queued before were still leaving, and the key of one was invalidated.
     if (this.current !== QpState.Error)
       this.note(verdict === Verdict.KeyRefused || verdict === Verdict.UnknownSrq ? 'qp-access-err' : 'qp-req-err');
     this.moveTo(QpState.Error);

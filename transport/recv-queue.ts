@@ -1,7 +1,7 @@
 /**
  * The receive queue: buffers waiting for the peer's SENDs, taken strictly in order. The responder takes a buffer out
- * and owns it until its completion, so that a shared receive queue (srq.ts) can stand in for this class. A queue has the
- * protection domain of its buffers and the queue where they complete, for both may be others than the queue pair's.
+ * and owns it until its completion, so that a shared receive queue (srq.ts) can stand in for this class. A queue has
+ * the protection domain of its buffers and the queue where they complete, for both may be others than the queue pair's.
  */
 import { RoceError } from '../packets/errors.ts';
 import type { CompletionQueue } from './completion-queue.ts';
@@ -15,7 +15,7 @@ import type { RecvWr } from './work.ts';
 export class RecvQueue {
   /** The domain that the memory of the buffers belongs to. */
   readonly pd: ProtectionDomain;
-  /** Where buffers complete that were taken out; undefined: where the queue pair says. */
+  /** Where buffers complete that were taken out; undefined: in the queue pair's own completion queue. */
   readonly cq: CompletionQueue | undefined;
   /** Pieces of memory of one receive at most. */
   readonly maxSge: number;

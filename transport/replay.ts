@@ -1,5 +1,5 @@
 /**
- * Replay memory: the last requests with answers that a responder executed, so that a repeated request is answered and
+ * Replay memory: the last requests with responses that a responder executed, so that a duplicate is answered and
  * not executed again. Errors in a repetition are dropped, never NAKed (ref:rxe#7 duplicate READ and atomic;
  * ref:conformance RSP-PSN-13, RSP-PSN-15..17, RD-07, RD-08, RD-10, ATM-05..ATM-08).
  */
@@ -54,7 +54,7 @@ export class ReplayMemory {
     return entry;
   }
 
-  /** Owes the answer to a repeated READ or atomic; false when it is not remembered or not the same request. */
+  /** Queues the response to a repeated READ or atomic; false when it is not remembered or not the same request. */
   repeat(frame: Frame, psn: number, mtu: number, replies: ReplyQueue, msn: number): boolean {
     const entry = this.#find(psn);
     if (entry === undefined || entry.opcode !== frame.opcode) return false;
@@ -103,7 +103,7 @@ function emptyResponseMark(opcode: number, psn: number): number {
   return psn * 2 + ((opcode & ~SERVICE_MASK) === Op.Flush ? 1 : 0);
 }
 
-/** A repeated READ may ask for the whole or for a tail that starts at a packet boundary; the data is read anew. */
+/** A repeated READ may request the whole or a tail that starts at a packet boundary; the data is read anew. */
 function repeatRead(
   entry: ExecutedRequest,
   frame: Frame,

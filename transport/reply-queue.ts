@@ -1,13 +1,13 @@
 /**
- * Replies a responder owes, in the order in which they leave, which is that of their PSNs. ACKs merge, and so do
- * NAKs of one PSN; the responder limits the answers in progress and the queue as a whole.
+ * Replies of a responder that have not left, in the order in which they leave, which is that of their PSNs. ACKs merge,
+ * and so do NAKs of one PSN; the responder limits the responses in progress and the queue as a whole.
  */
 import { Syndrome } from '../packets/aeth.ts';
 import type { Grant } from './grant.ts';
 import { type ReplyInspection, wirePsn } from './inspection.ts';
 import type { Pool } from './ring.ts';
 
-/** Empty: the answer of FLUSH and ATOMIC WRITE, a READ response without data. */
+/** Empty: the response to FLUSH and ATOMIC WRITE, a READ response without data. */
 export const ReplyKind = { Ack: 0, Nak: 1, Read: 2, Atomic: 3, Empty: 4 } as const;
 export type ReplyKind = (typeof ReplyKind)[keyof typeof ReplyKind];
 
@@ -44,7 +44,7 @@ export class ReplyQueue {
   /** The next ACK carries BECN: a request came marked, where marks are echoed in ACKs. */
   becnOwed = false;
   /**
-   * READs and atomics among the replies that are answered for the first time. Empty answers need no resources and do
+   * READs and atomics among the replies that are answered for the first time. Empty responses need no resources and do
    * not count.
    */
   answers = 0;
@@ -108,7 +108,7 @@ export class ReplyQueue {
     if (reply !== undefined) this.#recycle(reply);
   }
 
-  /** Owes an ACK of everything up to `psn`; merges with an ACK, or a NAK of a later PSN, that has not left yet. */
+  /** Queues an ACK of everything up to `psn`; merges with an ACK, or a NAK of a later PSN, that has not left yet. */
   acknowledge(psn: number, syndrome: number, msn: number): void {
     const newest = this.#replies[this.#replies.length - 1];
     if (newest !== undefined && newest.kind <= ReplyKind.Nak && psn < newest.psn) return;
@@ -124,9 +124,9 @@ export class ReplyQueue {
   }
 
   /**
-   * Owes an answer from `psn` to `lastPsn`. A repeated request may be older than replies still waiting: it
-   * goes before them, and answers behind it start over, since the requester has gone back. If it asks for the rest of
-   * an answer still being sent, it takes that one's place (ref:conformance RSP-PSN-13, ACK-05).
+   * Queues a response from `psn` to `lastPsn`. A repeated request may be older than replies still waiting: it
+   * goes before them, and responses behind it start over, since the requester retransmits. If it requests the rest of
+   * a response still being sent, it takes that one's place (ref:conformance RSP-PSN-13, ACK-05).
    */
   answer(kind: ReplyKind, psn: number, lastPsn: number, msn: number, repeated: boolean): Reply {
     let at = this.#replies.length;

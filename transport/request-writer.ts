@@ -50,7 +50,7 @@ export function writeData(
   return size;
 }
 
-/** Writes a READ request for all that lies from `offset` on: a READ that is resumed asks only for its missing tail. */
+/** Writes a READ request for all that lies from `offset` on: a READ that is resumed requests only its missing tail. */
 export function writeReadRequest(
   writer: FrameWriter,
   config: QpConfig,
@@ -107,7 +107,7 @@ export function writePayload(bytes: Uint8Array, at: number, entry: SendEntry, of
 }
 
 /**
- * The BTH of a request without payload that asks for its answer, and the header of its service; returns where the next
+ * The BTH of a request without payload that requests an ACK, and the header of its service; returns where the next
  * one starts.
  */
 function writeRequestBth(

@@ -83,7 +83,7 @@ export class Requester {
   }
 
   /**
-   * Called when the cursor has been set back. A FLUSH that stays without an answer may have an ICRC that its receiver
+   * Called when the cursor has been set back. A FLUSH that stays without a response may have an ICRC that its receiver
    * does not accept (packets/rxe-flush-icrc.ts): it is repeated with the other one. Where one was answered before, it
    * was more likely lost, and only the second repetition changes.
    */
@@ -100,7 +100,8 @@ export class Requester {
     const entry = queue.at(this.position);
     if (this.credits !== undefined && !this.#hasCredit(this.credits, entry, una, config.mtu)) return false;
     if (entry.started) return true;
-    // rxe:rxe_req.c#rxe_wqe_is_fenced: earlier requests may have to be sent again, from the memory whose key is to die.
+    // rxe:rxe_req.c#rxe_wqe_is_fenced: earlier requests may have to be sent again, from the memory whose key is to be
+    // invalidated.
     if (entry.opcode === WrOpcode.LocalInv && queue.head !== this.position) return false;
     return mayStart && this.#mayStart(entry, config, una);
   }
@@ -221,7 +222,7 @@ export class Requester {
     return credits.limited && entry.consumesReceive && entry.ssn > credits.lsn;
   }
 
-  /** A READ that is resumed asks only for its missing tail (ref:wire#8, ref:conformance RD-08, REQ-25). */
+  /** A READ that is resumed requests only its missing tail (ref:wire#8, ref:conformance RD-08, REQ-25). */
   #sendRead(entry: SendEntry, config: QpConfig, writer: FrameWriter): void {
     writeReadRequest(writer, config, entry, this.#offset, this.psn);
     this.psn = entry.lastPsn + 1;

@@ -37,7 +37,7 @@ export const RequestOutcome = {
   Dropped: 3,
   NotReady: 4,
   Refused: 5,
-  /** Executed, but its completion found no room: nothing is owed. */
+  /** Executed, but its completion found no room: no reply is queued. */
   Overrun: 6,
 } as const;
 export type RequestOutcome = (typeof RequestOutcome)[keyof typeof RequestOutcome];
@@ -274,8 +274,8 @@ export class Responder {
     return this.#target.openReth(view, reth, 8, Access.RemoteWrite, config);
   }
 
-  // Execution: nothing below can fail, but a completion may find no room: then the answer is false, and nothing is
-  // owed.
+  // Execution: nothing below can fail, but a completion may find no room: then the result is false, and no
+  // reply is queued.
 
   #execute(frame: Frame, config: QpConfig): boolean {
     const { flags } = frame;

@@ -1,8 +1,8 @@
 /**
  * A bounded first-in first-out queue of reusable entries. Positions are absolute (they only grow), so a position kept
- * elsewhere stays meaningful while the entry lives. Entries are borrowed from a pool that all queues of a kind share:
- * an idle queue holds none, a busy one allocates nothing per entry, and of ten thousand queues in turn each finds an
- * entry that is still in a cache.
+ * elsewhere stays valid while the entry is in the queue. Entries are borrowed from a pool that all queues of a kind
+ * share: an idle queue holds none, a busy one allocates nothing per entry, and of ten thousand queues in turn each
+ * finds an entry that is still in a cache.
  */
 import { invariant } from '../packets/errors.ts';
 

@@ -9,12 +9,12 @@ import type { QpConfig } from './qp-config.ts';
 import { QpType } from './qp-type.ts';
 import { type SendWr, WrOpcode } from './work.ts';
 
-/** What of a queue pair says which requests it takes. */
+/** What of a queue pair decides which requests it takes. */
 export type SendTerms = Pick<QpConfig, 'type' | 'pd' | 'profile'>;
 
 /**
  * Throws ERR_ROCE_ARGUMENT or ERR_ROCE_ACCESS for a request that a queue pair of this type and domain does not take,
- * and ERR_ROCE_UNSUPPORTED for one that its peer is known not to know.
+ * and ERR_ROCE_UNSUPPORTED for one that its peer is known not to support.
  */
 export function checkService({ type, pd, profile }: SendTerms, wr: SendWr): void {
   if (!profile.flushAndAtomicWrite.value && MEMORY_EXTENSIONS.includes(wr.opcode))

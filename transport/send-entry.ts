@@ -37,7 +37,7 @@ export class SendEntry {
   inlineLength = -1;
   /** Message bytes. */
   length = 0;
-  /** FLUSH: what its FETH and RETH say. */
+  /** FLUSH: the fields of its FETH and RETH. */
   flushType = 0;
   flushLevel: FlushLevel = FlushLevel.Range;
   flushLength = 0;

@@ -68,7 +68,7 @@ export class UcQueuePair extends UnreliableQueuePair {
     this.#offset = 0;
   }
 
-  /** Sends the next packet of the oldest request, or does what needs none; or says why not. */
+  /** Sends the next packet of the oldest request, or executes a local request; or returns why not. */
   #execute(now: number, entry: SendEntry, writer: FrameWriter): WcStatus {
     if (entry.local) {
       const status = executeLocalWork(entry, this.config);

@@ -1,5 +1,5 @@
 /**
- * UcResponder: takes the requests of an unreliable connection. It answers nothing: what it cannot take is dropped,
+ * UcResponder: takes the requests of an unreliable connection. It sends no replies: what it cannot take is dropped,
  * counted, and leaves no completion, so a message arrives whole or not at all. The bytes of a WRITE that broke off stay
  * where they are.
  *
@@ -20,7 +20,7 @@ import { Verdict } from './verdict.ts';
 import { WcStatus } from './work.ts';
 import { WriteSlot } from './write-slot.ts';
 
-/** What a request asks the queue pair to do. */
+/** What follows from a request. */
 export const UcOutcome = {
   Done: 0,
   /** The receive posted is none: to ERROR. */ Fault: 1,

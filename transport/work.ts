@@ -213,7 +213,7 @@ export interface SendWr {
   readonly sges?: readonly Sge[];
   /** Bytes sent instead of `sges`, copied when posted (IBV_SEND_INLINE); at most maxInlineData, SEND and WRITE only. */
   readonly inline?: Uint8Array;
-  /** Asks for a completion on success; errors always complete. Default true, as with sq_sig_all. */
+  /** Requests a completion on success; errors always complete. Default true, as with sq_sig_all. */
   readonly signaled?: boolean;
   /** Waits for all earlier READs and atomics of this queue pair. */
   readonly fence?: boolean;
@@ -276,9 +276,9 @@ export class WorkCompletion {
   byteLen = 0;
   /** Immediate data, or -1. */
   immData = -1;
-  /** The local key that a SEND with invalidate killed, or -1. */
+  /** The local key that a SEND with invalidate has invalidated, or -1. */
   invalidatedRkey = -1;
-  /** Receives: the sender asked for a solicited event. */
+  /** Receives: the sender requested a solicited event. */
   solicited = false;
   /** Number of the local queue pair. */
   qpn = 0;

@@ -19,7 +19,7 @@ export class RemoteTarget {
   offset = 0;
 
   /**
-   * Opens `length` bytes at virtual address hi:lo for `access`, or says why not. The key is looked at whatever the
+   * Opens `length` bytes at virtual address hi:lo for `access`, or returns why not. The key is checked whatever the
    * length is.
    */
   open(rkey: number, hi: number, lo: number, length: number, access: number, holder: KeyHolder): Verdict {

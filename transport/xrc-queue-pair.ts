@@ -1,7 +1,7 @@
 /**
  * XRC queue pairs: an initiator that only requests and a target that only responds, both otherwise as RC. Every request
- * names the shared receive queue it is for; its domain says whose keys open memory, and its completion queue where
- * receives complete.
+ * names the shared receive queue it is for; its protection domain decides whose keys open memory, and its completion
+ * queue where receives complete.
  * Rules: ibv_create_qp_ex(3), ibv_create_srq_ex(3). No rdma_rxe has XRC; what a target does about a queue that is not
  * in its domain is what a patch to rxe did that was posted to linux-rdma and never merged:
  * rxe:rxe_resp.c#check_resource, NAK remote access.

@@ -71,7 +71,7 @@ export interface IpCmHeader {
   readonly sourcePort: number;
   /** The asker's address. */
   readonly source: IpAddress;
-  /** The address asked, of the same version. */
+  /** The destination address, of the same version. */
   readonly destination: IpAddress;
 }
 

@@ -42,7 +42,7 @@ export interface CmRep {
   readonly responderResources: number;
   /** READs and atomics that the sender may have outstanding, 8 bits. */
   readonly initiatorDepth: number;
-  /** 5-bit code: the longest time until this side acknowledges. */
+  /** 5-bit code: the longest time until this side sends an ACK. */
   readonly targetAckDelay: number;
   /** 0 accepted, 1 not supported, 2 rejected. */
   readonly failoverAccepted: number;

@@ -51,7 +51,7 @@ export interface CmReq {
   readonly localCommId: number;
   /** 24 bits. */
   readonly vendorId: number;
-  /** The service asked for, 64 bits: see `rdmaServiceId`. */
+  /** The service requested, 64 bits: see `rdmaServiceId`. */
   readonly serviceId: bigint;
   /** EUI-64 of the sender's adapter. */
   readonly localCaGuid: bigint;
@@ -103,7 +103,7 @@ export interface CmReq {
   readonly privateData: Uint8Array;
 }
 
-/** The service a REQ asks for; undefined for one that has no name here (rdma:cm_msgs.h#cm_req_get_qp_type). */
+/** The service a REQ requests; undefined for one that has no name here (rdma:cm_msgs.h#cm_req_get_qp_type). */
 export function cmReqService(
   req: Pick<CmReq, 'transportServiceType' | 'extendedTransportType'>,
 ): CmTransportService | undefined {
@@ -114,7 +114,7 @@ export function cmReqService(
   return xrc ? 'xrc' : undefined;
 }
 
-/** The two fields of a REQ that say which service it asks for. */
+/** The two fields of a REQ that name the service it requests. */
 export function cmTransportFields(
   service: CmTransportService,
 ): Pick<CmReq, 'transportServiceType' | 'extendedTransportType'> {

@@ -54,7 +54,7 @@ export interface CmSidrReq {
   readonly requestId: number;
   /** P_Key that the datagrams will carry, 16 bits. */
   readonly partitionKey: number;
-  /** The service asked for, 64 bits: see `rdmaServiceId`. */
+  /** The service requested, 64 bits: see `rdmaServiceId`. */
   readonly serviceId: bigint;
   /** All 216 bytes when read; up to 216 when written. */
   readonly privateData: Uint8Array;

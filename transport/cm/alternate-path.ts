@@ -1,8 +1,8 @@
 /**
  * Changing the alternate path of a connection: LAP and APR, on both sides.
  *
- * Owns: `loadAlternatePath`, `answerAlternatePath`, handling of LAP and APR. Never: a queue pair; who answers 0 has
- * loaded the path. MRA of a LAP is in refusal.ts, repetition in expiry.ts.
+ * Owns: `loadAlternatePath`, `answerAlternatePath`, handling of LAP and APR. Never: a queue pair; an application that
+ * answers 0 has loaded the path. MRA of a LAP is in refusal.ts, repetition in expiry.ts.
  *
  * Rules: states as rdma:cm.c (cm_lap_handler, cm_apr_handler, ib_send_cm_lap), which serves both messages on InfiniBand
  * only: on RoCE ib_core drops them, so no Linux peer answers a LAP of ours. LIDs are not looked at, and status 7 is

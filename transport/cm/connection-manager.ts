@@ -68,7 +68,7 @@ export class ConnectionManager {
   }
 
   /**
-   * Takes requests for this service id, `backlog` of them at a time while the application thinks. Throws when it is
+   * Takes requests for this service id, `backlog` of them at a time while the application decides. Throws when it is
    * taken.
    */
   listen(serviceId: bigint, backlog: number, options: ListenOptions = {}): void {
@@ -162,13 +162,13 @@ export class ConnectionManager {
     this.#sidrPassive.unlisten(serviceId);
   }
 
-  /** Sends SIDR_REP for a `resolve-request`; the answer is repeated when the peer asks again. */
+  /** Sends SIDR_REP for a `resolve-request`; it is repeated when the peer repeats its request. */
   answerSidr(now: number, id: CmId, answer: SidrAnswer): void {
     this.#advance(now);
     this.#sidrPassive.answer(now, id, answer);
   }
 
-  /** Asks for the queue pair of a datagram service: SIDR_REQ. What follows is `resolved` or `unresolved`. */
+  /** Looks up the queue pair of a datagram service: SIDR_REQ. What follows is `resolved` or `unresolved`. */
   resolve(now: number, parameters: ResolveParameters): CmId {
     this.#advance(now);
     return this.#sidrActive.resolve(now, parameters);

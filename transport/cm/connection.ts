@@ -43,13 +43,13 @@ export class Connection implements Timed {
 
   /** Of the exchange that set the connection up; its replies echo it. */
   readonly transactionId: bigint;
-  /** 0 until the peer has told. */
+  /** 0 until the peer has sent it. */
   remoteCommId = 0;
   remoteCaGuid = 0n;
   remoteQpn = 0;
   localQpn = 0;
 
-  /** What the request offered, or what this side asked for. */
+  /** What the request offered, or what this side requested. */
   initiatorDepth = 0;
   responderResources = 0;
 

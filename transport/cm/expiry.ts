@@ -1,5 +1,5 @@
 /**
- * What happens when a deadline comes, and when the application lets go: the two ways in which a connection moves
+ * What happens when a deadline comes, and when the application gives up: the two ways in which a connection moves
  * without a message.
  *
  * Owns: repetitions and their end (CM-21), expiry of half-open connections (CM-26), end of TIMEWAIT, `destroy`.

@@ -2,9 +2,9 @@
  * The side that listens: REQ comes in, REP goes out, RTU or the first data packet completes it.
  *
  * Owns: handling of REQ and RTU, and `accept`. Never: REJ and MRA (refusal.ts), the end of a connection (teardown.ts).
- * Rules: CM-01 unknown service, CM-02 repeated REQ absorbed, CM-04 REQ of a dead connection, CM-05 stale connection,
- * CM-08 second RTU, CM-09 data counts as RTU, CM-15 foreign GID, CM-16 depths crossed, CM-18 ids swapped, CM-26 bounded
- * table (ref:conformance#CM); order of checks as rdma:cm.c#cm_match_req.
+ * Rules: CM-01 unknown service, CM-02 repeated REQ absorbed, CM-04 REQ of a connection that has ended, CM-05 stale
+ * connection, CM-08 second RTU, CM-09 data counts as RTU, CM-15 foreign GID, CM-16 depths crossed, CM-18 ids swapped,
+ * CM-26 bounded table (ref:conformance#CM); order of checks as rdma:cm.c#cm_match_req.
  */
 import {
   type CmMad,

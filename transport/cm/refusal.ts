@@ -104,7 +104,7 @@ export function reject(
   connection.answer = core.sendTo(connection, connection.transactionId, {
     kind: 'REJ',
     body: {
-      // The peer has not been told our id while it knows of nothing but its own REQ (rdma:cm.c#cm_format_rej).
+      // The peer does not have our id as long as it has sent its REQ only (rdma:cm.c#cm_format_rej).
       localCommId: connection.state === 'req-rcvd' ? 0 : id,
       remoteCommId: connection.remoteCommId,
       messageRejected: connection.role === 'passive' ? CmMessageRef.Req : CmMessageRef.Rep,

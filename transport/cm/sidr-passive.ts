@@ -195,5 +195,5 @@ export class SidrPassive {
   }
 }
 
-/** A peer that waits as long as rdma_cm does has asked twice by then. */
+/** A peer that waits as long as rdma_cm does has sent its request twice by then. */
 const MEMORY_NS = 2 * codeToNs(DEFAULT_CM_RESPONSE_TIMEOUT);

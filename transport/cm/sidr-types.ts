@@ -1,5 +1,5 @@
 /**
- * Service id resolution (SIDR): what an application says and hears when it looks for, or offers, a datagram service.
+ * Service id resolution (SIDR): parameters and events for looking up, and for offering, a datagram service.
  *
  * Owns: shapes only. A "code" is a 5-bit exponent that means 4.096 us * 2^code.
  */
@@ -13,7 +13,7 @@ export interface ResolveParameters {
   readonly serviceId: bigint;
   /** Our address. */
   readonly local: IpAddress;
-  /** The address asked, of the same version. */
+  /** The destination address, of the same version. */
   readonly remote: IpAddress;
   /** Source port in the IP CM header, when the service id is one of RDMA CM. */
   readonly localPort: number;

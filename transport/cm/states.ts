@@ -30,7 +30,7 @@ export type CmAction =
   | 'absorb' // a repetition that needs no answer: ours is on its way or will be repeated by its own timer
   | 'answer-again' // a repetition: send the same answer once more
   | 'reject-stale' // the connection of this REQ is over
-  | 'respond' // REP: tell the application
+  | 'respond' // REP: reported to the application
   | 'establish'
   | 'postpone' // MRA: wait longer
   | 'refused' // REJ: the attempt is over

@@ -25,11 +25,11 @@ export interface CmOptions {
   readonly maxPending?: number;
   /** Outgoing MADs at most that wait for pollTransmit; more are dropped, as a full wire would. Default 1024. */
   readonly maxTransmits?: number;
-  /** Code: upper limit of the response timeouts and TIMEWAIT lengths that peers ask for. Default 20 (4.3 s). */
+  /** Code: upper limit of the response timeouts and TIMEWAIT lengths that peers request. Default 20 (4.3 s). */
   readonly maxResponseTimeout?: number;
-  /** Code: upper limit of what an MRA may ask for. Default 24 (69 s), what rdma_cm asks for. */
+  /** Code: upper limit of the delay an MRA may request. Default 24 (69 s), what rdma_cm requests. */
   readonly maxServiceTimeout?: number;
-  /** How long the application may think about a request without MRA, ns. Default 60 s. */
+  /** How long the application may take for a request without MRA, ns. Default 60 s. */
   readonly requestLifetimeNs?: number;
   /** Code sent in REP. Default 15, as rdma_rxe. */
   readonly targetAckDelay?: number;
@@ -63,11 +63,11 @@ export interface ConnectParameters {
   readonly retryCount: number;
   /** RNR retries requested of the peer, 0..7; 7 infinitely. */
   readonly rnrRetryCount: number;
-  /** Code: local acknowledge timeout of the connection. */
+  /** Code: local ACK timeout of the connection. */
   readonly ackTimeout: number;
   /** Our queue pair takes from a shared receive queue [false]. */
   readonly srq?: boolean;
-  /** Our acknowledges count credits [false]. */
+  /** Our ACKs carry credits [false]. */
   readonly flowControl?: boolean;
   /** Up to 56 bytes with an RDMA CM service id, up to 92 with any other. */
   readonly privateData?: Uint8Array;
@@ -99,7 +99,7 @@ export interface AcceptParameters {
   readonly rnrRetryCount: number;
   /** Our queue pair takes from a shared receive queue [false]. */
   readonly srq?: boolean;
-  /** Our acknowledges count credits [false]. */
+  /** Our ACKs carry credits [false]. */
   readonly flowControl?: boolean;
   /**
    * What became of the alternate path of the request: 0 loaded, 1 not supported, 2 refused. Default 1 when the request
@@ -122,7 +122,7 @@ export interface AlternatePath {
   readonly trafficClass: number;
   /** 8 bits. */
   readonly hopLimit: number;
-  /** Code: local acknowledge timeout on this path. */
+  /** Code: local ACK timeout on this path. */
   readonly ackTimeout: number;
 }
 
@@ -188,7 +188,7 @@ export type CmEvent =
   /** TIMEWAIT is over: the id is gone, and the queue pair number may be used again. */
   | { readonly type: 'timewait-exit'; readonly id: CmId };
 
-/** The first asks to be answered by `answerAlternatePath`; the others end what `loadAlternatePath` began. */
+/** The first is to be answered by `answerAlternatePath`; the others end what `loadAlternatePath` began. */
 export type AlternatePathEvent =
   | {
       readonly type: 'alternate-path-request';

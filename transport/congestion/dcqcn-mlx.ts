@@ -31,7 +31,7 @@ export class MlxReactionPoint implements RateController {
   private readonly keep: number;
   /** When cuts can come: this plus whole periods. Infinity before the first notification. */
   private monitorFrom = Infinity;
-  /** When the cut comes that a notification has asked for; Infinity: none has. */
+  /** When the rate cut of a notification is due; Infinity: none has. */
   private cutAt = Infinity;
   private estimate: number;
   private estimatedAt = Infinity;

@@ -134,7 +134,7 @@ export const MLX_DEFAULTS: MlxParameters = {
  * What `mlx` needs to be the reaction point of the HPCC simulator's runs on a port of this rate (ref:dcqcn#3,
  * ref:dcqcn#4): no byte counter, alpha exactly 1 at the start, g 1/256, minimum 1 Gb/s, increments of 5 and 50 Mb/s for
  * each 25 Gb/s of the port. `timers`: 'mlx' updates alpha every us, cuts at most every 4 us and raises every 300 us;
- * 'paper' has 50, 50 and 55 us, and is the algorithm of `mlx` all the same. Notifications come with acknowledges there
+ * 'paper' has 50, 50 and 55 us, and is the algorithm of `mlx` all the same. Notifications come with ACKs there
  * (`NotificationParameters.signal`).
  */
 export function hpccParameters(lineRateBps: number, timers: 'mlx' | 'paper'): Partial<MlxParameters> {
