@@ -1,8 +1,10 @@
 /**
- * A frame as a map: every byte belongs to a header, every bit of a header to a field, and each field has name, value, meaning and source.
+ * A frame as a map: every byte belongs to a header, every bit of a header to a field, and each field has name, value,
+ * meaning and source.
  *
- * Owns the order of headers in a frame and the tiling: from the first byte of the frame to the last, without gap or overlap, whatever
- * the bytes and the status. Where the bits of the declared headers are says `layouts.ts`; the words are in `field-map/`. Cold path: allocates freely.
+ * Owns the order of headers in a frame and the tiling: from the first byte of the frame to the last, without gap or
+ * overlap, whatever the bytes and the status. Where the bits of the declared headers are says `layouts.ts`; the words
+ * are in `field-map/`. Cold path: allocates freely.
  */
 import { IP_CM_HEADER_BYTES, isRdmaServiceId, parseCmMad } from './cm/index.ts';
 import { invariant } from './errors.ts';
@@ -38,7 +40,7 @@ export interface MappedField {
   readonly rule: string;
 }
 
-/** One header of a frame, or its payload, pad, ICRC or what could not be told. */
+/** One header of a frame, or its payload, pad, ICRC or bytes of no known header. */
 export interface MappedHeader {
   /** Short name: "BTH"; that of `LAYOUTS` where it has one. */
   readonly name: string;

@@ -14,7 +14,7 @@ import { type Frame, frameDestinationIs, Medium } from '../../packets/frame.ts';
 import { HeaderTemplate } from '../../packets/header-template.ts';
 import { ROCE_UDP_PORT } from '../../packets/udp.ts';
 import { vlanTci } from '../../packets/vlan.ts';
-import type { QpPath } from '../../transport/qp-config.ts';
+import type { QpPath } from '../../transport/qp-path.ts';
 import { HostAddresses } from './host/host-addresses.ts';
 import { keyOf } from './host/neighbour-table.ts';
 import { Neighbours } from './host/neighbours.ts';

@@ -8,8 +8,9 @@ import type { PortCounters } from '../../transport/counters.ts';
 import { KeyTable } from '../../transport/key-table.ts';
 import { Access, type MemoryRegion } from '../../transport/memory.ts';
 import { type PeerProfile, peerProfile } from '../../transport/peer-profile.ts';
+import { TransportPools } from '../../transport/pools.ts';
 import type { QpCapabilities } from '../../transport/qp-capabilities.ts';
-import type { QpCongestion, QpIdentity } from '../../transport/qp-config.ts';
+import type { QpCongestion, QpIdentity } from '../../transport/qp-identity.ts';
 import { QpType } from '../../transport/qp-type.ts';
 import type { QueuePair } from '../../transport/queue-pair.ts';
 import type { Random } from '../../transport/random.ts';
@@ -22,6 +23,7 @@ import type { XrcDomain } from '../../transport/xrc-domain.ts';
 import { XrcInitiator, XrcTarget } from '../../transport/xrc-queue-pair.ts';
 import type { RdmaCm, RdmaSrq } from './api.ts';
 import { type DeviceLimits, qpCapabilities, srqCapabilities } from './options.ts';
+
 import {
   Cq,
   type CqMaker,
@@ -69,6 +71,7 @@ export class Resources {
   readonly #device: ResourceDevice;
   readonly #options: ResourceOptions;
   readonly #keys: KeyTable;
+  readonly #pools = new TransportPools();
   readonly #cqs = new Set<Cq>();
   /** By number. */
   readonly #srqs = new Map<number, Srq>();
@@ -93,7 +96,7 @@ export class Resources {
   /** For `Device.createCq`. */
   createCq(capacity: number, make: CqMaker): Cq {
     this.#demandOpen();
-    const cq = make(capacity, this.notified, this.#options.limits.maxCqe);
+    const cq = make(capacity, this.notified, this.#options.limits.maxCqe, this.#pools);
     cq.trace = this.#options.trace;
     this.#cqs.add(cq);
     return cq;
@@ -154,7 +157,8 @@ export class Resources {
     const shared = shares ? { srq: this.#sharedBy(init.srq) } : {};
     const { congestion, trace } = this.#options;
     const keys = this.#keys;
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq, recvCq, congestion, trace, ...shared };
+    const pools = this.#pools;
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq, recvCq, congestion, trace, pools, ...shared };
     const qp = new Qp(this.#device, pd, this.#makeCore(init.type ?? QpType.Rc, identity, capabilities));
     if (shared.srq !== undefined) shared.srq.users += 1;
     return this.#adopt(qp, peer);
@@ -182,7 +186,14 @@ export class Resources {
     const { maxWr, maxSge, limit } = srqCapabilities(init, limits);
     const xrc = this.#xrcOf(init);
     const core = new SharedReceiveQueue(
-      { srqn: this.#freshSrqn(), pd: pd.core, maxWr, maxSge, ...(xrc === undefined ? {} : { xrc }) },
+      {
+        srqn: this.#freshSrqn(),
+        pd: pd.core,
+        maxWr,
+        maxSge,
+        pools: this.#pools,
+        ...(xrc === undefined ? {} : { xrc }),
+      },
       this.#eventful,
     );
     core.modify({ limit }, limits.maxSrqWr);
@@ -217,10 +228,11 @@ export class Resources {
     this.#demandRoom();
     // Nothing is ever registered in this domain, and nothing ever completes into this queue.
     const pd = this.allocPd();
-    const cq = new Cq(1, this.notified);
-    const { congestion, trace } = this.#options;
     const keys = this.#keys;
-    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq: cq, recvCq: cq, congestion, trace };
+    const pools = this.#pools;
+    const cq = new Cq(1, this.notified, undefined, pools);
+    const { congestion, trace } = this.#options;
+    const identity = { qpn: this.#freshQpn(), pd: pd.core, keys, sendCq: cq, recvCq: cq, congestion, trace, pools };
     domain.targets += 1;
     return this.#adopt(new Qp(this.#device, pd, new XrcTarget(identity, domain, this.#options.portCounters)));
   }
@@ -294,7 +306,7 @@ export class Resources {
     const { maxUnacked } = this.#options;
     const { config } = qp.core;
     qp.core.expect(peer);
-    if (maxUnacked !== undefined) config.maxUnacked = maxUnacked;
+    if (maxUnacked !== undefined) qp.core.limitUnacked(maxUnacked);
     this.qps.set(qp.qpn, qp);
     qp.pd.core.users += 1;
     config.sendCq.users += 1;

@@ -102,7 +102,7 @@ export class TraceRecorder implements QpTrace {
   }
 
   /** The requester sends again. */
-  wentBack(qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void {
+  retried(qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void {
     this.#event(this.#now(), 'went_back', { qpn, psn, trigger, retries_left: retriesLeft });
   }
 

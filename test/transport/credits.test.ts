@@ -30,7 +30,7 @@ describe('the limit of a requester', () => {
     expect(limit.lsn).toBe(2);
     expect(limit.granted(1, 0)).toBe(false);
     expect(limit.lsn).toBe(2);
-    limit.passed();
+    limit.sentWithoutReceive();
     expect(limit.lsn).toBe(3);
     expect(limit.granted(3, creditCode(4))).toBe(true);
     expect(limit.lsn).toBe(7);

@@ -4,7 +4,8 @@
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';
-import { checkAttributes, type QpAttributes } from '../../transport/qp-attributes.ts';
+import { checkAttributes } from '../../transport/attribute-checks.ts';
+import type { QpAttributes } from '../../transport/qp-attributes.ts';
 import { MASKS, maskOf } from '../../transport/qp-masks.ts';
 import { canModify, QP_STATE_NAMES, QpState } from '../../transport/qp-state.ts';
 import { QpType } from '../../transport/qp-type.ts';

@@ -162,7 +162,7 @@ export class FabricRig {
     qp.modifyNow({ state: QpState.Init, access: Access.RemoteWrite });
     const rtr = { destQpn: peer.qpn, rqPsn: FIRST_PSN, mtu: this.#options.mtu ?? 1024, maxDestRdAtomic: 1 };
     qp.modifyNow({ state: QpState.Rtr, av: { destination: hostAddress(to) }, ...rtr, minRnrTimer: 12 });
-    qp.core.config.ackInterval = 1;
+    qp.core.setAckInterval(1);
     qp.modifyNow({ state: QpState.Rts, sqPsn: FIRST_PSN, timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 });
   }
 }

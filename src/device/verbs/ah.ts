@@ -1,9 +1,9 @@
 /** Address handle of the verbs API: an address vector, resolved, whose headers follow the neighbour that datagrams go to first. */
-
 import type { IpAddress } from '../../../packets/address.ts';
 import type { HeaderTemplate } from '../../../packets/header-template.ts';
 import { AddressHandle } from '../../../transport/address-handle.ts';
-import type { QpPath } from '../../../transport/qp-config.ts';
+
+import type { QpPath } from '../../../transport/qp-path.ts';
 import type { RdmaAh } from '../api.ts';
 import type { NextHop, PathUser } from '../next-hop.ts';
 import type { AddressVector } from './address-vector.ts';

@@ -1,6 +1,7 @@
 /** Completion queue of the verbs API: transport/completion-queue.ts and what an application awaits. */
 import { RoceError } from '../../../packets/errors.ts';
 import { CompletionQueue, Notification } from '../../../transport/completion-queue.ts';
+import type { TransportPools } from '../../../transport/pools.ts';
 import { WorkCompletion } from '../../../transport/work.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import type { CqEvent, RdmaCq } from '../api.ts';
@@ -22,8 +23,8 @@ export class Cq extends CompletionQueue implements RdmaCq {
   #closed = false;
 
   /** `most` is the largest capacity of the device. */
-  constructor(capacity: number, notified: CompletionQueue[], most = Number.POSITIVE_INFINITY) {
-    super(capacity, notified);
+  constructor(capacity: number, notified: CompletionQueue[], most = Number.POSITIVE_INFINITY, pools?: TransportPools) {
+    super(capacity, notified, pools);
     this.#most = most;
     this.#checkMost(capacity);
   }
@@ -109,6 +110,6 @@ function answer(waiting: ((notified: boolean) => void)[], notified: boolean): vo
 }
 
 /** Makes a completion queue that adds itself to `notified` when it is to be settled, and never has more than `most` entries. */
-export type CqMaker = (capacity: number, notified: Cq[], most: number) => Cq;
+export type CqMaker = (capacity: number, notified: Cq[], most: number, pools: TransportPools) => Cq;
 
-export const makeCq: CqMaker = (capacity, notified, most) => new Cq(capacity, notified, most);
+export const makeCq: CqMaker = (capacity, notified, most, pools) => new Cq(capacity, notified, most, pools);

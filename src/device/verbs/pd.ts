@@ -6,7 +6,8 @@
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
-import type { QpPath } from '../../../transport/qp-config.ts';
+import type { QpPath } from '../../../transport/qp-path.ts';
+
 import type { WorkCompletion } from '../../../transport/work.ts';
 import type { RdmaDevice } from '../api.ts';
 import { type AddressVector, addressVectorOfGrh } from './address-vector.ts';

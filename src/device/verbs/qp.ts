@@ -2,15 +2,17 @@
  * Queue pair of the verbs API. Thin: the machine is in transport/, here is what an application awaits, and the device is told
  * when there is work.
  */
+
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { HeaderTemplate } from '../../../packets/header-template.ts';
 import { type RateState, rateState } from '../../../transport/congestion/rate-controller.ts';
 import type { QpAttributes } from '../../../transport/qp-attributes.ts';
-import type { QpPath } from '../../../transport/qp-config.ts';
+import type { QpEvent } from '../../../transport/qp-event.ts';
+import type { QpPath } from '../../../transport/qp-path.ts';
 import { QP_STATE_NAMES, type QpState } from '../../../transport/qp-state.ts';
 import type { QpType } from '../../../transport/qp-type.ts';
-import type { QpEvent, QueuePair } from '../../../transport/queue-pair.ts';
+import type { QueuePair } from '../../../transport/queue-pair.ts';
 import type { RecvWr, SendWr } from '../../../transport/work.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import type { RdmaQp, RdmaQpInit } from '../api.ts';

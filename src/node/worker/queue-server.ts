@@ -62,7 +62,10 @@ export class QueueServer implements PostSink {
         this.expectPosts();
       },
     };
-    const cq = this.#device.createCq(capacity, (room, notified, most) => new SharedCq(room, notified, most, watcher));
+    const cq = this.#device.createCq(
+      capacity,
+      (room, notified, most, pools) => new SharedCq(room, notified, most, watcher, pools),
+    );
     invariant(cq instanceof SharedCq, 'the device makes the completion queue it is told to make');
     handle = this.#served.cqs.add(cq);
     void this.#tellCqEvents(handle, cq);

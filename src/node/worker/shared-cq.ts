@@ -3,6 +3,7 @@
  * any other and is settled at the end of every step of the machine, which is when the application sees what was added.
  */
 import type { CompletionQueue } from '../../../transport/completion-queue.ts';
+import type { TransportPools } from '../../../transport/pools.ts';
 import { type WcStatus, WorkCompletion } from '../../../transport/work.ts';
 import { Cq } from '../../device/verbs/index.ts';
 import { CompletionWriter, completionRingMemory } from './completion-ring.ts';
@@ -29,8 +30,14 @@ export class SharedCq extends Cq {
   readonly #invalidated: number[] = [];
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for a capacity that is none */
-  constructor(capacity: number, notified: CompletionQueue[], most: number, watcher: SharedCqWatcher) {
-    super(capacity, notified, most);
+  constructor(
+    capacity: number,
+    notified: CompletionQueue[],
+    most: number,
+    watcher: SharedCqWatcher,
+    pools?: TransportPools,
+  ) {
+    super(capacity, notified, most, pools);
     this.memory = completionRingMemory(capacity);
     this.#writer = new CompletionWriter(capacity, this.memory);
     this.#notified = notified;

@@ -7,11 +7,12 @@
  */
 import type { DisconnectCause } from '../../../transport/cm/index.ts';
 import type { RateState } from '../../../transport/congestion/rate-controller.ts';
-import type { QpEvent } from '../../../transport/queue-pair.ts';
+import type { QpEvent } from '../../../transport/qp-event.ts';
 import type { SrqAttributes, SrqEvent } from '../../../transport/srq.ts';
 import type { CqEvent, LinkFacts, RdmaDevice } from '../../device/api.ts';
 import type { ListenOptions } from '../../device/cm/api.ts';
 import type { ModifyAttributes, RegMrOptions } from '../../device/verbs/index.ts';
+
 import type { WireError } from './wire-error.ts';
 import type {
   Handle,

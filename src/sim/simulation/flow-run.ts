@@ -121,7 +121,7 @@ export class FlowRun {
     qp.modifyNow({ state: QpState.Rtr, av, destQpn, rqPsn, mtu, maxDestRdAtomic: READS, minRnrTimer: RNR_TIMER });
     const retries = { timeout: host.ackTimeout, retryCnt: host.retryCount, rnrRetry: 7 };
     qp.modifyNow({ state: QpState.Rts, sqPsn, ...retries, maxRdAtomic: READS });
-    qp.core.config.ackInterval = host.ackEveryPackets;
+    qp.core.setAckInterval(host.ackEveryPackets);
   }
 
   #postNext(): void {

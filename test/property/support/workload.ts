@@ -48,7 +48,7 @@ export interface ExpectedSend {
   /** PSNs counted from the side's first. */
   readonly firstPsn: number;
   readonly lastPsn: number;
-  readonly wantsAnswer: boolean;
+  readonly expectsResponse: boolean;
 }
 
 export interface ExpectedReceive {
@@ -189,14 +189,14 @@ export class Workload {
     const byteLen = brings ? size : 0;
     const firstPsn = this.#psn;
     this.#psn += this.#packetsOf(opcode, size);
-    const wantsAnswer = brings || opcode === WrOpcode.Flush || opcode === WrOpcode.AtomicWrite;
+    const expectsResponse = brings || opcode === WrOpcode.Flush || opcode === WrOpcode.AtomicWrite;
     this.sends.push({
       opcode: COMPLETES_AS[opcode] ?? -1,
       byteLen,
       signaled,
       firstPsn,
       lastPsn: this.#psn - 1,
-      wantsAnswer,
+      expectsResponse,
     });
   }
 

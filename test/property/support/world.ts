@@ -332,7 +332,7 @@ export class World {
     must(!failing && expected.signaled, 'nothing succeeds after a failure');
     must(wc.byteLen === expected.byteLen, 'a completion tells the bytes that came');
     must(from.vouched >= expected.lastPsn, 'nothing completes without evidence');
-    for (let at = expected.firstPsn; expected.wantsAnswer && at <= expected.lastPsn; at++) {
+    for (let at = expected.firstPsn; expected.expectsResponse && at <= expected.lastPsn; at++) {
       must(from.answered.has(at), 'a READ or atomic completes with all of its answer');
     }
   }

@@ -10,8 +10,8 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   {
     id: 'ghost-completes',
     file: COMPLETER,
-    find: 'if (psn < this.una || psn >= sentPsn) return Outcome.Ignore;',
-    replace: 'if (psn < this.una) return Outcome.Ignore;',
+    find: 'if (psn < this.una || psn >= sentPsn) return ResponseOutcome.Ignore;',
+    replace: 'if (psn < this.una) return ResponseOutcome.Ignore;',
     says: 'An acknowledge beyond everything sent completes what is pending.',
     caughtBy: ['REQ-09'],
   },
@@ -114,7 +114,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   {
     id: 'reserved-syndrome-is-ack',
     file: COMPLETER,
-    find: 'default:\n        return Outcome.Ignore;',
+    find: 'default:\n        return ResponseOutcome.Ignore;',
     replace: 'default:\n        return this.#advanceTo(psn + 1);',
     says: 'A reserved syndrome counts as an acknowledge.',
     caughtBy: ['ACK-16'],
@@ -154,7 +154,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   {
     id: 'never-asks',
     file: REQUESTER,
-    find: 'const ackReq = asks || this.#sinceAckReq >= config.ackInterval ? 1 : 0;',
+    find: 'const ackReq = requestsAck || this.#sinceAckReq >= config.ackInterval ? 1 : 0;',
     replace: 'const ackReq = windowCloses ? 1 : 0;',
     says: 'The last packet of a message does not ask for an acknowledge.',
     caughtBy: ['REQ-02'],
@@ -170,7 +170,7 @@ export const REQUESTER_MUTANTS: readonly Mutant[] = [
   {
     id: 'reads-unlimited',
     file: REQUESTER,
-    find: 'return !entry.wantsAnswer || this.outstanding < config.maxRdAtomic;',
+    find: 'return !entry.expectsResponse || this.outstanding < config.maxRdAtomic;',
     replace: 'return true;',
     says: 'More READs are outstanding than max_rd_atomic allows.',
     caughtBy: ['REQ-29'],

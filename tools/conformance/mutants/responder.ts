@@ -22,7 +22,7 @@ export const RESPONDER_MUTANTS: readonly Mutant[] = [
   {
     id: 'nak-for-each',
     file: RESPONDER,
-    find: 'if (this.#nakked) return Reception.Dropped;\n    this.#nakked = true;',
+    find: 'if (this.#nakked) return RequestOutcome.Dropped;\n    this.#nakked = true;',
     replace: 'this.#nakked = true;',
     says: 'Every packet behind a gap draws a sequence NAK of its own.',
     caughtBy: ['RSP-PSN-05'],
@@ -38,16 +38,17 @@ export const RESPONDER_MUTANTS: readonly Mutant[] = [
   {
     id: 'duplicates-silent',
     file: RESPONDER,
-    find: 'if (this.#newestAck < 0) return Reception.Dropped;\n    this.replies',
-    replace: 'if (this.#newestAck < 0 || this.#nakked) return Reception.Dropped;\n    this.replies',
+    find: 'if (this.#newestAck < 0) return RequestOutcome.Dropped;\n    this.replies',
+    replace: 'if (this.#newestAck < 0 || this.#nakked) return RequestOutcome.Dropped;\n    this.replies',
     says: 'A duplicate that comes while a NAK is out is not acknowledged.',
     caughtBy: ['RSP-PSN-07'],
   },
   {
     id: 'future-executed',
     file: RESPONDER,
-    find: 'if (psn > this.expected) return this.#future();\n    if (psn < this.expected) return this.#duplicate',
-    replace: 'if (psn > this.expected + 1) return this.#future();\n    if (psn < this.expected) return this.#duplicate',
+    find: 'if (psn > this.expected) return this.#refuseSequence();\n    if (psn < this.expected) return this.#duplicate',
+    replace:
+      'if (psn > this.expected + 1) return this.#refuseSequence();\n    if (psn < this.expected) return this.#duplicate',
     says: 'A packet one ahead of the expected one is executed.',
     caughtBy: ['RSP-PSN-04', 'RSP-PSN-08', 'RSP-PSN-19'],
   },
@@ -79,8 +80,9 @@ export const RESPONDER_MUTANTS: readonly Mutant[] = [
   {
     id: 'duplicate-acked-with-read',
     file: RESPONDER,
-    find: 'this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);\n    return Reception.Duplicate;',
-    replace: 'this.replies.acknowledge(this.expected - 1, Syndrome.Ack, this.msn);\n    return Reception.Duplicate;',
+    find: 'this.replies.acknowledge(this.#newestAck, Syndrome.Ack, this.msn);\n    return RequestOutcome.Duplicate;',
+    replace:
+      'this.replies.acknowledge(this.expected - 1, Syndrome.Ack, this.msn);\n    return RequestOutcome.Duplicate;',
     says: 'A duplicate is acknowledged with the newest PSN, be it that of a READ response.',
     caughtBy: ['RSP-PSN-11'],
   },
@@ -175,9 +177,9 @@ export const RESPONDER_MUTANTS: readonly Mutant[] = [
   {
     id: 'bounds-of-first-packet',
     file: WRITE_SLOT,
-    find: 'return this.openReth(frame.view, reth, this.#left, Access.RemoteWrite, config);',
+    find: 'return this.openReth(frame.view, reth, this.#left, Access.RemoteWrite, holder);',
     replace:
-      'return this.open(rethRkey(frame.view, reth), rethVaHi(frame.view, reth), rethVaLo(frame.view, reth), 0, Access.RemoteWrite, config);',
+      'return this.open(rethRkey(frame.view, reth), rethVaHi(frame.view, reth), rethVaLo(frame.view, reth), 0, Access.RemoteWrite, holder);',
     says: 'The bounds of a WRITE are not checked with its first packet: its key alone is.',
     caughtBy: ['KEY-04'],
   },
@@ -337,8 +339,8 @@ export const RESPONDER_MUTANTS: readonly Mutant[] = [
   {
     id: 'read-response-aeth-msn',
     file: REPLY_WRITER,
-    find: 'writeAeth(writer.view, at, syndromeOf(reply, config), reply.msn);',
-    replace: 'writeAeth(writer.view, at, syndromeOf(reply, config), reply.msn + (last && reply.sent > 0 ? 1 : 0));',
+    find: 'writeAeth(writer.view, at, syndromeOf(reply, replies), reply.msn);',
+    replace: 'writeAeth(writer.view, at, syndromeOf(reply, replies), reply.msn + (last && reply.sent > 0 ? 1 : 0));',
     says: 'The last response of a READ counts it once more.',
     caughtBy: ['RD-15'],
   },

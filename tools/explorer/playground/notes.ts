@@ -85,7 +85,7 @@ export class HostNotes implements QpTrace {
     this.#note('acknowledged', `${this.#name} knows that everything before PSN ${psn} arrived; ${rest}`);
   }
 
-  wentBack(_qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void {
+  retried(_qpn: number, psn: number, trigger: RetryTrigger, retriesLeft: number): void {
     const why = trigger === 'timeout' ? 'The ACK timer ran out' : 'Something is missing at the peer';
     const left = Number.isFinite(retriesLeft) ? `; ${retriesLeft} more tries` : '';
     this.#note('retry', `${why}: ${this.#name} goes back to PSN ${psn} and sends from there again${left}`);

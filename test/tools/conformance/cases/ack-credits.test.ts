@@ -7,6 +7,7 @@ import { ACK_RESPONDER_CASES } from '../../../../tools/conformance/cases/ack-res
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import type { Hands, HandsCall, HandsCalls } from '../../../../tools/conformance/hands/hands.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
+import { QpState } from '../../../../transport/qp-state.ts';
 
 class CreditsDut extends InProcessDut {
   /** Receives that are posted beside each that is asked for. */
@@ -15,7 +16,9 @@ class CreditsDut extends InProcessDut {
   override get hands(): Hands {
     const hands = super.hands;
     const after = async <C extends HandsCall>(name: C, args: Readonly<HandsCalls[C]['takes']>): Promise<void> => {
-      if (name === 'qp.modify') for (const { core } of this.ours.queuePairs) core.config.flowControl = true;
+      if (name === 'qp.modify')
+        for (const { core } of this.ours.queuePairs)
+          if (core.state === QpState.Init) core.modify({ flowControl: true });
       if (name === 'qp.recv') for (let i = 0; i < this.extraReceives; i++) await hands.call(name, args);
     };
     return {

@@ -172,10 +172,10 @@ function Queue({ name, entries }: { readonly name: string; readonly entries: rea
   );
 }
 
-function psnsOf({ firstPsn, lastPsn, answered, wantsAnswer }: QpSnapshot['sends'][number]): string {
+function psnsOf({ firstPsn, lastPsn, answered, expectsResponse }: QpSnapshot['sends'][number]): string {
   if (firstPsn < 0) return ', waits';
   const range = lastPsn < 0 || lastPsn === firstPsn ? `psn ${firstPsn}` : `psn ${firstPsn} to ${lastPsn}`;
-  return `, ${range}${wantsAnswer ? `, ${answered} answered` : ''}`;
+  return `, ${range}${expectsResponse ? `, ${answered} answered` : ''}`;
 }
 
 function gigabits(bps: number): string {
