@@ -43,7 +43,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
   abstract readonly mtu: number;
   #state: 'idle' | 'starting' | 'open' | 'closed' = 'idle';
   readonly #events = new Events((error) => this.#fail(error));
-  /** Ends a start that is under way. */
+  /** Ends a start that is under way, and nothing else. */
   readonly #abandon = new AbortController();
   #port: P | undefined;
   #starting: Promise<void> | undefined;
@@ -52,7 +52,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
   /**
    * Opens the wire, or frees all it had of it and rejects; what is no `RoceError` becomes ERR_ROCE_LINK_UNAVAILABLE.
    *
-   * @param abandoned aborted when the link is closed meanwhile: a port that comes all the same is closed at once
+   * @param abandoned aborted when the link is closed meanwhile, not later: a port that comes all the same is closed at once
    */
   protected abstract open(events: LinkEvents, abandoned: AbortSignal): Promise<P>;
 
@@ -104,15 +104,16 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
   }
 
   async #close(): Promise<void> {
-    const wasOpen = this.#state === 'open';
+    const state = this.#state;
     const sink = this.#end();
-    this.#abandon.abort(new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`));
-    if (!wasOpen) {
-      await this.#starting?.catch(() => undefined);
+    if (state === 'open') {
+      await this.#port?.close();
+      sink?.closed();
       return;
     }
-    await this.#port?.close();
-    sink?.closed();
+    if (state === 'starting')
+      this.#abandon.abort(new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`));
+    await this.#starting?.catch(() => undefined);
   }
 
   #fail(error: RoceError): void {
