@@ -1,5 +1,6 @@
 /**
- * Opens a device on a real wire: link, capture, driver and device put together. The simulated world has its own way (`World`).
+ * Opens a device on a real wire in the calling thread: link, capture, driver and device put together. The simulated world has its own
+ * way (`World`).
  */
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../packets/address.ts';
@@ -13,7 +14,6 @@ import type { DeviceLimits, PathTraits, StaticNeighbour, VlanOptions } from './d
 import { Driver } from './driver.ts';
 import { type FaultOptions, withFaults } from './links/fault-link.ts';
 import { CaptureLink, type CaptureSink, type Link, openLink, readsEcn, setsEcn } from './links/index.ts';
-import { type OpenWorkerDeviceOptions, openWorkerDevice } from './worker/open-worker.ts';
 
 /** A device on a real wire. */
 export interface OpenDeviceOptions {
@@ -67,20 +67,8 @@ export interface OpenDevice extends OpenRdmaDevice {
   readonly link: Link;
 }
 
-/**
- * Opens a device; when it resolves, frames can be sent. With `thread: 'worker'` the whole stack runs in a worker thread that
- * owns the link.
- *
- * @throws RoceError ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT for bad options (rules of faults by name), ERR_ROCE_LINK_UNAVAILABLE for a wire that is
- * not to be had, ERR_ROCE_UNSUPPORTED for congestion control on one that does not carry what it takes
- */
-export function openDevice(options: OpenDeviceOptions): Promise<OpenDevice>;
-export function openDevice(options: OpenWorkerDeviceOptions): Promise<OpenRdmaDevice>;
-export function openDevice(options: OpenDeviceOptions | OpenWorkerDeviceOptions): Promise<OpenRdmaDevice> {
-  return options.thread === 'worker' ? openWorkerDevice(options) : openHere(options);
-}
-
-async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
+/** As `openDevice`, in this thread. */
+export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> {
   const { mtu } = options;
   const mac = options.mac === undefined ? randomMac() : checkedMac(options.mac);
   const wire = openLink(options.link, mtu === undefined ? {} : { mtu });

@@ -33,7 +33,7 @@ const ALLOWED_PACKAGES: readonly (readonly [string, readonly string[]])[] = [
   ['src/driver.ts', ['node']],
   ['src/bulk-crc32.ts', ['node']],
   ['src/clock.ts', ['node']],
-  ['src/open.ts', ['node']],
+  ['src/open-here.ts', ['node']],
   ['tools/explorer/page/', ['preact', 'uplot']],
   ['tools/explorer/', ['vite', 'vite-plugin-singlefile']],
   ['tools/bench/explorer.ts', ['playwright-core']],
