@@ -12,7 +12,6 @@ import type { DeviceLimits, PathTraits, VlanOptions } from '../device-options.ts
 import type { Channel, Told } from './channel.ts';
 import type { SharedControl } from './control.ts';
 import type { DeviceFacts } from './wire.ts';
-import type { WireCounters } from './wire-values.ts';
 import { WorkerCm } from './worker-cm.ts';
 import type { WorkerCq } from './worker-cq.ts';
 import { WorkerKeys } from './worker-keys.ts';
@@ -117,20 +116,21 @@ export class WorkerDevice implements RdmaDevice {
         this.cm.disconnected(event.connection, event.cause);
         return;
       case 'ended':
+        this.stack.keepCounters(event.counters);
         if (event.error !== undefined) {
           this.events.push('port-err');
           this.events.push('device-fatal');
         }
-        this.end(event.counters);
+        this.end();
         return;
       default:
     }
   }
 
   /** Ends every wait, as the end of a local device does; nothing can be made afterwards. */
-  end(counters?: WireCounters): void {
+  end(): void {
     if (this.stack.ended) return;
-    this.stack.end(counters);
+    this.stack.end();
     this.events.close();
     this.cm.close();
     this.objects.end();

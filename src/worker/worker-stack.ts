@@ -65,10 +65,14 @@ export class WorkerStack {
     return this.#counters;
   }
 
-  /** @param counters the last there are, where the worker sent them */
-  end(counters = this.#counters): void {
-    this.#ended = true;
+  /** The last counters there are: the worker sends them when it ends, which may be after `end`. */
+  keepCounters(counters: WireCounters): void {
     this.#counters = counters;
+  }
+
+  /** Nothing can be made any more. */
+  end(): void {
+    this.#ended = true;
   }
 }
 
