@@ -84,9 +84,10 @@ export class SimulatedPort implements Link {
     return this.mtu + MAX_ETHERNET_BYTES;
   }
 
-  /** Begins delivery at once. Rejects with ERR_ROCE_CLOSED on a closed port. */
+  /** Begins delivery at once. Rejects with ERR_ROCE_STATE on a port that was started or closed before. */
   start(sink: LinkSink): Promise<void> {
-    if (this.closed) return Promise.reject(new RoceError('ERR_ROCE_CLOSED', `port ${this.name} is closed`));
+    if (this.closed || this.#sink !== undefined)
+      return Promise.reject(new RoceError('ERR_ROCE_STATE', `port ${this.name} is started once`));
     this.#sink = sink;
     return Promise.resolve();
   }

@@ -1,21 +1,22 @@
 /**
  * What the native Ethernet links have in common: one non-blocking descriptor, read when the event loop says so, written at once.
- * Owns the life of a link: started once, told of the end once, and nothing delivered after it. What is behind the descriptor is a `Port`.
+ * Owns the watching of the descriptor, and frames that stay until they have been delivered. What is behind it is a `DescriptorPort`.
  *
  * A link that is started is held by its watch in the event loop, and holds its port; so nothing that the kernel may write to is
  * collected before `close`, whether or not somebody still refers to the link. Node knows nothing of the descriptor: a worker thread
  * that is terminated with its link open leaves it open, and a TAP busy, until the process ends.
  */
-import { invariant, RoceError } from '../../../packets/errors.ts';
+import { invariant, type RoceError } from '../../../packets/errors.ts';
 import { ETHERNET_BYTES, ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN } from '../../../packets/ethernet.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import { type Link, type LinkSink, WHOLE_PACKETS } from '../../ground/link.ts';
+import { WHOLE_PACKETS } from '../../ground/link.ts';
 import { FAILED, type Libc, loadLibc, WRITABLE } from './libc.ts';
+import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 import { DescriptorWatch } from './poller.ts';
 
 /** An open descriptor and the memory behind it. None of its methods throws. */
-export interface Port {
+export interface DescriptorPort {
   readonly fd: number;
   /** As `Link.send`: fewer than offered means that the kernel's queue is full. */
   send(batch: FrameBatch, from: number): number;
@@ -28,99 +29,79 @@ export interface Port {
   close(): void;
 }
 
-export abstract class DescriptorLink implements Link {
+export abstract class DescriptorLink extends LifecycleLink {
   readonly name: string;
   readonly medium = Medium.Ethernet;
   readonly ecn = WHOLE_PACKETS;
   readonly mtu: number;
-  #starting: Promise<void> | undefined;
-  #ended = false;
-  #blocked = false;
-  #delivering = false;
-  #sink: LinkSink | undefined;
-  #port: Port | undefined;
-  #watch: DescriptorWatch | undefined;
 
   constructor(name: string, mtu: number) {
+    super();
     this.name = name;
     this.mtu = mtu;
   }
 
   /** Opens the descriptor in the network namespace of the calling thread. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE */
-  protected abstract openPort(libc: Libc): Port;
+  protected abstract openPort(libc: Libc): DescriptorPort;
 
-  /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE, ERR_ROCE_CLOSED when closed meanwhile */
-  async start(sink: LinkSink): Promise<void> {
-    if (this.#starting !== undefined || this.#ended)
-      throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
-    this.#starting = this.#begin(sink);
-    await this.#starting;
+  protected override async open(events: LinkEvents, abandoned: AbortSignal): Promise<LinkPort> {
+    const libc = await loadLibc();
+    abandoned.throwIfAborted();
+    return new WatchedPort(libc, this.openPort(libc), events);
   }
+}
 
-  async #begin(sink: LinkSink): Promise<void> {
-    try {
-      const libc = await loadLibc();
-      if (this.#ended) throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
-      const port = this.openPort(libc);
-      this.#port = port;
-      this.#sink = sink;
-      this.#watch = new DescriptorWatch(libc, port.fd, (bits) => this.#ready(port, sink, bits));
-    } catch (error) {
-      this.#ended = true;
-      throw error;
-    }
+/** A descriptor in the event loop. */
+class WatchedPort implements LinkPort {
+  readonly #port: DescriptorPort;
+  readonly #events: LinkEvents;
+  readonly #watch: DescriptorWatch;
+  #delivering = false;
+  #closed = false;
+
+  constructor(libc: Libc, port: DescriptorPort, events: LinkEvents) {
+    this.#port = port;
+    this.#events = events;
+    this.#watch = new DescriptorWatch(libc, port.fd, (bits) => this.#ready(bits));
   }
 
   send(batch: FrameBatch, from: number): number {
-    // After the end there is no wire to wait for: what is sent is lost.
-    if (this.#port === undefined || this.#ended) return batch.count - from;
     const count = this.#port.send(batch, from);
-    if (count < batch.count - from && !this.#blocked) {
-      this.#blocked = true;
-      this.#watch?.wantWritable(true);
-    }
+    if (count < batch.count - from) this.#watch.wantWritable(true);
     return count;
   }
 
-  async close(): Promise<void> {
-    this.#end(undefined);
-    await this.#starting?.catch(() => undefined);
+  close(): void {
+    this.#closed = true;
+    this.#watch.stop();
+    // Frames that are being delivered have to stay until the sink is through with them.
+    if (!this.#delivering) this.#port.close();
   }
 
-  #ready(port: Port, sink: LinkSink, bits: number): void {
+  #ready(bits: number): void {
     // What came before an error is still delivered.
-    this.#receive(port, sink);
-    if (this.#ended) return;
+    this.#receive();
+    if (this.#closed) return;
     if (bits === FAILED) {
-      const error = port.failure();
-      if (error !== undefined) this.#end(error);
+      const error = this.#port.failure();
+      if (error !== undefined) this.#events.ended(error);
       return;
     }
-    if ((bits & WRITABLE) === 0 || !this.#blocked) return;
-    this.#blocked = false;
-    this.#watch?.wantWritable(false);
-    sink.writable();
+    if ((bits & WRITABLE) === 0) return;
+    this.#watch.wantWritable(false);
+    this.#events.writable();
   }
 
-  #receive(port: Port, sink: LinkSink): void {
-    const batch = port.receive();
+  #receive(): void {
+    const batch = this.#port.receive();
     this.#delivering = true;
     try {
-      if (batch.count > 0) sink.receive(batch);
+      if (batch.count > 0) this.#events.receive(batch);
     } finally {
       this.#delivering = false;
-      port.release();
-      // Closed by the one who was given the frames: they had to stay until now.
-      if (this.#ended) port.close();
+      this.#port.release();
+      if (this.#closed) this.#port.close();
     }
-  }
-
-  #end(error: RoceError | undefined): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#watch?.stop();
-    if (!this.#delivering) this.#port?.close();
-    this.#sink?.closed(error);
   }
 }
 

@@ -61,7 +61,8 @@ export class FaultLink extends LinkDecorator {
 
   /** As `Link.start`. */
   start(sink: LinkSink): Promise<void> {
-    this.#sink = sink;
+    // A second start is refused by the inner link, and must not take the frames of the first.
+    this.#sink ??= sink;
     return this.inner.start({
       receive: (batch) => this.#receive(batch),
       writable: () => this.#writable(),

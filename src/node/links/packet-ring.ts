@@ -17,7 +17,7 @@ import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { WHOLE_PACKETS } from '../../ground/link.ts';
 import { capabilityRequirement } from './capability.ts';
-import { DescriptorLink, isOversize, type Port } from './descriptor-link.ts';
+import { DescriptorLink, type DescriptorPort, isOversize } from './descriptor-link.ts';
 import { IFF_UP, InterfaceRequest } from './interface-request.ts';
 import type { LinkKind } from './kind.ts';
 import {
@@ -100,13 +100,13 @@ export class PacketRingLink extends DescriptorLink {
     return this.#counters;
   }
 
-  protected override openPort(libc: Libc): Port {
+  protected override openPort(libc: Libc): DescriptorPort {
     this.#ring = openPacketRing(libc, this.name, this.#options, this.mtu, this.#counters);
     return this.#ring;
   }
 }
 
-class PacketRingPort implements Port {
+class PacketRingPort implements DescriptorPort {
   readonly fd: number;
   readonly #libc: Libc;
   readonly #name: string;

@@ -16,9 +16,11 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import { type Link, type LinkSink, WHOLE_PACKETS } from '../../ground/link.ts';
+import { WHOLE_PACKETS } from '../../ground/link.ts';
 import { capabilityRequirement } from './capability.ts';
 import type { LinkKind } from './kind.ts';
+import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
+
 import { linuxRequirement, NET_RAW_REMEDY, packageRequirement } from './native-package.ts';
 import { interfaceExists, interfaceMtu, takeInterface } from './netdev.ts';
 import { isPcapReport } from './pcap-protocol.ts';
@@ -65,7 +67,14 @@ export const pcapKind: LinkKind = {
   },
 };
 
-export class PcapLink implements Link {
+interface PcapNames {
+  /** For errors. */
+  readonly link: string;
+  readonly device: string;
+  readonly mtu: number;
+}
+
+export class PcapLink extends LifecycleLink<PcapPort> {
   readonly name: string;
   readonly medium = Medium.Ethernet;
   readonly ecn = WHOLE_PACKETS;
@@ -80,109 +89,102 @@ export class PcapLink implements Link {
   };
 
   readonly #device: string;
-  #sink: LinkSink | undefined;
-  #process: ChildProcess | undefined;
-  #exited: Promise<void> = Promise.resolve();
-  #connection: StreamConnection | undefined;
-  #reason = '';
-  #ready = false;
-  #ended = false;
 
   constructor({ device, mtu }: PcapLinkOptions) {
+    super();
     this.#device = device;
     this.mtu = mtu ?? interfaceMtu(device) ?? DEFAULT_MTU;
     this.name = `pcap:${device}`;
   }
 
-  /** Resolves when frames can be sent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE */
-  async start(sink: LinkSink): Promise<void> {
-    if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
-    this.#sink = sink;
-    try {
-      if (process.platform === 'linux' && !interfaceExists(this.#device))
-        throw new Error(`there is no interface ${this.#device}`);
-      await this.#launch();
-      this.#ready = true;
-    } catch (cause) {
-      const closed = this.#ended;
-      this.#ended = true;
-      this.#process?.kill('SIGKILL');
-      await this.#exited;
-      if (closed) throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${this.name}: ${reason}`, { cause });
-    }
+  protected override async open(events: LinkEvents, abandoned: AbortSignal): Promise<PcapPort> {
+    if (process.platform === 'linux' && !interfaceExists(this.#device))
+      throw new Error(`there is no interface ${this.#device}`);
+    const port = new PcapPort(events, this.counters, { link: this.name, device: this.#device, mtu: this.mtu });
+    abandoned.addEventListener('abort', () => port.kill());
+    await port.ready();
+    return port;
   }
+}
 
-  /** After the end everything is taken and lost. */
-  send(batch: FrameBatch, from: number): number {
-    const connection = this.#connection;
-    if (connection === undefined || this.#ended) return batch.count - from;
-    const taken = connection.send(batch, from);
-    this.counters.sent += taken;
-    return taken;
-  }
+/** The process that captures, and the stream of frames to and from it. */
+class PcapPort implements LinkPort {
+  readonly #events: LinkEvents;
+  readonly #counters: PcapCounters;
+  readonly #child: ChildProcess;
+  readonly #exited: Promise<void>;
+  readonly #connection: StreamConnection;
+  readonly #names: PcapNames;
+  #reason = '';
 
-  async close(): Promise<void> {
-    if (this.#ended) return;
-    this.#ended = true;
-    // Nothing was taken yet that would have to go first.
-    if (!this.#ready) this.#process?.kill('SIGKILL');
-    await this.#connection?.close();
-    const impatience = setTimeout(() => this.#process?.kill('SIGKILL'), LINGER_MS);
-    await this.#exited;
-    clearTimeout(impatience);
-    this.#sink?.closed();
-  }
-
-  async #launch(): Promise<void> {
-    const child = forkProgram([this.#device, String(this.mtu)]);
-    this.#process = child;
+  constructor(events: LinkEvents, counters: PcapCounters, names: PcapNames) {
+    this.#events = events;
+    this.#counters = counters;
+    this.#names = names;
+    const child = forkProgram([names.device, String(names.mtu)]);
+    this.#child = child;
     this.#exited = new Promise((resolve) => {
-      child.once('exit', (_, signal) => {
-        this.#exit(signal);
-        resolve();
-      });
+      child.once('exit', () => resolve());
       child.once('error', () => resolve());
     });
     const socket = child.stdio[FRAMES_FD];
     if (!(socket instanceof Socket)) throw new Error('the process of the link has no socket');
     this.#connection = new StreamConnection(socket, {
-      receive: (batch) => this.#receive(batch),
-      writable: () => {
-        if (!this.#ended) this.#sink?.writable();
+      receive: (batch) => {
+        counters.received += batch.count;
+        events.receive(batch);
       },
+      writable: () => events.writable(),
       // The process ends with it, which says more.
       ended: () => {},
     });
-    await readiness(child);
-    child.on('message', (message) => this.#hear(message));
   }
 
-  #receive(batch: FrameBatch): void {
-    if (this.#ended) return;
-    this.counters.received += batch.count;
-    this.#sink?.receive(batch);
+  /** Resolves when the process captures; rejects when it has ended instead, with the reason. */
+  async ready(): Promise<void> {
+    try {
+      await readiness(this.#child);
+    } catch (error) {
+      this.kill();
+      await this.#exited;
+      throw error;
+    }
+    this.#child.on('message', (message) => this.#hear(message));
+    // Until now an end was the end of the start.
+    this.#child.once('exit', (_, signal) => this.#exit(signal));
+  }
+
+  send(batch: FrameBatch, from: number): number {
+    const taken = this.#connection.send(batch, from);
+    this.#counters.sent += taken;
+    return taken;
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+    const impatience = setTimeout(() => this.kill(), LINGER_MS);
+    await this.#exited;
+    clearTimeout(impatience);
+  }
+
+  kill(): void {
+    this.#child.kill('SIGKILL');
   }
 
   #hear(message: unknown): void {
     if (!isPcapReport(message)) return;
     if (message.kind === 'ended') this.#reason = message.reason;
     if (message.kind !== 'counters') return;
-    this.counters.refused = message.refused;
-    this.counters.oversize = message.oversize;
-    this.counters.receivedOversize = message.receivedOversize;
-    this.counters.dropped = message.dropped;
+    const { oversize, refused, receivedOversize, dropped } = message;
+    Object.assign(this.#counters, { oversize, refused, receivedOversize, dropped });
   }
 
   #exit(signal: NodeJS.Signals | null): void {
-    // Whoever starts it is told by that.
-    if (this.#ended || !this.#ready) return;
-    this.#ended = true;
+    const { link, device } = this.#names;
     const gone = signal === 'SIGABRT' || this.#reason !== '';
-    const how = gone ? `the interface ${this.#device} went down or is gone` : 'the process that captures has ended';
+    const how = gone ? `the interface ${device} went down or is gone` : 'the process that captures has ended';
     const detail = this.#reason || (signal ?? '');
-    this.#sink?.closed(new RoceError('ERR_ROCE_CLOSED', `${this.name}: ${how}${detail === '' ? '' : ` (${detail})`}`));
+    this.#events.ended(new RoceError('ERR_ROCE_CLOSED', `${link}: ${how}${detail === '' ? '' : ` (${detail})`}`));
   }
 }
 

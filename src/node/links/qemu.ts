@@ -14,8 +14,10 @@ import { createServer, connect as netConnect, type Server, type Socket } from 'n
 import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import { type Link, type LinkSink, WHOLE_PACKETS } from '../../ground/link.ts';
+import { WHOLE_PACKETS } from '../../ground/link.ts';
 import type { LinkKind } from './kind.ts';
+import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
+
 import { type ConnectionEnd, StreamConnection } from './stream-connection.ts';
 
 export interface QemuLinkOptions {
@@ -55,7 +57,7 @@ export const qemuKind: LinkKind = {
   },
 };
 
-export class QemuLink implements Link {
+export class QemuLink extends LifecycleLink<QemuPort> {
   readonly name: string;
   readonly medium = Medium.Ethernet;
   readonly ecn = WHOLE_PACKETS;
@@ -64,122 +66,108 @@ export class QemuLink implements Link {
 
   readonly #path: string;
   readonly #connects: boolean;
-  #sink: LinkSink | undefined;
-  #starting: Promise<void> | undefined;
-  #server: Server | undefined;
-  #connection: StreamConnection | undefined;
-  #ended = false;
 
   constructor(options: QemuLinkOptions) {
+    super();
     this.#path = options.path;
     this.#connects = options.connect ?? false;
     this.mtu = options.mtu ?? DEFAULT_MTU;
     this.name = `qemu:${options.path}${this.#connects ? ',connect' : ''}`;
   }
 
-  /** Whether somebody is at the other end. */
+  /** Whether there is a peer at the other end. */
   get connected(): boolean {
-    return this.#connection !== undefined;
+    return this.port?.connected ?? false;
   }
 
-  /** Resolves when listening, or when connected. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE */
-  async start(sink: LinkSink): Promise<void> {
-    if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
-    this.#sink = sink;
-    this.#starting = this.#connects ? this.#connect() : this.#listen();
-    try {
-      await this.#starting;
-    } catch (cause) {
-      this.#ended = true;
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${this.name}: ${reason}`, { cause });
-    }
+  /** Resolves when listening, or when connected. */
+  protected override async open(events: LinkEvents): Promise<QemuPort> {
+    const port = new QemuPort(events, this.counters, this.#connects);
+    if (this.#connects) port.plugIn(await connectTo(this.#path));
+    else await port.listen(this.#path, this.name);
+    return port;
+  }
+}
+
+/** The socket that listens, if one does, and the one connection. */
+class QemuPort implements LinkPort {
+  readonly #events: LinkEvents;
+  readonly #counters: QemuCounters;
+  readonly #connects: boolean;
+  #server: Server | undefined;
+  #connection: StreamConnection | undefined;
+
+  constructor(events: LinkEvents, counters: QemuCounters, connects: boolean) {
+    this.#events = events;
+    this.#counters = counters;
+    this.#connects = connects;
+  }
+
+  get connected(): boolean {
+    return this.#connection !== undefined;
   }
 
   send(batch: FrameBatch, from: number): number {
     const connection = this.#connection;
     if (connection === undefined) {
-      this.counters.unplugged += batch.count - from;
+      this.#counters.unplugged += batch.count - from;
       return batch.count - from;
     }
     const count = connection.send(batch, from);
-    this.counters.sent += count;
+    this.#counters.sent += count;
     return count;
   }
 
   async close(): Promise<void> {
-    if (this.#ended) return;
-    // Nothing is received any more, and the end of the connection is not the end of the link: this is.
-    this.#ended = true;
-    await this.#starting?.catch(() => undefined);
     const server = this.#server;
     const stopped = server === undefined ? undefined : new Promise<void>((resolve) => server.close(() => resolve()));
     await this.#connection?.close();
     await stopped;
-    this.#sink?.closed();
   }
 
-  async #connect(): Promise<void> {
-    this.#plugIn(await connectTo(this.#path));
-  }
-
-  async #listen(): Promise<void> {
-    await removeStaleSocket(this.#path);
+  async listen(path: string, name: string): Promise<void> {
+    await removeStaleSocket(path);
     const server = createServer((socket) => this.#accept(socket));
-    this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(this.#path, () => {
+      server.listen(path, () => {
         server.off('error', reject);
         resolve();
       });
     });
+    this.#server = server;
     server.on('error', (cause) =>
-      this.#fail(new RoceError('ERR_ROCE_CLOSED', `${this.name}: ${cause.message}`, { cause })),
+      this.#events.ended(new RoceError('ERR_ROCE_CLOSED', `${name}: ${cause.message}`, { cause })),
     );
   }
 
-  #accept(socket: Socket): void {
-    if (this.#connection === undefined && !this.#ended) {
-      this.#plugIn(socket);
-      return;
-    }
-    // A cable has two ends.
-    this.counters.refused++;
-    socket.on('error', () => {});
-    socket.destroy();
-  }
-
-  #plugIn(socket: Socket): void {
+  plugIn(socket: Socket): void {
     this.#connection = new StreamConnection(socket, {
-      receive: (batch) => this.#receive(batch),
-      writable: () => {
-        if (!this.#ended) this.#sink?.writable();
+      receive: (batch) => {
+        this.#counters.received += batch.count;
+        this.#events.receive(batch);
       },
+      writable: () => this.#events.writable(),
       ended: (end, error) => this.#unplug(end, error),
     });
   }
 
-  #receive(batch: FrameBatch): void {
-    if (this.#ended) return;
-    this.counters.received += batch.count;
-    this.#sink?.receive(batch);
+  #accept(socket: Socket): void {
+    if (this.#connection === undefined) {
+      this.plugIn(socket);
+      return;
+    }
+    // A cable has two ends.
+    this.#counters.refused++;
+    socket.on('error', () => {});
+    socket.destroy();
   }
 
   #unplug(end: ConnectionEnd, error: RoceError): void {
-    const blocked = this.#connection?.blocked ?? false;
     this.#connection = undefined;
-    if (this.#ended) return;
     // What sends nonsense once will do so again: better to say so than to wait for its next try.
-    if (this.#connects || end === 'nonsense') this.#fail(error);
-    else if (blocked) this.#sink?.writable();
-  }
-
-  #fail(error: RoceError): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#server?.close();
-    this.#sink?.closed(error);
+    if (this.#connects || end === 'nonsense') this.#events.ended(error);
+    else this.#events.writable();
   }
 }
 

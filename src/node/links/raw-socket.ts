@@ -12,14 +12,15 @@
  * Down and up again is a cable pulled: packets are refused and counted meanwhile. (The kernel takes IPv6 addresses from an interface that
  * goes down.) An interface that is removed ends the link. Closing ends it at once; what `send` took has gone to the kernel.
  */
-import { IpPrefix } from '../../../packets/address.ts';
+import { type IpAddress, IpPrefix } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
-import { type Link, type LinkEcn, type LinkSink, WHOLE_PACKETS } from '../../ground/link.ts';
+import { type LinkEcn, WHOLE_PACKETS } from '../../ground/link.ts';
 import { capabilityRequirement } from './capability.ts';
 import type { LinkKind } from './kind.ts';
 import { type Libc, loadLibc, mayLoadLibc } from './libc.ts';
+import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { interfaceAddresses, interfaceExists, interfaceMtu, takeInterface } from './netdev.ts';
 import { Ipv6Receiver } from './raw-socket-ipv6.ts';
@@ -73,29 +74,16 @@ export const rawSocketKind: LinkKind = {
   },
 };
 
-export class RawSocketLink implements Link {
+export class RawSocketLink extends LifecycleLink<RawSocketPort> {
   readonly name: string;
   readonly medium = Medium.Ip;
   readonly mtu: number;
-
   readonly #device: string;
-  readonly #counters = { sent: 0, oversize: 0, unsendable: 0, refused: 0, received: 0 };
   /** Those of the interface when the link was started. */
   #addresses: readonly string[] | undefined;
-  #sink: LinkSink | undefined;
-  #starting: Promise<void> | undefined;
-  #sockets: RawSocket[] = [];
-  #sender: RawSender | undefined;
-  #receiver: RawReceiver | undefined;
-  /** For IPv6 where koffi is; what is there is known once the link has been started. */
-  #ipv6: Ipv6Receiver | undefined;
-  #libc: Libc | undefined;
-  #port: HeldPort | undefined;
-  #watch: NodeJS.Timeout | undefined;
-  #dropped = 0;
-  #ended = false;
 
   constructor({ device, mtu }: RawSocketLinkOptions) {
+    super();
     this.#device = device;
     this.mtu = mtu ?? interfaceMtu(device) ?? DEFAULT_MTU;
     this.name = `raw-socket:${device}`;
@@ -107,56 +95,27 @@ export class RawSocketLink implements Link {
   }
 
   get ecn(): LinkEcn {
-    return this.#sender === undefined ? rawSocketKind.ecn : this.#libc === undefined ? WITHOUT_KOFFI : WHOLE_PACKETS;
+    return this.port?.ecn ?? rawSocketKind.ecn;
   }
 
   get counters(): RawSocketCounters {
-    if (!this.#ended) this.#countDrops();
-    const receivedOversize = (this.#receiver?.oversize ?? 0) + (this.#ipv6?.oversize ?? 0);
-    return { ...this.#counters, receivedOversize, dropped: this.#dropped };
+    return this.port?.counters ?? NOTHING_COUNTED;
   }
 
-  /** Resolves when packets can be sent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE */
-  async start(sink: LinkSink): Promise<void> {
-    if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
-    this.#sink = sink;
-    this.#starting = this.#begin();
-    await this.#starting;
-  }
-
-  async #begin(): Promise<void> {
-    const closed = `${this.name} was closed before it had started`;
+  protected override async open(events: LinkEvents, abandoned: AbortSignal): Promise<RawSocketPort> {
+    const { name, mtu } = this;
+    const raw = await loadRawSocket(name);
+    const libc = await loadLibc().catch(() => undefined);
+    abandoned.throwIfAborted();
+    this.#addresses = this.#usableAddresses();
+    const port = new RawSocketPort({ name, mtu, device: this.#device, raw, libc, events });
     try {
-      const raw = await loadRawSocket(this.name);
-      this.#libc = await loadLibc().catch(() => undefined);
-      if (this.#ended) throw new RoceError('ERR_ROCE_CLOSED', closed);
-      this.#addresses = this.#usableAddresses();
-      this.#open(raw, this.#addresses);
-      this.#port = await HeldPort.hold(this.name, this.#addresses.map(addressOf));
-      if (this.#ended) throw new RoceError('ERR_ROCE_CLOSED', closed);
+      await port.open(this.#addresses.map(addressOf));
     } catch (error) {
-      this.#ended = true;
-      this.#release();
-      await this.#port?.release();
+      await port.close();
       throw error;
     }
-    this.#watch = setInterval(() => this.#look(), WATCH_MS).unref();
-  }
-
-  /** After the end everything is taken and lost. */
-  send(batch: FrameBatch, from: number): number {
-    if (this.#ended || this.#sender === undefined) return batch.count - from;
-    return this.#sender.send(batch, from);
-  }
-
-  async close(): Promise<void> {
-    if (this.#ended) return;
-    this.#countDrops();
-    this.#ended = true;
-    this.#release();
-    await this.#starting?.catch(() => undefined);
-    await this.#port?.release();
-    this.#sink?.closed();
+    return port;
   }
 
   #usableAddresses(): readonly string[] {
@@ -166,73 +125,129 @@ export class RawSocketLink implements Link {
       throw unavailable(`${this.name}: ${this.#device} has no IP address, or is down; this link shares the kernel's`);
     return addresses;
   }
+}
 
-  #open(raw: RawSocketModule, addresses: readonly string[]): void {
-    const ours = addresses.map(addressOf);
-    const open = (protocol: number, version: 4 | 6): RawSocket | undefined => {
-      if (!ours.some((address) => address.version === version)) return undefined;
-      const socket = openRaw(raw, this.name, { protocol, version, device: this.#device });
-      // The package calls us outside of what Node calls a callback scope.
-      socket.on('error', (error) => setImmediate(() => this.#fail(error.message)));
-      this.#sockets.push(socket);
-      return socket;
-    };
-    const addresses6 = ours.filter(({ version }) => version === 6);
-    const common = { mtu: this.mtu, deliver: (batch: FrameBatch) => this.#receive(batch) };
+interface RawSocketParts {
+  /** Of the link, for errors. */
+  readonly name: string;
+  readonly device: string;
+  readonly mtu: number;
+  readonly raw: RawSocketModule;
+  /** Absent: the package alone has to do. */
+  readonly libc: Libc | undefined;
+  readonly events: LinkEvents;
+}
+
+/** The sockets, and the watch over their interface. */
+class RawSocketPort implements LinkPort {
+  readonly #parts: RawSocketParts;
+  readonly #counters = { ...NOTHING_COUNTED };
+  #sockets: RawSocket[] = [];
+  #sender: RawSender | undefined;
+  #receiver: RawReceiver | undefined;
+  /** For IPv6 where koffi is. */
+  #ipv6: Ipv6Receiver | undefined;
+  #held: HeldPort | undefined;
+  #watch: NodeJS.Timeout | undefined;
+
+  constructor(parts: RawSocketParts) {
+    this.#parts = parts;
+  }
+
+  get ecn(): LinkEcn {
+    return this.#parts.libc === undefined ? WITHOUT_KOFFI : WHOLE_PACKETS;
+  }
+
+  get counters(): RawSocketCounters {
+    this.#countDrops();
+    return { ...this.#counters };
+  }
+
+  /** Opens all there is to open; after an error, `close` frees what was opened. */
+  async open(addresses: readonly IpAddress[]): Promise<void> {
+    const { name, mtu, device, libc, events } = this.#parts;
+    const addresses6 = addresses.filter(({ version }) => version === 6);
+    const common = { mtu, deliver: (batch: FrameBatch) => this.#receive(batch) };
     const receiver = new RawReceiver({ ...common, addresses: addresses6 });
     this.#receiver = receiver;
-    if (this.#libc !== undefined && addresses6.length > 0) {
-      const names = { link: this.name, device: this.#device };
-      this.#ipv6 = new Ipv6Receiver(this.#libc, { ...common, ...names, bufferBytes: RECEIVE_BUFFER_BYTES });
-    }
+    if (libc !== undefined && addresses6.length > 0)
+      this.#ipv6 = new Ipv6Receiver(libc, { ...common, link: name, device, bufferBytes: RECEIVE_BUFFER_BYTES });
     for (const version of [4, 6] as const) {
       if (version === 6 && this.#ipv6 !== undefined) continue;
-      const socket = open(IPPROTO_UDP, version);
+      const socket = this.#openSocket(addresses, IPPROTO_UDP, version);
       if (socket === undefined) continue;
       enlargeReceiveBuffer(socket, RECEIVE_BUFFER_BYTES);
       receiver.attach(socket, version);
     }
-    const outgoing = { 4: open(IPPROTO_RAW, 4), 6: open(IPPROTO_RAW, 6) };
-    this.#sender = new RawSender(this.mtu, this.#counters, outgoing, () => {
-      if (!this.#ended) this.#sink?.writable();
-    });
+    const outgoing = {
+      4: this.#openSocket(addresses, IPPROTO_RAW, 4),
+      6: this.#openSocket(addresses, IPPROTO_RAW, 6),
+    };
+    this.#sender = new RawSender(mtu, this.#counters, outgoing, () => events.writable());
+    this.#held = await HeldPort.hold(name, addresses);
+    this.#watch = setInterval(() => this.#look(), WATCH_MS).unref();
   }
 
-  #receive(batch: FrameBatch): void {
-    this.#counters.received += batch.count;
-    this.#sink?.receive(batch);
+  send(batch: FrameBatch, from: number): number {
+    return this.#sender?.send(batch, from) ?? batch.count - from;
   }
 
-  #countDrops(): void {
-    this.#dropped = (this.#receiver?.drops ?? 0) + (this.#ipv6?.drops ?? 0);
-  }
-
-  #look(): void {
-    const [socket] = this.#sockets;
-    if (socket !== undefined && !interfaceIsThere(socket)) this.#fail(`the interface ${this.#device} is gone`);
-  }
-
-  #fail(reason: string): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#release();
-    void this.#port?.release();
-    this.#sink?.closed(new RoceError('ERR_ROCE_CLOSED', `${this.name}: ${reason}`));
-  }
-
-  #release(): void {
+  async close(): Promise<void> {
+    this.#countDrops();
     clearInterval(this.#watch);
     this.#receiver?.stop();
     this.#ipv6?.stop();
     for (const socket of this.#sockets) closeRaw(socket);
     this.#sockets = [];
+    await this.#held?.release();
+  }
+
+  /** Undefined when no address is of this version. */
+  #openSocket(addresses: readonly IpAddress[], protocol: number, version: 4 | 6): RawSocket | undefined {
+    const { raw, name, device } = this.#parts;
+    if (!addresses.some((address) => address.version === version)) return undefined;
+    const socket = openRaw(raw, name, { protocol, version, device });
+    // The package calls us outside of what Node calls a callback scope.
+    socket.on('error', (error) => setImmediate(() => this.#fail(error.message)));
+    this.#sockets.push(socket);
+    return socket;
+  }
+
+  #receive(batch: FrameBatch): void {
+    this.#counters.received += batch.count;
+    this.#parts.events.receive(batch);
+  }
+
+  /** Nothing may be asked of a socket that is closed: the counts stay as they were then. */
+  #countDrops(): void {
+    if (this.#sockets.length === 0) return;
+    this.#counters.dropped = (this.#receiver?.drops ?? 0) + (this.#ipv6?.drops ?? 0);
+    this.#counters.receivedOversize = (this.#receiver?.oversize ?? 0) + (this.#ipv6?.oversize ?? 0);
+  }
+
+  #look(): void {
+    const [socket] = this.#sockets;
+    if (socket !== undefined && !interfaceIsThere(socket)) this.#fail(`the interface ${this.#parts.device} is gone`);
+  }
+
+  #fail(reason: string): void {
+    this.#parts.events.ended(new RoceError('ERR_ROCE_CLOSED', `${this.#parts.name}: ${reason}`));
   }
 }
 
-function addressOf(prefix: string): IpPrefix['address'] {
+function addressOf(prefix: string): IpAddress {
   return IpPrefix.parse(prefix).address;
 }
 
+const NOTHING_COUNTED: RawSocketCounters = {
+  sent: 0,
+  oversize: 0,
+  unsendable: 0,
+  refused: 0,
+  received: 0,
+  receivedOversize: 0,
+  dropped: 0,
+};
 const WITHOUT_KOFFI: LinkEcn = {
   set: [4, 6],
   read: [4],

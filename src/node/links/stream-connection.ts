@@ -35,6 +35,7 @@ export class StreamConnection {
   readonly #spare: OutBuffer[] = [];
   #pendingBytes = 0;
   #blocked = false;
+  #closing = false;
   #end: ConnectionEnd = 'left';
   #error = new RoceError('ERR_ROCE_CLOSED', 'the peer closed the connection');
 
@@ -42,7 +43,7 @@ export class StreamConnection {
     this.#socket = socket;
     this.#events = events;
     const splitter = new FrameSplitter((batch) => {
-      if (!socket.destroyed) events.receive(batch);
+      if (!socket.destroyed && !this.#closing) events.receive(batch);
     });
     socket.on('data', (chunk) => this.#receive(splitter, chunk));
     socket.on('error', (cause) => {
@@ -50,11 +51,6 @@ export class StreamConnection {
       this.#error = new RoceError('ERR_ROCE_CLOSED', `the connection broke: ${cause.message}`, { cause });
     });
     socket.on('close', () => events.ended(this.#end, this.#error));
-  }
-
-  /** Whether the last `send` was cut short and `writable` is still to come. */
-  get blocked(): boolean {
-    return this.#blocked;
   }
 
   /** Takes frames as `Link.send` does. */
@@ -70,9 +66,10 @@ export class StreamConnection {
     return to - from;
   }
 
-  /** Lets what was taken drain, then ends the connection; a peer that no longer reads gets a second. */
+  /** Lets what was taken drain, then ends the connection; a peer that no longer reads gets a second. Nothing is received meanwhile. */
   async close(): Promise<void> {
     const socket = this.#socket;
+    this.#closing = true;
     if (socket.destroyed) return;
     await new Promise<void>((resolve) => {
       const impatience = setTimeout(() => socket.destroy(), LINGER_MS).unref();

@@ -15,7 +15,13 @@ import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { WHOLE_PACKETS } from '../../ground/link.ts';
 import { capabilityRequirement } from './capability.ts';
-import { DescriptorLink, FrameAddresses, isOversize, MAX_HEADER_BYTES, type Port } from './descriptor-link.ts';
+import {
+  DescriptorLink,
+  type DescriptorPort,
+  FrameAddresses,
+  isOversize,
+  MAX_HEADER_BYTES,
+} from './descriptor-link.ts';
 import { InterfaceRequest } from './interface-request.ts';
 import type { LinkKind, LinkSpec, Requirement } from './kind.ts';
 import {
@@ -86,13 +92,13 @@ export class TapLink extends DescriptorLink {
     this.#options = options;
   }
 
-  protected override openPort(libc: Libc): Port {
+  protected override openPort(libc: Libc): DescriptorPort {
     const fd = openTap(libc, this.#options, this.mtu, this.name);
     return new TapPort(libc, fd, this.name, this.mtu, this.counters);
   }
 }
 
-class TapPort implements Port, FrameBatch {
+class TapPort implements DescriptorPort, FrameBatch {
   readonly fd: number;
   readonly bytes: Uint8Array;
   readonly view: DataView;

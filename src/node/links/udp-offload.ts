@@ -13,7 +13,7 @@ import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';
-import type { Link, LinkEcn, LinkSink } from '../../ground/link.ts';
+import type { LinkEcn } from '../../ground/link.ts';
 import type { LinkKind } from './kind.ts';
 import {
   EAGAIN,
@@ -38,6 +38,8 @@ import {
   systemError,
   WRITABLE,
 } from './libc.ts';
+import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
+
 import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { DescriptorWatch } from './poller.ts';
 import { Mmsghdr, SOCKADDR_IN6_BYTES } from './socket-messages.ts';
@@ -84,15 +86,7 @@ export const udpOffloadKind: LinkKind = {
   open: (spec) => new UdpOffloadLink(takeUdpOptions(spec)),
 };
 
-interface OpenSocket {
-  readonly libc: Libc;
-  readonly fd: number;
-  readonly watch: DescriptorWatch;
-  readonly outgoing: SendMessages;
-  readonly incoming: ReceiveMessages;
-}
-
-export class UdpOffloadLink implements Link {
+export class UdpOffloadLink extends LifecycleLink<OffloadPort> {
   readonly name: string;
   readonly medium = Medium.Ip;
   readonly ecn = ECN;
@@ -101,16 +95,11 @@ export class UdpOffloadLink implements Link {
   readonly sourcePort = ROCE_UDP_PORT;
   readonly maxUnacked: number;
   readonly counters: UdpCounters = { sent: 0, received: 0, oversize: 0, unsendable: 0, refused: 0 };
-
   readonly #endpoint: UdpEndpoint;
-  #sink: LinkSink | undefined;
-  #starting: Promise<void> | undefined;
-  #socket: OpenSocket | undefined;
-  #blocked = false;
-  #ended = false;
 
   /** @throws RoceError ERR_ROCE_ADDRESS */
   constructor(options: UdpLinkOptions) {
+    super();
     const endpoint = new UdpEndpoint(options);
     this.#endpoint = endpoint;
     this.name = `udp-offload:${endpoint.label}`;
@@ -121,114 +110,105 @@ export class UdpOffloadLink implements Link {
 
   /** Whether runs of packets are handed to the kernel as one. Off once the system has refused it. */
   get segmentation(): boolean {
-    return this.#socket?.outgoing.segmentation ?? true;
+    return this.port?.segmentation ?? true;
   }
 
-  /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE */
-  async start(sink: LinkSink): Promise<void> {
-    if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
-    this.#sink = sink;
-    this.#starting = this.#begin();
-    await this.#starting;
+  protected override async open(events: LinkEvents, abandoned: AbortSignal): Promise<OffloadPort> {
+    const libc = await loadLibc();
+    abandoned.throwIfAborted();
+    const fd = openSocket(libc, this.#endpoint, this.name);
+    return new OffloadPort(libc, fd, this.#endpoint, { name: this.name, counters: this.counters, events });
+  }
+}
+
+interface OffloadOwner {
+  /** For errors. */
+  readonly name: string;
+  readonly counters: UdpCounters;
+  readonly events: LinkEvents;
+}
+
+class OffloadPort implements LinkPort {
+  readonly #libc: Libc;
+  readonly #fd: number;
+  readonly #mtu: number;
+  readonly #owner: OffloadOwner;
+  readonly #outgoing: SendMessages;
+  readonly #incoming: ReceiveMessages;
+  readonly #watch: DescriptorWatch;
+  #closed = false;
+
+  constructor(libc: Libc, fd: number, { address: local, port, scopeId, mtu }: UdpEndpoint, owner: OffloadOwner) {
+    const addressOf = (of: ArrayBuffer | Uint8Array): number => libc.address(of);
+    this.#libc = libc;
+    this.#fd = fd;
+    this.#mtu = mtu;
+    this.#owner = owner;
+    this.#outgoing = new SendMessages({ local, port, scopeId, mtu }, addressOf);
+    this.#incoming = new ReceiveMessages(new UdpPeers(local), port, USUAL_PAYLOAD_BYTES, addressOf);
+    this.#watch = new DescriptorWatch(libc, fd, (bits) => this.#ready(bits));
   }
 
-  async #begin(): Promise<void> {
-    const endpoint = this.#endpoint;
-    try {
-      const libc = await loadLibc();
-      if (this.#ended) throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
-      const addressOf = (of: ArrayBuffer | Uint8Array): number => libc.address(of);
-      const fd = openSocket(libc, endpoint, this.name);
-      const { address: local, port, scopeId, mtu } = endpoint;
-      this.#socket = {
-        libc,
-        fd,
-        outgoing: new SendMessages({ local, port, scopeId, mtu }, addressOf),
-        incoming: new ReceiveMessages(new UdpPeers(local), port, USUAL_PAYLOAD_BYTES, addressOf),
-        watch: new DescriptorWatch(libc, fd, (bits) => this.#ready(bits)),
-      };
-    } catch (error) {
-      this.#ended = true;
-      throw error;
-    }
+  get segmentation(): boolean {
+    return this.#outgoing.segmentation;
   }
 
   send(batch: FrameBatch, from: number): number {
-    const socket = this.#socket;
-    if (socket === undefined || this.#ended) return batch.count - from;
+    const outgoing = this.#outgoing;
+    const { counters, events } = this.#owner;
+    if (events.blocked) return 0;
+    outgoing.waits = false;
     let next = from;
-    while (next < batch.count && !this.#blocked) {
-      if (socket.outgoing.takes(batch, next)) {
-        socket.outgoing.fill(batch, next);
-        next = sendMessages(socket.libc, socket.fd, socket.outgoing, next, this.counters);
-        if (socket.outgoing.waits) this.#wait();
+    while (next < batch.count && !outgoing.waits) {
+      if (outgoing.takes(batch, next)) {
+        outgoing.fill(batch, next);
+        next = sendMessages(this.#libc, this.#fd, outgoing, next, counters);
       } else {
-        if ((batch.lengths[next] as number) > this.mtu) this.counters.oversize++;
-        else this.counters.unsendable++;
+        if ((batch.lengths[next] as number) > this.#mtu) counters.oversize++;
+        else counters.unsendable++;
         next++;
       }
     }
+    if (outgoing.waits) this.#watch.wantWritable(true);
     return next - from;
   }
 
-  async close(): Promise<void> {
-    if (this.#ended) return;
-    this.#release();
-    this.#sink?.closed();
-    await this.#starting?.catch(() => undefined);
-  }
-
-  #wait(): void {
-    this.#blocked = true;
-    this.#socket?.watch.wantWritable(true);
+  close(): void {
+    this.#closed = true;
+    this.#watch.stop();
+    this.#libc.close(this.#fd);
   }
 
   #ready(bits: number): void {
-    const socket = this.#socket;
-    if (socket === undefined) return;
-    if (bits === FAILED) this.#takeError(socket);
-    if ((bits & WRITABLE) !== 0 && this.#blocked) {
-      this.#blocked = false;
-      socket.watch.wantWritable(false);
-      this.#sink?.writable();
+    if (bits === FAILED) this.#takeError();
+    if ((bits & WRITABLE) !== 0) {
+      this.#watch.wantWritable(false);
+      this.#owner.events.writable();
     }
-    if ((bits & READABLE) !== 0 && !this.#ended) this.#receive(socket);
+    if ((bits & READABLE) !== 0) this.#receive();
   }
 
   /** A bounded number of messages; the event loop calls again for the rest. */
-  #receive({ libc, fd, incoming }: OpenSocket): void {
-    for (let call = 0; call < CALLS_PER_TURN && !this.#ended; call++) {
+  #receive(): void {
+    const incoming = this.#incoming;
+    const { counters, events } = this.#owner;
+    for (let call = 0; call < CALLS_PER_TURN && !this.#closed; call++) {
       incoming.prepare();
-      const messages = libc.recvmmsg(fd, incoming.address, MAX_MESSAGES, MSG_DONTWAIT, null);
+      const messages = this.#libc.recvmmsg(this.#fd, incoming.address, MAX_MESSAGES, MSG_DONTWAIT, null);
       if (messages <= 0) return;
       const batch = incoming.take(messages);
-      this.counters.received += batch.count;
-      this.#sink?.receive(batch);
+      counters.received += batch.count;
+      events.receive(batch);
       if (messages < MAX_MESSAGES) return;
     }
   }
 
   /** What waits on a socket is an echo of something sent, and lost; a descriptor that is none is the end. */
-  #takeError({ libc, fd }: OpenSocket): void {
+  #takeError(): void {
     const value = new Uint8Array(4);
-    if (libc.getsockopt(fd, SOL_SOCKET, SO_ERROR, value, Uint8Array.of(4, 0, 0, 0)) === 0) return;
-    const errno = libc.errno();
-    if (errno === EBADF) this.#fail(systemError('ERR_ROCE_CLOSED', errno, this.name));
-  }
-
-  #fail(error: RoceError): void {
-    if (this.#ended) return;
-    this.#release();
-    this.#sink?.closed(error);
-  }
-
-  #release(): void {
-    this.#ended = true;
-    const socket = this.#socket;
-    this.#socket = undefined;
-    if (socket === undefined) return;
-    socket.watch.stop();
-    socket.libc.close(socket.fd);
+    if (this.#libc.getsockopt(this.#fd, SOL_SOCKET, SO_ERROR, value, Uint8Array.of(4, 0, 0, 0)) === 0) return;
+    const errno = this.#libc.errno();
+    if (errno === EBADF) this.#owner.events.ended(systemError('ERR_ROCE_CLOSED', errno, this.#owner.name));
   }
 }
 

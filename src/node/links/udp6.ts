@@ -18,9 +18,11 @@ import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { IPV6_DESTINATION_AT } from '../../../packets/ipv6.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';
-import type { Link, LinkEcn, LinkSink } from '../../ground/link.ts';
+import type { LinkEcn } from '../../ground/link.ts';
 import type { LinkKind } from './kind.ts';
 import { loadLibc } from './libc.ts';
+import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
+
 import { boundSockets, datagramEcn, TrafficClass } from './traffic-class.ts';
 import {
   bindRemedy,
@@ -52,7 +54,7 @@ export const udp6Kind: LinkKind = {
   open: (spec) => new Udp6Link(takeUdpOptions(spec)),
 };
 
-export class Udp6Link implements Link {
+export class Udp6Link extends LifecycleLink<Udp6Port> {
   readonly name: string;
   readonly medium = Medium.Ip;
   readonly mtu: number;
@@ -61,32 +63,13 @@ export class Udp6Link implements Link {
   readonly maxUnacked: number;
   /** `refused` counts the last frame of a batch only: to be told of every frame would cost an eighth of the throughput. */
   readonly counters: UdpCounters = { sent: 0, received: 0, oversize: 0, unsendable: 0, refused: 0 };
-
   readonly #endpoint: UdpEndpoint;
-  readonly #peers: UdpPeers;
-  readonly #arrivals: Arrivals;
-  readonly #outbox: Outbox;
-  readonly #groups: Udp6Groups;
-  /** What was sent to each group, with its headers put back. */
-  readonly #groupArrivals = new Map<IpAddress, Arrivals>();
-  #sink: LinkSink | undefined;
-  #starting: Promise<void> | undefined;
-  #socket: Socket | undefined;
-  /** Of the socket; absent where it cannot be set. */
-  #trafficClass: TrafficClass | undefined;
-  /** Whether the socket's latest frame has a callback, which tells when it has gone. */
-  #tracked = true;
-  #blocked = false;
-  #ended = false;
 
   /** @throws RoceError ERR_ROCE_ADDRESS */
   constructor(options: UdpLinkOptions) {
+    super();
     const endpoint = new UdpEndpoint(options);
     this.#endpoint = endpoint;
-    this.#peers = new UdpPeers(endpoint.address);
-    this.#arrivals = new Arrivals(endpoint, endpoint.address);
-    this.#groups = new Udp6Groups(endpoint, (group, message, from) => this.#receiveOf(group, message, from));
-    this.#outbox = new Outbox(endpoint.mtu - HEADER_BYTES);
     this.name = `udp6:${endpoint.label}`;
     this.mtu = endpoint.mtu;
     this.addresses = [endpoint.prefix];
@@ -94,18 +77,20 @@ export class Udp6Link implements Link {
   }
 
   get ecn(): LinkEcn {
-    return this.#socket === undefined ? datagramEcn() : datagramEcn(this.#trafficClass !== undefined);
+    return datagramEcn(this.port?.setsTrafficClass);
   }
 
-  /** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE */
-  async start(sink: LinkSink): Promise<void> {
-    if (this.#sink !== undefined || this.#ended) throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
-    this.#sink = sink;
-    this.#starting = this.#begin();
-    await this.#starting;
+  /** @throws RoceError ERR_ROCE_ADDRESS, ERR_ROCE_LINK_UNAVAILABLE */
+  async join(group: IpAddress): Promise<void> {
+    if (this.port === undefined) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', `${this.name} is not started`);
+    await this.port.join(group);
   }
 
-  async #begin(): Promise<void> {
+  leave(group: IpAddress): void {
+    this.port?.leave(group);
+  }
+
+  protected override async open(events: LinkEvents): Promise<Udp6Port> {
     const { address, port, interfaceName } = this.#endpoint;
     // Before there is a socket: nothing that arrives waits for a package to load.
     const libc = await loadLibc().catch(() => undefined);
@@ -114,28 +99,65 @@ export class Udp6Link implements Link {
     try {
       await bind(socket, this.#endpoint);
     } catch (cause) {
-      this.#ended = true;
       socket.close();
       throw unavailable(this.name, cause);
     }
-    if (this.#ended) {
-      socket.close();
-      throw new RoceError('ERR_ROCE_CLOSED', `${this.name} was closed before it had started`);
-    }
     growReceiveBuffer(socket);
     if (interfaceName !== undefined) socket.setMulticastInterface(`::%${interfaceName}`);
-    this.#trafficClass = libc === undefined ? undefined : TrafficClass.of(libc, address, port, before);
+    const trafficClass = libc === undefined ? undefined : TrafficClass.of(libc, address, port, before);
+    // What libuv reports of a socket that nobody connected is its end.
+    socket.on('error', (cause) =>
+      events.ended(new RoceError('ERR_ROCE_CLOSED', `${this.name}: ${cause.message}`, { cause })),
+    );
+    return new Udp6Port(socket, this.#endpoint, trafficClass, this.counters, events);
+  }
+}
+
+class Udp6Port implements LinkPort {
+  readonly #socket: Socket;
+  readonly #endpoint: UdpEndpoint;
+  /** Of the socket; absent where it cannot be set. */
+  readonly #trafficClass: TrafficClass | undefined;
+  readonly #counters: UdpCounters;
+  readonly #events: LinkEvents;
+  readonly #peers: UdpPeers;
+  readonly #arrivals: Arrivals;
+  readonly #outbox: Outbox;
+  readonly #groups: Udp6Groups;
+  /** What was sent to each group, with its headers put back. */
+  readonly #groupArrivals = new Map<IpAddress, Arrivals>();
+  /** Whether the socket's latest frame has a callback, which tells when it has gone. */
+  #tracked = true;
+  #closed = false;
+
+  constructor(
+    socket: Socket,
+    endpoint: UdpEndpoint,
+    trafficClass: TrafficClass | undefined,
+    counters: UdpCounters,
+    events: LinkEvents,
+  ) {
     this.#socket = socket;
-    socket.on('message', (message, from) => this.#receive(message, from));
-    socket.on('error', (cause) => this.#fail(cause));
+    this.#endpoint = endpoint;
+    this.#trafficClass = trafficClass;
+    this.#counters = counters;
+    this.#events = events;
+    this.#peers = new UdpPeers(endpoint.address);
+    this.#arrivals = new Arrivals(endpoint, endpoint.address);
+    this.#outbox = new Outbox(endpoint.mtu - HEADER_BYTES);
+    this.#groups = new Udp6Groups(endpoint, (group, message, from) =>
+      this.#receive(this.#groupArrivals.get(group), message, from),
+    );
+    socket.on('message', (message, from) => this.#receive(this.#arrivals, message, from));
+  }
+
+  get setsTrafficClass(): boolean {
+    return this.#trafficClass !== undefined;
   }
 
   send(batch: FrameBatch, from: number): number {
-    const socket = this.#socket;
-    if (socket === undefined || this.#ended) return batch.count - from;
     for (let i = from; i < batch.count; i++) {
-      if (!this.#sendFrame(socket, batch, i, i === batch.count - 1)) {
-        this.#blocked = true;
+      if (!this.#sendFrame(batch, i, i === batch.count - 1)) {
         if (!this.#tracked) this.#look();
         return i - from;
       }
@@ -143,7 +165,6 @@ export class Udp6Link implements Link {
     return batch.count - from;
   }
 
-  /** @throws RoceError ERR_ROCE_ADDRESS, ERR_ROCE_LINK_UNAVAILABLE */
   async join(group: IpAddress): Promise<void> {
     await this.#groups.join(group);
     this.#groupArrivals.set(group, new Arrivals(this.#endpoint, group));
@@ -154,23 +175,28 @@ export class Udp6Link implements Link {
     this.#groups.leave(group);
   }
 
+  /** What waits for room in the kernel gets a second. */
   async close(): Promise<void> {
-    if (this.#ended) return;
-    this.#ended = true;
-    await this.#starting?.catch(() => undefined);
+    this.#closed = true;
     this.#groups.close();
-    const socket = this.#socket;
-    if (socket !== undefined) await this.#drainAndClose(socket);
-    this.#sink?.closed();
+    const deadline = performance.now() + LINGER_MS;
+    while (this.#queued > 0 && performance.now() < deadline) await new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => this.#socket.close(() => resolve()));
+  }
+
+  /** Frames that libuv holds for want of room. */
+  get #queued(): number {
+    return this.#socket.getSendQueueCount();
   }
 
   /** False when there is no room. */
-  #sendFrame(socket: Socket, batch: FrameBatch, index: number, last: boolean): boolean {
-    const { counters } = this;
+  #sendFrame(batch: FrameBatch, index: number, last: boolean): boolean {
+    const counters = this.#counters;
+    const socket = this.#socket;
     const { view } = batch;
     const start = batch.starts[index] as number;
     const length = batch.lengths[index] as number;
-    if (length > this.mtu) {
+    if (length > this.#endpoint.mtu) {
       counters.oversize++;
     } else if (!isSendable(view, start, length, this.#endpoint.address)) {
       counters.unsendable++;
@@ -201,7 +227,7 @@ export class Udp6Link implements Link {
   /** Waits for a frame that nobody tells of. Seldom: the kernel has had no room for it, and the next is of another class. */
   #look(): void {
     setImmediate(() => {
-      if (this.#blocked && (this.#socket?.getSendQueueCount() ?? 0) > 0 && !this.#ended) this.#look();
+      if (this.#events.blocked && this.#queued > 0) this.#look();
       else this.#sent(null);
     });
   }
@@ -209,38 +235,14 @@ export class Udp6Link implements Link {
   /** Bound once: a closure for every batch would be garbage. */
   readonly #sent = (error: Error | null): void => {
     // The transport repairs it, as any loss.
-    if (error !== null) this.counters.refused++;
-    if (!this.#blocked || this.#ended || (this.#socket?.getSendQueueCount() ?? 0) > 0) return;
-    this.#blocked = false;
-    this.#sink?.writable();
+    if (error !== null) this.#counters.refused++;
+    if (this.#events.blocked && this.#queued === 0) this.#events.writable();
   };
 
-  #receive(message: Uint8Array, from: RemoteInfo): void {
-    if (this.#ended) return;
-    this.counters.received++;
-    this.#sink?.receive(this.#arrivals.put(message, from));
-  }
-
-  #receiveOf(group: IpAddress, message: Uint8Array, from: RemoteInfo): void {
-    const arrivals = this.#groupArrivals.get(group);
-    if (this.#ended || arrivals === undefined) return;
-    this.counters.received++;
-    this.#sink?.receive(arrivals.put(message, from));
-  }
-
-  async #drainAndClose(socket: Socket): Promise<void> {
-    const deadline = performance.now() + LINGER_MS;
-    while (socket.getSendQueueCount() > 0 && performance.now() < deadline)
-      await new Promise((resolve) => setImmediate(resolve));
-    await new Promise<void>((resolve) => socket.close(() => resolve()));
-  }
-
-  /** What libuv reports of a socket that nobody connected is its end. */
-  #fail(cause: Error): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#socket?.close();
-    this.#sink?.closed(new RoceError('ERR_ROCE_CLOSED', `${this.name}: ${cause.message}`, { cause }));
+  #receive(arrivals: Arrivals | undefined, message: Uint8Array, from: RemoteInfo): void {
+    if (this.#closed || arrivals === undefined) return;
+    this.#counters.received++;
+    this.#events.receive(arrivals.put(message, from));
   }
 }
 

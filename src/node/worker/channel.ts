@@ -8,7 +8,8 @@
 import { type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
 import { RoceError } from '../../../packets/errors.ts';
 import { Word } from './control.ts';
-import type { AsyncVerbs, FromWorker, SilentVerbs, SyncVerbs, Verb, WireCall, WorkerEvent } from './wire.ts';
+import type { AsyncVerb, SilentVerb, SyncVerb, Verb, VerbArgs, VerbResults } from './verbs.ts';
+import type { FromWorker, WireCall, WorkerEvent } from './wire.ts';
 import { fromWire } from './wire-error.ts';
 
 type Answer = Extract<WorkerEvent, { kind: 'answer' }>;
@@ -46,30 +47,26 @@ export class Channel {
   }
 
   /** Asks and waits for the answer. Throws what the verb throws; ERR_ROCE_CLOSED when the worker has ended. */
-  call<V extends keyof SyncVerbs>(verb: V, ...args: Parameters<SyncVerbs[V]>): ReturnType<SyncVerbs[V]> {
+  call<V extends SyncVerb>(verb: V, ...args: VerbArgs[V]): VerbResults[V] {
     const id = this.#post(verb, args, true);
     const { error, value } = this.#await(id);
     if (error !== undefined) throw fromWire(error);
-    return value as ReturnType<SyncVerbs[V]>;
+    return value as VerbResults[V];
   }
 
   /** Asks; `take` makes something of the answer in the moment it comes, before anything that was told after it. */
-  ask<V extends keyof AsyncVerbs, T>(
-    verb: V,
-    take: (value: Awaited<ReturnType<AsyncVerbs[V]>>) => T,
-    ...args: Parameters<AsyncVerbs[V]>
-  ): Promise<T> {
+  ask<V extends AsyncVerb, T>(verb: V, take: (value: Awaited<VerbResults[V]>) => T, ...args: VerbArgs[V]): Promise<T> {
     return new Promise((resolve, reject) => {
       const id = this.#post(verb, args, false);
       this.#asking.set(id, {
-        take: (value) => resolve(take(value as Awaited<ReturnType<AsyncVerbs[V]>>)),
+        take: (value) => resolve(take(value as Awaited<VerbResults[V]>)),
         fail: reject,
       });
     });
   }
 
-  tell<V extends keyof SilentVerbs>(verb: V, ...args: Parameters<SilentVerbs[V]>): void {
-    if (!this.#gone) this.#send({ id: 0, blocks: false, verb, args });
+  tell<V extends SilentVerb>(verb: V, ...args: VerbArgs[V]): void {
+    if (!this.#gone) this.#send<V>({ id: 0, blocks: false, verb, args });
   }
 
   /** Sees to it that the worker looks into the ring of posts. */
@@ -96,14 +93,14 @@ export class Channel {
     }
   }
 
-  #post(verb: Verb, args: readonly unknown[], blocks: boolean): number {
+  #post<V extends Verb>(verb: V, args: VerbArgs[V], blocks: boolean): number {
     if (this.#gone) throw closedError();
     const id = ++this.#lastId;
-    this.#send({ id, blocks, verb, args });
+    this.#send<V>({ id, blocks, verb, args });
     return id;
   }
 
-  #send(call: WireCall): void {
+  #send<V extends Verb>(call: WireCall<V>): void {
     this.#port.postMessage(call);
   }
 

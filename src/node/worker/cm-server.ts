@@ -4,22 +4,12 @@
  */
 import { CmRejReason } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
-import type { ListenOptions } from '../../device/cm/api.ts';
 import type { Connection, ConnectionRequest, Listener } from '../../device/cm/connection.ts';
 import type { Device } from '../../device/device.ts';
 import type { Outbox } from './outbox.ts';
 import type { QueueServer } from './queue-server.ts';
-import {
-  type Handle,
-  revive,
-  reviveEndpoints,
-  reviveVector,
-  type WireAcceptOptions,
-  type WireAddress,
-  type WireConnection,
-  type WireConnectOptions,
-  type WireVector,
-} from './wire-values.ts';
+import type { CmVerbs } from './verbs.ts';
+import { type Handle, reviveEndpoints, reviveVector, type WireConnection } from './wire-values.ts';
 
 export class CmServer {
   readonly #device: Device;
@@ -30,75 +20,65 @@ export class CmServer {
   readonly #connections = new Map<Handle, Connection>();
   #handles = 0;
 
+  /** The handlers. */
+  readonly verbs: CmVerbs = {
+    connect: async ({ qp: handle, address, source, ...rest }) => {
+      const { qp } = this.#queues.qp(handle);
+      const endpoints = reviveEndpoints(source === undefined ? { address } : { address, source });
+      const options = { ...rest, ...endpoints, qp };
+      return this.#connected(await this.#device.cm.connect(options));
+    },
+    accept: async (handle, options) => {
+      const request = this.#request(handle);
+      const { qp } = this.#queues.qp(options.qp);
+      return this.#connected(await request.accept({ ...options, qp }));
+    },
+    delay: (handle, serviceTimeout) => {
+      this.#request(handle).delay(serviceTimeout);
+    },
+    reject: (handle, privateData, reason) => {
+      this.#request(handle).reject(privateData, reason);
+    },
+    forgetRequest: (handle) => {
+      this.#requests.delete(handle);
+    },
+    refuseRequest: (handle) => {
+      const request = this.#requests.get(handle);
+      this.#requests.delete(handle);
+      try {
+        request?.reject(undefined, CmRejReason.InvalidServiceId);
+      } catch (error) {
+        // Who has lost patience meanwhile needs no answer.
+        if (!(error instanceof RoceError)) throw error;
+      }
+    },
+    listen: (port, options) => {
+      const listener = this.#device.cm.listen(port, options);
+      const handle = ++this.#handles;
+      this.#listeners.set(handle, listener);
+      void this.#tellRequests(handle, listener);
+      return handle;
+    },
+    unlisten: (handle) => {
+      this.#listeners.get(handle)?.close();
+      this.#listeners.delete(handle);
+    },
+    /** Begins the end; the application is told of it when it has come. */
+    disconnect: (handle, privateData) => {
+      const connection = this.#connections.get(handle);
+      if (connection !== undefined) this.#device.cm.disconnect(connection, privateData);
+    },
+    loadAlternatePath: async (handle, av) => {
+      const connection = this.#connections.get(handle);
+      if (connection === undefined) throw new RoceError('ERR_ROCE_STATE', 'the connection has ended');
+      await connection.loadAlternatePath(reviveVector(av));
+    },
+  };
+
   constructor(device: Device, outbox: Outbox, queues: QueueServer) {
     this.#device = device;
     this.#outbox = outbox;
     this.#queues = queues;
-  }
-
-  resolve(address: WireAddress): Promise<void> {
-    return this.#device.resolve(revive(address));
-  }
-
-  async connect({ qp: handle, address, source, ...rest }: WireConnectOptions): Promise<WireConnection> {
-    const { qp } = this.#queues.qp(handle);
-    const endpoints = reviveEndpoints(source === undefined ? { address } : { address, source });
-    const options = { ...rest, ...endpoints, qp };
-    return this.#connected(await this.#device.cm.connect(options));
-  }
-
-  async accept(handle: Handle, options: WireAcceptOptions): Promise<WireConnection> {
-    const request = this.#request(handle);
-    const { qp } = this.#queues.qp(options.qp);
-    return this.#connected(await request.accept({ ...options, qp }));
-  }
-
-  delay(handle: Handle, serviceTimeout: number): void {
-    this.#request(handle).delay(serviceTimeout);
-  }
-
-  reject(handle: Handle, privateData: Uint8Array | undefined, reason: number | undefined): void {
-    this.#request(handle).reject(privateData, reason);
-  }
-
-  forgetRequest(handle: Handle): void {
-    this.#requests.delete(handle);
-  }
-
-  refuseRequest(handle: Handle): void {
-    const request = this.#requests.get(handle);
-    this.#requests.delete(handle);
-    try {
-      request?.reject(undefined, CmRejReason.InvalidServiceId);
-    } catch (error) {
-      // Who has lost patience meanwhile needs no answer.
-      if (!(error instanceof RoceError)) throw error;
-    }
-  }
-
-  listen(port: number, options: ListenOptions | number): Handle {
-    const listener = this.#device.cm.listen(port, options);
-    const handle = ++this.#handles;
-    this.#listeners.set(handle, listener);
-    void this.#tellRequests(handle, listener);
-    return handle;
-  }
-
-  unlisten(handle: Handle): void {
-    this.#listeners.get(handle)?.close();
-    this.#listeners.delete(handle);
-  }
-
-  /** Begins the end; the application is told of it when it has come. */
-  disconnect(handle: Handle, privateData: Uint8Array | undefined): void {
-    const connection = this.#connections.get(handle);
-    if (connection !== undefined) this.#device.cm.disconnect(connection, privateData);
-  }
-
-  async loadAlternatePath(handle: Handle, av: WireVector): Promise<void> {
-    const connection = this.#connections.get(handle);
-    if (connection === undefined) throw new RoceError('ERR_ROCE_STATE', 'the connection has ended');
-    await connection.loadAlternatePath(reviveVector(av));
   }
 
   #request(handle: Handle): ConnectionRequest {

@@ -10,14 +10,8 @@ import type { Device } from '../../device/device.ts';
 import type { AhServer } from './ah-server.ts';
 import type { Outbox } from './outbox.ts';
 import { type Served, Table } from './served.ts';
-import {
-  type Handle,
-  reviveEndpoints,
-  type WireListenUdOptions,
-  type WireResolveUdOptions,
-  type WireUdAnswer,
-  type WireUdDestination,
-} from './wire-values.ts';
+import type { DatagramVerbs } from './verbs.ts';
+import { type Handle, reviveEndpoints } from './wire-values.ts';
 
 export class DatagramServer {
   readonly #device: Device;
@@ -27,54 +21,51 @@ export class DatagramServer {
   readonly #listeners = new Table<UdListener>();
   readonly #requests = new Table<UdRequest>();
 
+  /** The handlers. */
+  readonly verbs: DatagramVerbs = {
+    listenUd: (port, { qp, ...rest }) => {
+      const standing = qp === undefined ? {} : { qp: this.#served.qps.found(qp).qp };
+      const listener = this.#device.cm.listenUd(port, { ...rest, ...standing });
+      const handle = this.#listeners.add(listener);
+      void this.#tellRequests(handle, listener);
+      return handle;
+    },
+    unlistenUd: (handle) => {
+      this.#listeners.get(handle)?.close();
+      this.#listeners.delete(handle);
+    },
+    acceptUd: (handle, answer) => {
+      this.#requests.found(handle).accept({ ...answer, qp: this.#served.qps.found(answer.qp).qp });
+    },
+    rejectUd: (handle, status, privateData) => {
+      this.#requests.found(handle).reject(status, privateData);
+    },
+    forgetUdRequest: (handle) => {
+      this.#requests.delete(handle);
+    },
+    refuseUdRequest: (handle) => {
+      const request = this.#requests.get(handle);
+      this.#requests.delete(handle);
+      try {
+        request?.reject(CmSidrStatus.Unsupported);
+      } catch (error) {
+        // Who has lost patience meanwhile needs no answer.
+        if (!(error instanceof RoceError)) throw error;
+      }
+    },
+    resolveUd: async ({ pd, address, source, ...rest }) => {
+      const endpoints = reviveEndpoints(source === undefined ? { address } : { address, source });
+      const found = await this.#device.cm.resolveUd({ ...rest, ...endpoints, pd: this.#served.pds.found(pd) });
+      const { ah, av, remoteQpn, qkey, privateData } = found;
+      return { ...this.#ahs.serve(ah), av, remoteQpn, qkey, privateData };
+    },
+  };
+
   constructor(device: Device, outbox: Outbox, served: Served, ahs: AhServer) {
     this.#device = device;
     this.#outbox = outbox;
     this.#served = served;
     this.#ahs = ahs;
-  }
-
-  listenUd(port: number, { qp, ...rest }: WireListenUdOptions): Handle {
-    const standing = qp === undefined ? {} : { qp: this.#served.qps.found(qp).qp };
-    const listener = this.#device.cm.listenUd(port, { ...rest, ...standing });
-    const handle = this.#listeners.add(listener);
-    void this.#tellRequests(handle, listener);
-    return handle;
-  }
-
-  unlistenUd(handle: Handle): void {
-    this.#listeners.get(handle)?.close();
-    this.#listeners.delete(handle);
-  }
-
-  acceptUd(handle: Handle, answer: WireUdAnswer): void {
-    this.#requests.found(handle).accept({ ...answer, qp: this.#served.qps.found(answer.qp).qp });
-  }
-
-  rejectUd(handle: Handle, status: number | undefined, privateData: Uint8Array | undefined): void {
-    this.#requests.found(handle).reject(status, privateData);
-  }
-
-  forgetUdRequest(handle: Handle): void {
-    this.#requests.delete(handle);
-  }
-
-  refuseUdRequest(handle: Handle): void {
-    const request = this.#requests.get(handle);
-    this.#requests.delete(handle);
-    try {
-      request?.reject(CmSidrStatus.Unsupported);
-    } catch (error) {
-      // Who has lost patience meanwhile needs no answer.
-      if (!(error instanceof RoceError)) throw error;
-    }
-  }
-
-  async resolveUd({ pd, address, source, ...rest }: WireResolveUdOptions): Promise<WireUdDestination> {
-    const endpoints = reviveEndpoints(source === undefined ? { address } : { address, source });
-    const found = await this.#device.cm.resolveUd({ ...rest, ...endpoints, pd: this.#served.pds.found(pd) });
-    const { ah, av, remoteQpn, qkey, privateData } = found;
-    return { ...this.#ahs.serve(ah), av, remoteQpn, qkey, privateData };
   }
 
   async #tellRequests(listener: Handle, { requests }: UdListener): Promise<void> {

@@ -4,11 +4,12 @@
  */
 import { Access, MemoryRegion, MemoryWindow, ProtectionDomain } from '../../../transport/memory.ts';
 import type { Device } from '../../device/device.ts';
-import type { Mw, RegMrOptions } from '../../device/verbs/index.ts';
+import type { Mw } from '../../device/verbs/index.ts';
 import { Word } from './control.ts';
 import { KeyCells, type KeyState } from './key-cells.ts';
 import type { Served } from './served.ts';
-import type { Handle, SharedMemory, WireKey } from './wire-values.ts';
+import type { KeyVerbs } from './verbs.ts';
+import type { WireKey } from './wire-values.ts';
 
 /** Something whose key may be changed by work, and what the application was told of it last. */
 interface Watched {
@@ -26,39 +27,35 @@ export class KeyServer {
   readonly #windows = new Map<number, Mw>();
   readonly #watched = new Map<number, Watched>();
 
+  /** The handlers. */
+  readonly verbs: KeyVerbs = {
+    regMr: (pd, { buffer, offset, length }, options) =>
+      this.#added(this.#served.pds.found(pd).regMr(new Uint8Array(buffer, offset, length), options)),
+    allocMr: (pd, maxBytes) => this.#added(this.#served.pds.found(pd).allocMr(maxBytes)),
+    deregMr: (key) => {
+      this.#device.deregMr(this.region(key));
+      this.#regions.delete(key >>> 8);
+      this.#watched.delete(key >>> 8);
+    },
+    allocMw: (pd) => {
+      const mw = this.#served.pds.found(pd).allocMw();
+      this.#windows.set(mw.rkey >>> 8, mw);
+      const cells = this.#watch(mw.rkey, () => windowState(mw));
+      return { key: mw.rkey, iova: 0n, cells };
+    },
+    deallocMw: (key) => {
+      this.#windows.get(key >>> 8)?.dealloc();
+      // Before it is forgotten: the region that lent it memory has one window less.
+      this.refresh([key]);
+      this.#windows.delete(key >>> 8);
+      this.#watched.delete(key >>> 8);
+    },
+  };
+
   constructor(device: Device, served: Served, words: Int32Array) {
     this.#device = device;
     this.#served = served;
     this.#words = words;
-  }
-
-  regMr(pd: Handle, { buffer, offset, length }: SharedMemory, options: RegMrOptions): WireKey {
-    return this.#added(this.#served.pds.found(pd).regMr(new Uint8Array(buffer, offset, length), options));
-  }
-
-  allocMr(pd: Handle, maxBytes: number): WireKey {
-    return this.#added(this.#served.pds.found(pd).allocMr(maxBytes));
-  }
-
-  deregMr(key: number): void {
-    this.#device.deregMr(this.region(key));
-    this.#regions.delete(key >>> 8);
-    this.#watched.delete(key >>> 8);
-  }
-
-  allocMw(pd: Handle): WireKey {
-    const mw = this.#served.pds.found(pd).allocMw();
-    this.#windows.set(mw.rkey >>> 8, mw);
-    const cells = this.#watch(mw.rkey, () => windowState(mw));
-    return { key: mw.rkey, iova: 0n, cells };
-  }
-
-  deallocMw(key: number): void {
-    this.#windows.get(key >>> 8)?.dealloc();
-    // Before it is forgotten: the region that lent it memory has one window less.
-    this.refresh([key]);
-    this.#windows.delete(key >>> 8);
-    this.#watched.delete(key >>> 8);
   }
 
   // For the other servers.

@@ -5,31 +5,27 @@
 
 import { invariant } from '../../../packets/errors.ts';
 import type { AddressHandle } from '../../../transport/address-handle.ts';
-import type { RateState } from '../../../transport/congestion/rate-controller.ts';
 import type { MemoryRegion } from '../../../transport/memory.ts';
 import type { RecvWr, SendWr, Sge } from '../../../transport/work.ts';
 import { XrcTarget } from '../../../transport/xrc-queue-pair.ts';
 import type { Device } from '../../device/device.ts';
 import { qpCapabilities } from '../../device/options.ts';
-import type { ModifyAttributes, Qp } from '../../device/verbs/index.ts';
+import type { Qp } from '../../device/verbs/index.ts';
 import type { KeyServer } from './key-server.ts';
 import type { Outbox } from './outbox.ts';
 import type { PostSink } from './post-ring.ts';
 import type { Served } from './served.ts';
 import { ServedQp } from './served-qp.ts';
 import { SharedCq } from './shared-cq.ts';
+import type { QueueVerbs } from './verbs.ts';
 import {
   type Handle,
   revive,
   reviveVector,
-  type WireAddress,
   type WireBind,
-  type WireCounters,
   type WireQp,
   type WireQpInit,
-  type WireRecvWr,
   type WireReg,
-  type WireSendWr,
   type WireSge,
 } from './wire-values.ts';
 
@@ -41,113 +37,87 @@ export class QueueServer implements PostSink {
   readonly #served: Served;
   readonly #keys: KeyServer;
 
+  /** The handlers. */
+  readonly verbs: QueueVerbs = {
+    allocPd: () => this.#served.pds.add(this.#device.allocPd()),
+    createCq: (capacity) => {
+      let handle = 0;
+      const watcher = {
+        completed: (qpn: number) => this.#completed(qpn),
+        invalidated: (keys: readonly number[]) => this.#keys.refresh(keys),
+        wanted: () => {
+          this.#outbox.post({ kind: 'completions', cq: handle });
+          this.expectPosts();
+        },
+      };
+      const cq = this.#device.createCq(capacity, (room, notified, most) => new SharedCq(room, notified, most, watcher));
+      invariant(cq instanceof SharedCq, 'the device makes the completion queue it is told to make');
+      handle = this.#served.cqs.add(cq);
+      void this.#tellCqEvents(handle, cq);
+      return { cq: handle, ring: cq.memory };
+    },
+    resizeCq: (handle, capacity) => {
+      const cq = this.#served.cqs.found(handle);
+      cq.resize(capacity);
+      return cq.memory;
+    },
+    destroyCq: (handle) => {
+      this.#device.destroyCq(this.#served.cqs.found(handle));
+      this.#served.cqs.delete(handle);
+    },
+    createQp: (pd, { srq, ...init }) => {
+      const { pds, cqs, srqs } = this.#served;
+      const sendCq = cqs.found(init.sendCq);
+      const recvCq = cqs.found(init.recvCq);
+      const shared = srq === undefined ? {} : { srq: srqs.found(srq).srq };
+      const qp = pds.found(pd).createQp({ ...init, ...shared, sendCq, recvCq });
+      return this.serve(qp, init);
+    },
+    modifyQp: (handle, { av, altAv, ...rest }) => {
+      this.qp(handle).qp.modifyNow({
+        ...rest,
+        ...(av === undefined ? {} : { av: reviveVector(av) }),
+        ...(altAv === undefined ? {} : { altAv: reviveVector(altAv) }),
+      });
+    },
+    congestionOf: (handle) => this.qp(handle).qp.congestion,
+    attachMcast: async (handle, group) => {
+      await this.qp(handle).qp.attachMcast(revive(group));
+    },
+    detachMcast: (handle, group) => {
+      this.qp(handle).qp.detachMcast(revive(group));
+    },
+    postSend: (handle, { sges, ah, mw, bind, reg, ...rest }) => {
+      const served = this.qp(handle);
+      const to = ah === undefined ? undefined : this.ah(ah);
+      served.postSend({
+        ...rest,
+        ...(sges === undefined ? {} : { sges: this.sges(sges) }),
+        ...(to === undefined ? {} : { ah: to }),
+        ...(mw === undefined ? {} : { mw: this.#keys.window(mw) }),
+        ...(bind === undefined ? {} : { bind: this.#revivedBind(bind) }),
+        ...(reg === undefined ? {} : { reg: this.#revivedReg(reg) }),
+      });
+      served.refresh();
+    },
+    postRecv: (handle, { wrId, sges }) => {
+      const served = this.qp(handle);
+      served.postRecv(sges === undefined ? { wrId } : { wrId, sges: this.sges(sges) });
+      served.refresh();
+    },
+    destroyQp: (handle) => {
+      this.#served.qps.get(handle)?.qp.destroy();
+      this.#served.qps.delete(handle);
+      // Windows that were bound through it are bound no more.
+      this.#keys.refreshAll();
+    },
+  };
+
   constructor(device: Device, outbox: Outbox, served: Served, keys: KeyServer) {
     this.#device = device;
     this.#outbox = outbox;
     this.#served = served;
     this.#keys = keys;
-  }
-
-  allocPd(): Handle {
-    return this.#served.pds.add(this.#device.allocPd());
-  }
-
-  createCq(capacity: number): { cq: Handle; ring: SharedArrayBuffer } {
-    let handle = 0;
-    const watcher = {
-      completed: (qpn: number) => this.#completed(qpn),
-      invalidated: (keys: readonly number[]) => this.#keys.refresh(keys),
-      wanted: () => {
-        this.#outbox.post({ kind: 'completions', cq: handle });
-        this.expectPosts();
-      },
-    };
-    const cq = this.#device.createCq(
-      capacity,
-      (room, notified, most, pools) => new SharedCq(room, notified, most, watcher, pools),
-    );
-    invariant(cq instanceof SharedCq, 'the device makes the completion queue it is told to make');
-    handle = this.#served.cqs.add(cq);
-    void this.#tellCqEvents(handle, cq);
-    return { cq: handle, ring: cq.memory };
-  }
-
-  resizeCq(handle: Handle, capacity: number): SharedArrayBuffer {
-    const cq = this.#served.cqs.found(handle);
-    cq.resize(capacity);
-    return cq.memory;
-  }
-
-  destroyCq(handle: Handle): void {
-    this.#device.destroyCq(this.#served.cqs.found(handle));
-    this.#served.cqs.delete(handle);
-  }
-
-  createQp(pd: Handle, { srq, ...init }: WireQpInit): WireQp {
-    const { pds, cqs, srqs } = this.#served;
-    const sendCq = cqs.found(init.sendCq);
-    const recvCq = cqs.found(init.recvCq);
-    const shared = srq === undefined ? {} : { srq: srqs.found(srq).srq };
-    const qp = pds.found(pd).createQp({ ...init, ...shared, sendCq, recvCq });
-    return this.serve(qp, init);
-  }
-
-  modifyQp(handle: Handle, { av, altAv, ...rest }: ModifyAttributes): void {
-    this.qp(handle).qp.modifyNow({
-      ...rest,
-      ...(av === undefined ? {} : { av: reviveVector(av) }),
-      ...(altAv === undefined ? {} : { altAv: reviveVector(altAv) }),
-    });
-  }
-
-  congestionOf(handle: Handle): RateState | undefined {
-    return this.qp(handle).qp.congestion;
-  }
-
-  async attachMcast(handle: Handle, group: WireAddress): Promise<void> {
-    await this.qp(handle).qp.attachMcast(revive(group));
-  }
-
-  detachMcast(handle: Handle, group: WireAddress): void {
-    this.qp(handle).qp.detachMcast(revive(group));
-  }
-
-  postSend(handle: Handle, { sges, ah, mw, bind, reg, ...rest }: WireSendWr): void {
-    const served = this.qp(handle);
-    const to = ah === undefined ? undefined : this.ah(ah);
-    served.postSend({
-      ...rest,
-      ...(sges === undefined ? {} : { sges: this.sges(sges) }),
-      ...(to === undefined ? {} : { ah: to }),
-      ...(mw === undefined ? {} : { mw: this.#keys.window(mw) }),
-      ...(bind === undefined ? {} : { bind: this.#revivedBind(bind) }),
-      ...(reg === undefined ? {} : { reg: this.#revivedReg(reg) }),
-    });
-    served.refresh();
-  }
-
-  postRecv(handle: Handle, { wrId, sges }: WireRecvWr): void {
-    const served = this.qp(handle);
-    served.postRecv(sges === undefined ? { wrId } : { wrId, sges: this.sges(sges) });
-    served.refresh();
-  }
-
-  destroyQp(handle: Handle): void {
-    this.#served.qps.get(handle)?.qp.destroy();
-    this.#served.qps.delete(handle);
-    // Windows that were bound through it are bound no more.
-    this.#keys.refreshAll();
-  }
-
-  counters(): WireCounters {
-    const { counters, portCounters, cm, qpCount } = this.#device;
-    return {
-      device: { ...counters },
-      port: { ...portCounters },
-      cm: { ...cm.counters() },
-      connections: cm.size,
-      qps: qpCount,
-    };
   }
 
   // The ring of posts. The application has checked what it puts there.

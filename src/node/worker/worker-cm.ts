@@ -20,12 +20,12 @@ import { DEFAULT_PATIENCE, Listener } from '../../device/cm/connection.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';
 import { type Handle, ownBytes, revive, type WireConnection, type WireRequest, withOwnData } from './wire-values.ts';
 import { WorkerDatagrams } from './worker-datagrams.ts';
-import type { WorkerDevice } from './worker-device.ts';
 import { WorkerQp } from './worker-qp.ts';
+import type { WorkerStack } from './worker-stack.ts';
 
 export class WorkerCm implements RdmaCm {
   readonly datagrams: WorkerDatagrams;
-  readonly #device: WorkerDevice;
+  readonly #stack: WorkerStack;
   readonly #listeners = new Map<Handle, Listener<RdmaConnectionRequest>>();
   readonly #connections = new Map<Handle, WorkerConnection>();
   /** Ends that were told before the connection. */
@@ -33,31 +33,31 @@ export class WorkerCm implements RdmaCm {
   /** The worker keeps a request for as long as it may be answered. */
   readonly #forgotten: FinalizationRegistry<Handle>;
 
-  constructor(device: WorkerDevice) {
-    this.#device = device;
-    this.datagrams = new WorkerDatagrams(device);
-    this.#forgotten = new FinalizationRegistry((handle) => device.channel.tell('forgetRequest', handle));
+  constructor(stack: WorkerStack) {
+    this.#stack = stack;
+    this.datagrams = new WorkerDatagrams(stack);
+    this.#forgotten = new FinalizationRegistry((handle) => stack.channel.tell('forgetRequest', handle));
   }
 
   get size(): number {
-    return this.#device.snapshot().connections;
+    return this.#stack.snapshot().connections;
   }
 
   counters(): Readonly<Record<string, number>> {
-    return this.#device.snapshot().cm;
+    return this.#stack.snapshot().cm;
   }
 
   async connect(options: RdmaConnectOptions): Promise<WorkerConnection> {
     const { qp: given, ...rest } = options;
     const qp = this.#own(given);
-    return this.#device.channel.ask('connect', (wired) => this.#connected(wired, qp), {
+    return this.#stack.channel.ask('connect', (wired) => this.#connected(wired, qp), {
       ...withOwnData(rest),
       qp: qp.handle,
     });
   }
 
   listen(port: number, options: ListenOptions | number = {}): Listener<RdmaConnectionRequest> {
-    const { channel } = this.#device;
+    const { channel } = this.#stack;
     const handle = channel.call('listen', port, options);
     const listener = new Listener<RdmaConnectionRequest>(port, () => {
       if (!this.#listeners.delete(handle) || channel.gone) return;
@@ -80,34 +80,34 @@ export class WorkerCm implements RdmaCm {
     const { qp: given, ...rest } = options;
     const qp = this.#own(given);
     const wired = { ...withOwnData(rest), qp: qp.handle };
-    return this.#device.channel.ask('accept', (connection) => this.#connected(connection, qp), request, wired);
+    return this.#stack.channel.ask('accept', (connection) => this.#connected(connection, qp), request, wired);
   }
 
   /** For `WorkerConnectionRequest.delay`. */
   delay(request: Handle, serviceTimeout: number): void {
-    this.#device.channel.call('delay', request, serviceTimeout);
+    this.#stack.channel.call('delay', request, serviceTimeout);
   }
 
   /** For `WorkerConnectionRequest.reject`. */
   reject(request: Handle, privateData: Uint8Array | undefined, reason: number | undefined): void {
-    this.#device.channel.call('reject', request, privateData && ownBytes(privateData), reason);
+    this.#stack.channel.call('reject', request, privateData && ownBytes(privateData), reason);
   }
 
   /** For `WorkerConnection.disconnect`. */
   disconnect(connection: Handle, privateData: Uint8Array | undefined): void {
-    if (!this.#connections.has(connection) || this.#device.channel.gone) return;
-    this.#device.channel.call('disconnect', connection, privateData && ownBytes(privateData));
+    if (!this.#connections.has(connection) || this.#stack.channel.gone) return;
+    this.#stack.channel.call('disconnect', connection, privateData && ownBytes(privateData));
   }
 
   /** For `WorkerConnection.loadAlternatePath`. */
   loadAlternatePath(connection: Handle, av: AddressVector): Promise<void> {
-    return this.#device.channel.ask('loadAlternatePath', () => undefined, connection, av);
+    return this.#stack.channel.ask('loadAlternatePath', () => undefined, connection, av);
   }
 
   // What the worker tells.
 
   requested(listener: Handle, wired: WireRequest): void {
-    const { channel } = this.#device;
+    const { channel } = this.#stack;
     const target = this.#listeners.get(listener);
     if (target === undefined) {
       channel.tell('refuseRequest', wired.request);
@@ -144,7 +144,7 @@ export class WorkerCm implements RdmaCm {
   }
 
   #own(qp: RdmaQp): WorkerQp {
-    if (qp instanceof WorkerQp && qp.pd.device === this.#device) return qp;
+    if (qp instanceof WorkerQp && qp.pd.device === this.#stack.device) return qp;
     throw new RoceError('ERR_ROCE_ARGUMENT', 'a connection is made of a queue pair of its own device');
   }
 }

@@ -1,11 +1,12 @@
 /** Completion queue of a device in a worker, as the application holds it: polls shared memory, and waits for word of it. */
 import { RoceError } from '../../../packets/errors.ts';
 import { WorkCompletion } from '../../../transport/work.ts';
-import type { CqEvent, RdmaCq } from '../../device/api.ts';
+import type { CqEvent, RdmaCq, RdmaDevice } from '../../device/api.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import { CompletionReader, Wanted } from './completion-ring.ts';
 import type { Handle } from './wire-values.ts';
-import type { WorkerDevice } from './worker-device.ts';
+import type { WorkerKeys } from './worker-keys.ts';
+import type { WorkerStack } from './worker-stack.ts';
 
 interface Waiter {
   readonly resolve: (result: IteratorResult<WorkCompletion>) => void;
@@ -20,19 +21,23 @@ interface Listening {
 }
 
 export class WorkerCq implements RdmaCq {
-  readonly device: WorkerDevice;
+  readonly device: RdmaDevice;
   readonly handle: Handle;
   /** Queues that complete into this queue. */
   users = 0;
   readonly events = new AsyncQueue<CqEvent>();
+  readonly #stack: WorkerStack;
+  readonly #keys: WorkerKeys;
   readonly #reader: CompletionReader;
   #capacity: number;
   #waiting: Waiter[] = [];
   #listening: Listening[] = [];
   #closed = false;
 
-  constructor(device: WorkerDevice, handle: Handle, capacity: number, memory: SharedArrayBuffer) {
-    this.device = device;
+  constructor(stack: WorkerStack, keys: WorkerKeys, handle: Handle, capacity: number, memory: SharedArrayBuffer) {
+    this.device = stack.device;
+    this.#stack = stack;
+    this.#keys = keys;
     this.handle = handle;
     this.#capacity = capacity;
     this.#reader = new CompletionReader(capacity, memory);
@@ -52,7 +57,7 @@ export class WorkerCq implements RdmaCq {
 
   poll(into: WorkCompletion): boolean {
     if (!this.#reader.poll(into)) return false;
-    this.device.keys.look();
+    this.#keys.look();
     return true;
   }
 
@@ -82,7 +87,7 @@ export class WorkerCq implements RdmaCq {
   }
 
   resize(capacity: number): void {
-    const memory = this.device.channel.call('resizeCq', this.handle, capacity);
+    const memory = this.#stack.channel.call('resizeCq', this.handle, capacity);
     this.#reader.moveTo(capacity, memory);
     this.#capacity = capacity;
   }

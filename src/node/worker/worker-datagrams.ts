@@ -13,23 +13,23 @@ import type {
 } from '../../device/api.ts';
 import { Listener } from '../../device/cm/connection.ts';
 import { type Handle, ownBytes, revive, type WireUdRequest, withOwnData } from './wire-values.ts';
-import type { WorkerDevice } from './worker-device.ts';
 import { WorkerPd } from './worker-pd.ts';
 import { WorkerQp } from './worker-qp.ts';
+import type { WorkerStack } from './worker-stack.ts';
 
 export class WorkerDatagrams {
-  readonly #device: WorkerDevice;
+  readonly #stack: WorkerStack;
   readonly #listeners = new Map<Handle, Listener<RdmaUdRequest>>();
   /** The worker keeps a request for as long as it may be answered. */
   readonly #forgotten: FinalizationRegistry<Handle>;
 
-  constructor(device: WorkerDevice) {
-    this.#device = device;
-    this.#forgotten = new FinalizationRegistry((handle) => device.channel.tell('forgetUdRequest', handle));
+  constructor(stack: WorkerStack) {
+    this.#stack = stack;
+    this.#forgotten = new FinalizationRegistry((handle) => stack.channel.tell('forgetUdRequest', handle));
   }
 
   listen(port: number, { qp, ...rest }: RdmaListenUdOptions): Listener<RdmaUdRequest> {
-    const { channel } = this.#device;
+    const { channel } = this.#stack;
     const standing = qp === undefined ? {} : { qp: this.#own(qp) };
     const handle = channel.call('listenUd', port, { ...withOwnData(rest), ...standing });
     const listener = new Listener<RdmaUdRequest>(port, () => {
@@ -42,7 +42,7 @@ export class WorkerDatagrams {
 
   async resolve({ pd, ...rest }: RdmaResolveUdOptions): Promise<RdmaUdDestination> {
     const domain = this.#ownDomain(pd);
-    return this.#device.channel.ask(
+    return this.#stack.channel.ask(
       'resolveUd',
       ({ remoteQpn, qkey, privateData, ...wired }) => {
         const ah = domain.adopt(wired);
@@ -54,19 +54,19 @@ export class WorkerDatagrams {
 
   /** For `WorkerUdRequest.accept`. */
   accept(request: Handle, { qp, ...rest }: RdmaUdAnswer): void {
-    this.#device.channel.call('acceptUd', request, { ...withOwnData(rest), qp: this.#own(qp) });
+    this.#stack.channel.call('acceptUd', request, { ...withOwnData(rest), qp: this.#own(qp) });
   }
 
   /** For `WorkerUdRequest.reject`. */
   reject(request: Handle, status: number | undefined, privateData: Uint8Array | undefined): void {
-    this.#device.channel.call('rejectUd', request, status, privateData && ownBytes(privateData));
+    this.#stack.channel.call('rejectUd', request, status, privateData && ownBytes(privateData));
   }
 
   /** The worker tells. */
   requested(listener: Handle, wired: WireUdRequest): void {
     const target = this.#listeners.get(listener);
     if (target === undefined) {
-      this.#device.channel.tell('refuseUdRequest', wired.request);
+      this.#stack.channel.tell('refuseUdRequest', wired.request);
       return;
     }
     const request = new WorkerUdRequest(this, wired);
@@ -81,14 +81,14 @@ export class WorkerDatagrams {
   }
 
   #own(qp: RdmaQp): Handle {
-    if (!(qp instanceof WorkerQp && qp.pd.device === this.#device && qp.type === QpType.Ud))
+    if (!(qp instanceof WorkerQp && qp.pd.device === this.#stack.device && qp.type === QpType.Ud))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a datagram service is a queue pair of type UD of its own device');
     if (qp.destroyed) throw new RoceError('ERR_ROCE_CLOSED', 'the queue pair is destroyed');
     return qp.handle;
   }
 
   #ownDomain(pd: RdmaPd): WorkerPd {
-    if (pd instanceof WorkerPd && pd.device === this.#device) return pd;
+    if (pd instanceof WorkerPd && pd.device === this.#stack.device) return pd;
     throw new RoceError('ERR_ROCE_ARGUMENT', 'an address handle is made in a protection domain of its own device');
   }
 }

@@ -3,28 +3,24 @@
  * What it has made is kept by `worker-objects.ts` and `worker-keys.ts`.
  */
 import { type IpAddress, IpPrefix, type MacAddress } from '../../../packets/address.ts';
-import { RoceError } from '../../../packets/errors.ts';
 import type { Medium } from '../../../packets/frame.ts';
-import type { AddressHandle } from '../../../transport/address-handle.ts';
-import { PortCounters } from '../../../transport/counters.ts';
-import type { MemoryRegion } from '../../../transport/memory.ts';
+import type { PortCounters } from '../../../transport/counters.ts';
 import type { DeviceEvent, RdmaCq, RdmaDevice } from '../../device/api.ts';
-import { DeviceCounters } from '../../device/counters.ts';
+import type { DeviceCounters } from '../../device/counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from '../../device/options.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
-import { type Channel, closedError, type Told } from './channel.ts';
+import type { Channel, Told } from './channel.ts';
 import type { SharedControl } from './control.ts';
-import { type PostNames, PostWriter } from './post-ring.ts';
-import type { DeviceFacts, SyncVerbs } from './wire.ts';
-import type { Handle, WireCounters } from './wire-values.ts';
+import type { DeviceFacts } from './wire.ts';
 import { WorkerCm } from './worker-cm.ts';
 import type { WorkerCq } from './worker-cq.ts';
 import { WorkerKeys } from './worker-keys.ts';
 import { WorkerObjects } from './worker-objects.ts';
-import { WorkerAh, WorkerPd } from './worker-pd.ts';
+import type { WorkerPd } from './worker-pd.ts';
 import type { WorkerXrcd } from './worker-srq.ts';
+import { WorkerStack } from './worker-stack.ts';
 
-export class WorkerDevice implements RdmaDevice, PostNames {
+export class WorkerDevice implements RdmaDevice {
   readonly name: string;
   readonly mac: MacAddress;
   readonly addresses: readonly IpPrefix[];
@@ -37,13 +33,9 @@ export class WorkerDevice implements RdmaDevice, PostNames {
   readonly guid: bigint;
   readonly cm: WorkerCm;
   readonly events = new AsyncQueue<DeviceEvent>();
-  /** For the objects of this device. */
-  readonly channel: Channel;
-  readonly posts: PostWriter;
+  readonly stack: WorkerStack;
   readonly objects: WorkerObjects;
   readonly keys: WorkerKeys;
-  #counters: WireCounters = NO_COUNTERS;
-  #ended = false;
 
   constructor(channel: Channel, control: SharedControl, facts: DeviceFacts) {
     this.name = facts.name;
@@ -56,32 +48,31 @@ export class WorkerDevice implements RdmaDevice, PostNames {
     this.vlan = facts.vlan;
     this.pathTraits = facts.pathTraits;
     this.guid = facts.guid;
-    this.channel = channel;
-    this.posts = new PostWriter(control);
-    this.objects = new WorkerObjects(this);
-    this.keys = new WorkerKeys(this, new Int32Array(control.words));
-    this.cm = new WorkerCm(this);
+    this.stack = new WorkerStack(this, channel, control);
+    this.keys = new WorkerKeys(this.stack, new Int32Array(control.words));
+    this.objects = new WorkerObjects(this.stack, this.keys);
+    this.cm = new WorkerCm(this.stack);
   }
 
   get qpCount(): number {
-    return this.snapshot().qps;
+    return this.stack.snapshot().qps;
   }
 
   get counters(): Readonly<DeviceCounters> {
-    return this.snapshot().device;
+    return this.stack.snapshot().device;
   }
 
   get portCounters(): Readonly<PortCounters> {
-    return this.snapshot().port;
+    return this.stack.snapshot().port;
   }
 
   allocPd(): WorkerPd {
-    this.demandOpen();
-    return new WorkerPd(this, this.channel.call('allocPd'));
+    this.stack.demandOpen();
+    return this.objects.allocPd();
   }
 
   createCq(capacity: number): WorkerCq {
-    this.demandOpen();
+    this.stack.demandOpen();
     return this.objects.createCq(capacity);
   }
 
@@ -90,45 +81,12 @@ export class WorkerDevice implements RdmaDevice, PostNames {
   }
 
   openXrcd(): WorkerXrcd {
-    this.demandOpen();
+    this.stack.demandOpen();
     return this.objects.openXrcd();
   }
 
-  async resolve(address: IpAddress): Promise<void> {
-    this.demandOpen();
-    await this.channel.ask('resolve', () => undefined, address);
-  }
-
-  // For what the device has made.
-
-  keyOf(mr: MemoryRegion): number {
-    return this.keys.keyOf(mr);
-  }
-
-  ahOf(ah: AddressHandle): Handle {
-    return ah instanceof WorkerAh && ah.pd.device === this ? ah.handle : 0;
-  }
-
-  /** Asks the worker to free something; what is freed when the worker is gone is free. */
-  free(verb: FreeingVerb, handle: Handle): ReturnType<SyncVerbs[FreeingVerb]> {
-    if (this.channel.gone) return;
-    try {
-      this.channel.call(verb, handle);
-    } catch (error) {
-      if (!(error instanceof RoceError && error.code === 'ERR_ROCE_CLOSED')) throw error;
-    }
-  }
-
-  /** @throws RoceError ERR_ROCE_CLOSED */
-  demandOpen(): void {
-    if (this.#ended) throw closedError();
-  }
-
-  /** The worker's counters now, or as they were when it ended. */
-  snapshot(): WireCounters {
-    if (this.#ended || this.channel.gone) return this.#counters;
-    this.#counters = this.channel.call('counters');
-    return this.#counters;
+  resolve(address: IpAddress): Promise<void> {
+    return this.stack.resolve(address);
   }
 
   /** Takes what the worker told of the device. */
@@ -158,7 +116,7 @@ export class WorkerDevice implements RdmaDevice, PostNames {
         this.cm.disconnected(event.connection, event.cause);
         return;
       case 'ended':
-        this.#counters = event.counters;
+        this.stack.keepCounters(event.counters);
         if (event.error !== undefined) {
           this.events.push('port-err');
           this.events.push('device-fatal');
@@ -171,20 +129,10 @@ export class WorkerDevice implements RdmaDevice, PostNames {
 
   /** Ends every wait, as the end of a local device does; nothing can be made afterwards. */
   end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.stack.ended) return;
+    this.stack.end();
     this.events.close();
     this.cm.close();
     this.objects.end();
   }
 }
-
-type FreeingVerb = 'destroyCq' | 'deregMr' | 'deallocMw' | 'destroyQp' | 'destroySrq' | 'closeXrcd' | 'destroyAh';
-
-const NO_COUNTERS: WireCounters = {
-  device: new DeviceCounters(),
-  port: new PortCounters(),
-  cm: {},
-  connections: 0,
-  qps: 0,
-};

@@ -1,18 +1,20 @@
 /**
  * Regions and windows of a device in a worker, as the application holds them. Owns both tables, by the index that every key of one
- * has in its upper 24 bits, and follows what the worker tells of keys (`key-cells.ts`).
+ * has in its upper 24 bits, and follows what the worker tells of keys (`key-cells.ts`). Says under what names work requests travel.
  */
 import { RoceError } from '../../../packets/errors.ts';
+import type { AddressHandle } from '../../../transport/address-handle.ts';
 import { Grant } from '../../../transport/grant.ts';
 import { Access, MemoryRegion, MemoryWindow } from '../../../transport/memory.ts';
-import type { FastReg } from '../../../transport/work.ts';
+import type { FastReg, Sge } from '../../../transport/work.ts';
 import type { RdmaMw } from '../../device/api.ts';
 import type { RegMrOptions } from '../../device/verbs/index.ts';
 import { Word } from './control.ts';
 import { KeyCells, type KeyState } from './key-cells.ts';
-import type { Handle, SharedMemory, WireKey } from './wire-values.ts';
-import type { WorkerDevice } from './worker-device.ts';
-import type { WorkerPd } from './worker-pd.ts';
+import type { PostNames } from './post-ring.ts';
+import type { Handle, SharedMemory, WireKey, WireSge } from './wire-values.ts';
+import { WorkerAh } from './worker-ah.ts';
+import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
 /** What the worker tells of a key, and how much of it was seen. */
 interface Followed {
@@ -31,7 +33,7 @@ interface Posted {
 export class WorkerMw extends MemoryWindow implements RdmaMw {
   readonly #keys: WorkerKeys;
 
-  constructor(keys: WorkerKeys, pd: WorkerPd, rkey: number) {
+  constructor(keys: WorkerKeys, pd: WorkerDomain, rkey: number) {
     super(pd.core, rkey);
     this.#keys = keys;
   }
@@ -41,8 +43,8 @@ export class WorkerMw extends MemoryWindow implements RdmaMw {
   }
 }
 
-export class WorkerKeys {
-  readonly #device: WorkerDevice;
+export class WorkerKeys implements PostNames {
+  readonly #stack: WorkerStack;
   readonly #words: Int32Array;
   readonly #regions = new Map<number, MemoryRegion>();
   readonly #windows = new Map<number, WorkerMw>();
@@ -50,25 +52,25 @@ export class WorkerKeys {
   #posted: Posted[] = [];
   #epoch = 0;
 
-  constructor(device: WorkerDevice, words: Int32Array) {
-    this.#device = device;
+  constructor(stack: WorkerStack, words: Int32Array) {
+    this.#stack = stack;
     this.#words = words;
   }
 
-  regMr(pd: WorkerPd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion {
-    this.#device.demandOpen();
+  regMr(pd: WorkerDomain, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion {
+    this.#stack.demandOpen();
     if (options.persistent !== undefined)
       throw new RoceError('ERR_ROCE_UNSUPPORTED', 'a device in a worker cannot call the application');
     const shared = sharedMemory(memory);
-    const wired = this.#device.channel.call('regMr', pd.handle, shared, options);
+    const wired = this.#stack.channel.call('regMr', pd.handle, shared, options);
     const bytes = typeof memory === 'number' ? new Uint8Array(shared.buffer) : memory;
     const { access = Access.LocalWrite, remoteInvalidate = false } = options;
     return this.#added(wired, new MemoryRegion(pd.core, bytes, wired.key, { ...wired, access, remoteInvalidate }));
   }
 
-  allocMr(pd: WorkerPd, maxBytes: number): MemoryRegion {
-    this.#device.demandOpen();
-    const wired = this.#device.channel.call('allocMr', pd.handle, maxBytes);
+  allocMr(pd: WorkerDomain, maxBytes: number): MemoryRegion {
+    this.#stack.demandOpen();
+    const wired = this.#stack.channel.call('allocMr', pd.handle, maxBytes);
     const terms = { access: 0, iova: 0n, remoteInvalidate: true };
     const region = new MemoryRegion(pd.core, NOTHING, wired.key, terms, maxBytes);
     region.grant.valid = false;
@@ -79,7 +81,7 @@ export class WorkerKeys {
   deregMr(region: MemoryRegion): void {
     const index = region.rkey >>> 8;
     if (this.#regions.get(index) !== region) throw new RoceError('ERR_ROCE_STATE', 'the region is not registered');
-    this.#device.free('deregMr', region.rkey);
+    this.#stack.free('deregMr', region.rkey);
     this.#regions.delete(index);
     this.#followed.delete(index);
     this.#posted = this.#posted.filter(({ mr }) => mr !== region);
@@ -87,9 +89,9 @@ export class WorkerKeys {
     region.pd.users -= 1;
   }
 
-  allocMw(pd: WorkerPd): WorkerMw {
-    this.#device.demandOpen();
-    const { key, cells } = this.#device.channel.call('allocMw', pd.handle);
+  allocMw(pd: WorkerDomain): WorkerMw {
+    this.#stack.demandOpen();
+    const { key, cells } = this.#stack.channel.call('allocMw', pd.handle);
     const mw = new WorkerMw(this, pd, key);
     this.#windows.set(key >>> 8, mw);
     this.#followCells(key, cells);
@@ -101,7 +103,7 @@ export class WorkerKeys {
   deallocMw(mw: WorkerMw): void {
     const index = mw.rkey >>> 8;
     if (this.#windows.get(index) !== mw) throw new RoceError('ERR_ROCE_STATE', 'the memory window is freed');
-    this.#device.free('deallocMw', mw.rkey);
+    this.#stack.free('deallocMw', mw.rkey);
     this.#windows.delete(index);
     this.#followed.delete(index);
     this.#unbind(mw);
@@ -114,7 +116,18 @@ export class WorkerKeys {
     return this.#regions.get(mr.rkey >>> 8) === mr ? mr.rkey : 0;
   }
 
-  /** The same of a window. */
+  ahOf(ah: AddressHandle): Handle {
+    return ah instanceof WorkerAh && ah.pd.device === this.#stack.device ? ah.handle : 0;
+  }
+
+  /** A list of memory as it crosses in a message. */
+  wiredSges(sges: readonly Sge[]): WireSge[] {
+    return sges.map(({ mr, offset = 0, length = Math.max(0, mr.length - offset) }) => {
+      return { key: this.keyOf(mr), offset, length };
+    });
+  }
+
+  /** The key of a window, 0 when it opens nothing of this device any more. */
   windowKeyOf(mw: MemoryWindow): number {
     return this.#windows.get(mw.rkey >>> 8) === mw ? mw.rkey : 0;
   }

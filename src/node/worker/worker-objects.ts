@@ -1,43 +1,50 @@
 /**
- * What a device in a worker has handed out but for memory: completion queues, queue pairs, shared receive queues, XRC domains. Owns
+ * What a device in a worker has handed out but for memory: protection domains, completion queues, queue pairs, shared receive queues, XRC domains. Owns
  * the tables and the count of who uses what, so that everything can still be freed when the worker is no more.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { RdmaCq, RdmaQpInit, RdmaSrq, RdmaSrqInit, RdmaXrcd } from '../../device/api.ts';
 import type { Handle, WireSrqInit } from './wire-values.ts';
 import { WorkerCq } from './worker-cq.ts';
-import type { WorkerDevice } from './worker-device.ts';
+import type { WorkerKeys } from './worker-keys.ts';
 import { WorkerPd } from './worker-pd.ts';
 import { WorkerQp } from './worker-qp.ts';
 import { WorkerSrq, WorkerXrcd } from './worker-srq.ts';
+import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
 export class WorkerObjects {
   readonly cqs = new Map<Handle, WorkerCq>();
   readonly qps = new Map<Handle, WorkerQp>();
   readonly srqs = new Map<Handle, WorkerSrq>();
-  readonly #device: WorkerDevice;
+  readonly stack: WorkerStack;
+  readonly keys: WorkerKeys;
 
-  constructor(device: WorkerDevice) {
-    this.#device = device;
+  constructor(stack: WorkerStack, keys: WorkerKeys) {
+    this.stack = stack;
+    this.keys = keys;
+  }
+
+  allocPd(): WorkerPd {
+    return new WorkerPd(this, this.stack.channel.call('allocPd'));
   }
 
   createCq(capacity: number): WorkerCq {
-    const { cq: handle, ring } = this.#device.channel.call('createCq', capacity);
-    const cq = new WorkerCq(this.#device, handle, capacity, ring);
+    const { cq: handle, ring } = this.stack.channel.call('createCq', capacity);
+    const cq = new WorkerCq(this.stack, this.keys, handle, capacity, ring);
     this.cqs.set(handle, cq);
     return cq;
   }
 
   destroyCq(cq: RdmaCq): void {
-    if (!(cq instanceof WorkerCq && cq.device === this.#device))
+    if (!(cq instanceof WorkerCq && cq.device === this.stack.device))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a completion queue is freed by its own device');
     if (cq.users > 0) throw new RoceError('ERR_ROCE_IN_USE', `${cq.users} queue pairs still complete into this queue`);
-    if (this.cqs.delete(cq.handle)) this.#device.free('destroyCq', cq.handle);
+    if (this.cqs.delete(cq.handle)) this.stack.free('destroyCq', cq.handle);
     cq.close();
   }
 
-  createQp(pd: WorkerPd, init: RdmaQpInit): WorkerQp {
-    this.#device.demandOpen();
+  createQp(pd: WorkerDomain, init: RdmaQpInit): WorkerQp {
+    this.stack.demandOpen();
     const { sendCq, recvCq, srq, ...rest } = init;
     if (!(this.#isOurs(sendCq) && this.#isOurs(recvCq)))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
@@ -47,30 +54,30 @@ export class WorkerObjects {
       recvCq: recvCq.handle,
       ...(shared.srq === undefined ? {} : { srq: shared.srq.srqn }),
     };
-    const wired = this.#device.channel.call('createQp', pd.handle, { ...rest, ...handles });
-    return this.#adopt(new WorkerQp(pd, wired, { sendCq, recvCq, ...shared }));
+    const wired = this.stack.channel.call('createQp', pd.handle, { ...rest, ...handles });
+    return this.#adopt(new WorkerQp(this, pd, wired, { sendCq, recvCq, ...shared }));
   }
 
   /** For `WorkerXrcd.createQp`. */
   createXrcTarget({ handle }: WorkerXrcd): WorkerQp {
-    this.#device.demandOpen();
-    const wired = this.#device.channel.call('createXrcTarget', handle);
-    return this.#adopt(new WorkerQp(new WorkerPd(this.#device, wired.pd), wired, {}));
+    this.stack.demandOpen();
+    const wired = this.stack.channel.call('createXrcTarget', handle);
+    return this.#adopt(new WorkerQp(this, new WorkerPd(this, wired.pd), wired, {}));
   }
 
   /** For `WorkerQp.destroy`. */
   destroyQp(qp: WorkerQp): void {
     if (!this.#release(qp)) return;
-    this.#device.free('destroyQp', qp.handle);
+    this.stack.free('destroyQp', qp.handle);
     // Windows that were bound through it are bound no more.
-    this.#device.keys.look();
+    this.keys.look();
   }
 
-  createSrq(pd: WorkerPd, { xrcd, cq, ...rest }: RdmaSrqInit): WorkerSrq {
-    this.#device.demandOpen();
+  createSrq(pd: WorkerDomain, { xrcd, cq, ...rest }: RdmaSrqInit): WorkerSrq {
+    this.stack.demandOpen();
     const xrc = xrcd === undefined && cq === undefined ? undefined : this.#xrcOf(xrcd, cq);
     const init: WireSrqInit = xrc === undefined ? rest : { ...rest, xrc: xrc.handles };
-    const srq = new WorkerSrq(pd, this.#device.channel.call('createSrq', pd.handle, init), xrc?.cq);
+    const srq = new WorkerSrq(this, pd, this.stack.channel.call('createSrq', pd.handle, init), xrc?.cq);
     this.srqs.set(srq.srqn, srq);
     pd.core.users += 1;
     if (srq.cq !== undefined) srq.cq.users += 1;
@@ -79,12 +86,12 @@ export class WorkerObjects {
 
   /** For `WorkerSrq.destroy`. Throws ERR_ROCE_IN_USE, and frees nothing then. */
   destroySrq(srq: WorkerSrq): void {
-    this.#device.free('destroySrq', srq.srqn);
+    this.stack.free('destroySrq', srq.srqn);
     this.#releaseSrq(srq);
   }
 
   openXrcd(): WorkerXrcd {
-    return new WorkerXrcd(this.#device, this.#device.channel.call('openXrcd'));
+    return new WorkerXrcd(this, this.stack.channel.call('openXrcd'));
   }
 
   /** The device is gone, and all of this with it. */
@@ -134,7 +141,7 @@ export class WorkerObjects {
   }
 
   #xrcOf(xrcd: RdmaXrcd | undefined, cq: RdmaCq | undefined) {
-    if (!(xrcd instanceof WorkerXrcd && xrcd.device === this.#device && this.#isOurs(cq)))
+    if (!(xrcd instanceof WorkerXrcd && xrcd.device === this.stack.device && this.#isOurs(cq)))
       throw new RoceError(
         'ERR_ROCE_ARGUMENT',
         'an XRC shared receive queue needs an XRC domain and a completion queue',

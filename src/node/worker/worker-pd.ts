@@ -1,57 +1,65 @@
-/** Protection domain and address handle of a device in a worker, as the application holds them. */
-import { AddressHandle } from '../../../transport/address-handle.ts';
+/** Protection domain of a device in a worker, as the application holds it. */
 import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import type { WorkCompletion } from '../../../transport/work.ts';
-import type { RdmaAh, RdmaPd, RdmaQpInit, RdmaSrqInit } from '../../device/api.ts';
+import type { RdmaDevice, RdmaQp, RdmaQpInit, RdmaSrq, RdmaSrqInit } from '../../device/api.ts';
 import type { AddressVector, RegMrOptions } from '../../device/verbs/index.ts';
 import { type Handle, ownBytes, reviveVector, type WireAh } from './wire-values.ts';
-import type { WorkerDevice } from './worker-device.ts';
-import type { WorkerMw } from './worker-keys.ts';
-import type { WorkerQp } from './worker-qp.ts';
-import type { WorkerSrq } from './worker-srq.ts';
+import { WorkerAh } from './worker-ah.ts';
+import type { WorkerKeys, WorkerMw } from './worker-keys.ts';
+import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
-export class WorkerPd implements RdmaPd {
-  readonly device: WorkerDevice;
+/** What a protection domain needs of what it was made by. */
+export interface PdOwner {
+  readonly stack: WorkerStack;
+  readonly keys: WorkerKeys;
+  createQp(pd: WorkerDomain, init: RdmaQpInit): RdmaQp;
+  createSrq(pd: WorkerDomain, init: RdmaSrqInit): RdmaSrq;
+}
+
+export class WorkerPd implements WorkerDomain {
+  readonly device: RdmaDevice;
   readonly handle: Handle;
   readonly core: ProtectionDomain;
+  readonly #owner: PdOwner;
 
-  constructor(device: WorkerDevice, handle: Handle) {
-    this.device = device;
+  constructor(owner: PdOwner, handle: Handle) {
+    this.device = owner.stack.device;
+    this.#owner = owner;
     this.handle = handle;
     this.core = new ProtectionDomain(handle);
   }
 
   regMr(memory: Uint8Array | number, options: RegMrOptions = {}): MemoryRegion {
-    return this.device.keys.regMr(this, memory, options);
+    return this.#owner.keys.regMr(this, memory, options);
   }
 
   deregMr(region: MemoryRegion): void {
-    this.device.keys.deregMr(region);
+    this.#owner.keys.deregMr(region);
   }
 
   allocMr(maxBytes: number): MemoryRegion {
-    return this.device.keys.allocMr(this, maxBytes);
+    return this.#owner.keys.allocMr(this, maxBytes);
   }
 
   allocMw(): WorkerMw {
-    return this.device.keys.allocMw(this);
+    return this.#owner.keys.allocMw(this);
   }
 
-  createQp(init: RdmaQpInit): WorkerQp {
-    return this.device.objects.createQp(this, init);
+  createQp(init: RdmaQpInit): RdmaQp {
+    return this.#owner.createQp(this, init);
   }
 
   async createAh(av: AddressVector): Promise<WorkerAh> {
-    return this.device.channel.ask('createAh', (wired) => this.adopt(wired), this.handle, av);
+    return this.#owner.stack.channel.ask('createAh', (wired) => this.adopt(wired), this.handle, av);
   }
 
   async createAhFromWc({ grh }: Pick<WorkCompletion, 'grh'>, bytes: Uint8Array): Promise<WorkerAh> {
-    const { channel } = this.device;
+    const { channel } = this.#owner.stack;
     return channel.ask('createAhFromWc', (wired) => this.adopt(wired), this.handle, grh, ownBytes(bytes));
   }
 
-  createSrq(init: RdmaSrqInit): WorkerSrq {
-    return this.device.objects.createSrq(this, init);
+  createSrq(init: RdmaSrqInit): RdmaSrq {
+    return this.#owner.createSrq(this, init);
   }
 
   dealloc(): void {
@@ -60,27 +68,6 @@ export class WorkerPd implements RdmaPd {
 
   /** For the connection manager: an address handle that was made for this domain. */
   adopt({ ah, av }: WireAh): WorkerAh {
-    return new WorkerAh(this, ah, reviveVector(av));
-  }
-}
-
-export class WorkerAh extends AddressHandle implements RdmaAh {
-  readonly pd: WorkerPd;
-  readonly handle: Handle;
-  readonly av: AddressVector;
-
-  constructor(pd: WorkerPd, handle: Handle, av: AddressVector) {
-    super(pd.core, undefined);
-    this.pd = pd;
-    this.handle = handle;
-    this.av = av;
-    pd.core.users += 1;
-  }
-
-  destroy(): void {
-    if (this.destroyed) return;
-    this.destroyed = true;
-    this.pd.core.users -= 1;
-    this.pd.device.free('destroyAh', this.handle);
+    return new WorkerAh(this.#owner.stack, this, ah, reviveVector(av));
   }
 }

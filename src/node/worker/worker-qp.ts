@@ -5,6 +5,7 @@
  * the transport's own checks, state and room by `qp-status.ts`. What is not sure, and what is rare, is put to the worker, which
  * throws what the local queue pair would throw.
  */
+
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { RateState } from '../../../transport/congestion/rate-controller.ts';
@@ -12,21 +13,21 @@ import type { QpCapabilities } from '../../../transport/qp-capabilities.ts';
 import type { QpEvent } from '../../../transport/qp-event.ts';
 import { QP_STATE_NAMES, QpState, rightsOf } from '../../../transport/qp-state.ts';
 import { QpType } from '../../../transport/qp-type.ts';
+
 import { checkSges } from '../../../transport/segments.ts';
 import { checkService, type SendTerms } from '../../../transport/send-checks.ts';
 import { checkSendWr } from '../../../transport/send-queue.ts';
-import type { FastReg, RecvWr, SendWr, Sge } from '../../../transport/work.ts';
+import type { FastReg, RecvWr, SendWr } from '../../../transport/work.ts';
 import type { RdmaQp } from '../../device/api.ts';
 import type { ModifyAttributes } from '../../device/verbs/index.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import { isRinged } from './post-ring.ts';
 import { QpStatus } from './qp-status.ts';
-import { type Handle, ownBytes, type WireQp, type WireReg, type WireSendWr, type WireSge } from './wire-values.ts';
+import { type Handle, ownBytes, type WireQp, type WireReg, type WireSendWr } from './wire-values.ts';
 import type { WorkerCq } from './worker-cq.ts';
-import type { WorkerDevice } from './worker-device.ts';
-import { sharedMemory } from './worker-keys.ts';
-import type { WorkerPd } from './worker-pd.ts';
+import { sharedMemory, type WorkerKeys } from './worker-keys.ts';
 import type { WorkerSrq } from './worker-srq.ts';
+import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
 /** The queues a queue pair uses; an XRC target has none. */
 export interface WorkerQpQueues {
@@ -35,13 +36,22 @@ export interface WorkerQpQueues {
   readonly srq?: WorkerSrq;
 }
 
+/** What a queue pair needs of what it was made by. */
+export interface QpOwner {
+  readonly stack: WorkerStack;
+  readonly keys: WorkerKeys;
+  destroyQp(qp: WorkerQp): void;
+}
+
 export class WorkerQp implements RdmaQp {
-  readonly pd: WorkerPd;
+  readonly pd: WorkerDomain;
   readonly type: QpType;
   readonly qpn: number;
   readonly queues: WorkerQpQueues;
   readonly events = new AsyncQueue<QpEvent>();
-  readonly #device: WorkerDevice;
+  readonly #owner: QpOwner;
+  readonly #stack: WorkerStack;
+  readonly #keys: WorkerKeys;
   readonly #capabilities: QpCapabilities;
   readonly #terms: SendTerms;
   /** It has a receive queue of its own. */
@@ -51,12 +61,15 @@ export class WorkerQp implements RdmaQp {
   #recvs = 0;
   #destroyed = false;
 
-  constructor(pd: WorkerPd, { qpn, type, capabilities, profile, status }: WireQp, queues: WorkerQpQueues) {
+  constructor(owner: QpOwner, pd: WorkerDomain, wired: WireQp, queues: WorkerQpQueues) {
+    const { qpn, type, capabilities, profile, status } = wired;
+    this.#owner = owner;
+    this.#stack = owner.stack;
+    this.#keys = owner.keys;
     this.pd = pd;
     this.type = type;
     this.qpn = qpn;
     this.queues = queues;
-    this.#device = pd.device;
     this.#capabilities = capabilities;
     this.#hasReceives = queues.srq === undefined && type !== QpType.XrcSend && type !== QpType.XrcRecv;
     this.#terms = { type, pd: pd.core, profile };
@@ -82,68 +95,68 @@ export class WorkerQp implements RdmaQp {
 
   /** Asks the worker, as a verb does. */
   get congestion(): RateState | undefined {
-    return this.#destroyed ? undefined : this.#device.channel.call('congestionOf', this.handle);
+    return this.#destroyed ? undefined : this.#stack.channel.call('congestionOf', this.handle);
   }
 
   async modify(attributes: ModifyAttributes): Promise<void> {
     const { av, altAv } = attributes;
-    if (av !== undefined) await this.#device.resolve(av.destination);
-    if (altAv !== undefined) await this.#device.resolve(altAv.destination);
+    if (av !== undefined) await this.#stack.resolve(av.destination);
+    if (altAv !== undefined) await this.#stack.resolve(altAv.destination);
     this.modifyNow(attributes);
   }
 
   modifyNow(attributes: ModifyAttributes): void {
     this.#demandAlive();
-    this.#device.channel.call('modifyQp', this.handle, attributes);
+    this.#stack.channel.call('modifyQp', this.handle, attributes);
   }
 
   postSend(wr: SendWr): void {
     this.#demandAlive();
-    const device = this.#device;
+    const { posts, channel } = this.#stack;
     if (rightsOf(this.state).postSend) {
       checkService(this.#terms, wr);
       checkSendWr(wr, this.#capabilities);
       const sure = isRinged(wr.opcode) && this.#status.takesSend(this.#sends, this.#capabilities.maxSendWr);
-      if (sure && device.posts.send(this.handle, wr, device)) {
+      if (sure && posts.send(this.handle, wr, this.#keys)) {
         this.#sends += 1;
-        device.channel.wake();
+        channel.wake();
         return;
       }
     }
-    device.channel.call('postSend', this.handle, this.#wiredSend(wr));
-    if (wr.reg !== undefined) device.keys.noteMemory(this.handle, wr.reg);
+    channel.call('postSend', this.handle, this.#wiredSend(wr));
+    if (wr.reg !== undefined) this.#keys.noteMemory(this.handle, wr.reg);
     this.#sends += 1;
   }
 
   postRecv(wr: RecvWr): void {
     this.#demandAlive();
-    const device = this.#device;
+    const { posts, channel } = this.#stack;
     if (this.#hasReceives && this.#status.takesRecv(this.#recvs, this.#capabilities.maxRecvWr)) {
       checkSges(wr.sges, this.#capabilities.maxSge);
-      if (device.posts.recv(this.handle, wr, device)) {
+      if (posts.recv(this.handle, wr, this.#keys)) {
         this.#recvs += 1;
-        device.channel.wake();
+        channel.wake();
         return;
       }
     }
-    device.channel.call('postRecv', this.handle, { wrId: wr.wrId, sges: wr.sges && wiredSges(device, wr.sges) });
+    channel.call('postRecv', this.handle, { wrId: wr.wrId, sges: wr.sges && this.#keys.wiredSges(wr.sges) });
     this.#recvs += 1;
   }
 
   async attachMcast(group: IpAddress): Promise<void> {
     this.#demandAlive();
-    await this.#device.channel.ask('attachMcast', () => undefined, this.handle, group);
+    await this.#stack.channel.ask('attachMcast', () => undefined, this.handle, group);
   }
 
   detachMcast(group: IpAddress): void {
     this.#demandAlive();
-    this.#device.channel.call('detachMcast', this.handle, group);
+    this.#stack.channel.call('detachMcast', this.handle, group);
   }
 
   destroy(): void {
     if (this.#destroyed) return;
     this.ended();
-    this.#device.objects.destroyQp(this);
+    this.#owner.destroyQp(this);
   }
 
   /** For the device: the queue pair has gone with it. */
@@ -153,15 +166,15 @@ export class WorkerQp implements RdmaQp {
   }
 
   #wiredSend({ sges, inline, ah, mw, bind, reg, ...rest }: SendWr): WireSendWr {
-    const device = this.#device;
+    const keys = this.#keys;
     return {
       ...rest,
-      sges: sges && wiredSges(device, sges),
+      sges: sges && keys.wiredSges(sges),
       ...(inline === undefined ? {} : { inline: ownBytes(inline) }),
-      ...(ah === undefined ? {} : { ah: device.ahOf(ah) }),
-      ...(mw === undefined ? {} : { mw: device.keys.windowKeyOf(mw) }),
-      ...(bind === undefined ? {} : { bind: { ...bind, mr: device.keyOf(bind.mr) } }),
-      ...(reg === undefined ? {} : { reg: wiredReg(device, reg) }),
+      ...(ah === undefined ? {} : { ah: keys.ahOf(ah) }),
+      ...(mw === undefined ? {} : { mw: keys.windowKeyOf(mw) }),
+      ...(bind === undefined ? {} : { bind: { ...bind, mr: keys.keyOf(bind.mr) } }),
+      ...(reg === undefined ? {} : { reg: wiredReg(keys, reg) }),
     };
   }
 
@@ -170,14 +183,7 @@ export class WorkerQp implements RdmaQp {
   }
 }
 
-/** A list of memory as it crosses in a message. */
-export function wiredSges(device: WorkerDevice, sges: readonly Sge[]): WireSge[] {
-  return sges.map(({ mr, offset = 0, length = Math.max(0, mr.length - offset) }) => {
-    return { key: device.keyOf(mr), offset, length };
-  });
-}
-
-function wiredReg(device: WorkerDevice, { mr, memory, ...rest }: FastReg): WireReg {
+function wiredReg(keys: WorkerKeys, { mr, memory, ...rest }: FastReg): WireReg {
   const { maxBytes } = mr;
-  return { ...rest, mr: device.keyOf(mr), maxBytes, ...(memory === undefined ? {} : { memory: sharedMemory(memory) }) };
+  return { ...rest, mr: keys.keyOf(mr), maxBytes, ...(memory === undefined ? {} : { memory: sharedMemory(memory) }) };
 }

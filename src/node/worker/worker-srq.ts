@@ -6,27 +6,42 @@ import { RoceError } from '../../../packets/errors.ts';
 import { checkSges } from '../../../transport/segments.ts';
 import type { SrqAttributes, SrqEvent } from '../../../transport/srq.ts';
 import type { RecvWr } from '../../../transport/work.ts';
-import type { RdmaSrq, RdmaXrcd } from '../../device/api.ts';
+import type { RdmaDevice, RdmaQp, RdmaSrq, RdmaXrcd } from '../../device/api.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import { SrqStatus } from './srq-status.ts';
 import type { Handle, WireSrq } from './wire-values.ts';
 import type { WorkerCq } from './worker-cq.ts';
-import type { WorkerDevice } from './worker-device.ts';
-import type { WorkerPd } from './worker-pd.ts';
-import { type WorkerQp, wiredSges } from './worker-qp.ts';
+import type { WorkerKeys } from './worker-keys.ts';
+import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
+
+/** What a shared receive queue needs of what it was made by. */
+export interface SrqOwner {
+  readonly stack: WorkerStack;
+  readonly keys: WorkerKeys;
+  /** Throws ERR_ROCE_IN_USE, and frees nothing then. */
+  destroySrq(srq: WorkerSrq): void;
+}
+
+/** What an XRC domain needs of what it was made by. */
+export interface XrcdOwner {
+  readonly stack: WorkerStack;
+  createXrcTarget(xrcd: WorkerXrcd): RdmaQp;
+}
 
 export class WorkerSrq implements RdmaSrq {
-  readonly pd: WorkerPd;
+  readonly pd: WorkerDomain;
   readonly srqn: number;
   readonly maxSge: number;
   /** XRC: where its receives complete. */
   readonly cq: WorkerCq | undefined;
   readonly events = new AsyncQueue<SrqEvent>();
+  readonly #owner: SrqOwner;
   readonly #status: SrqStatus;
   #posted = 0;
   #destroyed = false;
 
-  constructor(pd: WorkerPd, { srqn, maxSge, status }: WireSrq, cq: WorkerCq | undefined) {
+  constructor(owner: SrqOwner, pd: WorkerDomain, { srqn, maxSge, status }: WireSrq, cq: WorkerCq | undefined) {
+    this.#owner = owner;
     this.pd = pd;
     this.srqn = srqn;
     this.maxSge = maxSge;
@@ -52,27 +67,27 @@ export class WorkerSrq implements RdmaSrq {
 
   postRecv(wr: RecvWr): void {
     this.#demandAlive();
-    const { device } = this.pd;
+    const { stack, keys } = this.#owner;
     if (this.#status.takes(this.#posted)) {
       checkSges(wr.sges, this.maxSge);
-      if (device.posts.srqRecv(this.srqn, wr, device)) {
+      if (stack.posts.srqRecv(this.srqn, wr, keys)) {
         this.#posted += 1;
-        device.channel.wake();
+        stack.channel.wake();
         return;
       }
     }
-    device.channel.call('postSrqRecv', this.srqn, { wrId: wr.wrId, sges: wr.sges && wiredSges(device, wr.sges) });
+    stack.channel.call('postSrqRecv', this.srqn, { wrId: wr.wrId, sges: wr.sges && keys.wiredSges(wr.sges) });
     this.#posted += 1;
   }
 
   modify(attributes: SrqAttributes): void {
     this.#demandAlive();
-    this.pd.device.channel.call('modifySrq', this.srqn, attributes);
+    this.#owner.stack.channel.call('modifySrq', this.srqn, attributes);
   }
 
   destroy(): void {
     if (this.#destroyed) return;
-    this.pd.device.objects.destroySrq(this);
+    this.#owner.destroySrq(this);
     this.ended();
   }
 
@@ -88,23 +103,25 @@ export class WorkerSrq implements RdmaSrq {
 }
 
 export class WorkerXrcd implements RdmaXrcd {
-  readonly device: WorkerDevice;
+  readonly device: RdmaDevice;
   readonly handle: Handle;
+  readonly #owner: XrcdOwner;
   #closed = false;
 
-  constructor(device: WorkerDevice, handle: Handle) {
-    this.device = device;
+  constructor(owner: XrcdOwner, handle: Handle) {
+    this.device = owner.stack.device;
+    this.#owner = owner;
     this.handle = handle;
   }
 
-  createQp(): WorkerQp {
+  createQp(): RdmaQp {
     this.demandOpen();
-    return this.device.objects.createXrcTarget(this);
+    return this.#owner.createXrcTarget(this);
   }
 
   close(): void {
     if (this.#closed) return;
-    this.device.free('closeXrcd', this.handle);
+    this.#owner.stack.free('closeXrcd', this.handle);
     this.#closed = true;
   }
 

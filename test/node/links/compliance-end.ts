@@ -28,6 +28,8 @@ export class End implements LinkSink {
   /** For the window; the suite sets it. */
   peer: End | undefined;
   onReceive: (() => void) | undefined;
+  onWritable: (() => void) | undefined;
+  onClosed: (() => void) | undefined;
   sent = 0;
   received = 0;
   /** Number of the newest packet that arrived; -1 before the first. */
@@ -136,12 +138,14 @@ export class End implements LinkSink {
     expect(this.#sending).toBe(false);
     this.writableCalls++;
     this.#blocked = false;
+    this.onWritable?.();
     this.offer();
   }
 
   closed(error?: RoceError): void {
     this.closedCalls++;
     this.closedError = error;
+    this.onClosed?.();
   }
 
   #room(): number {

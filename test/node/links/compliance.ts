@@ -1,16 +1,17 @@
 /**
  * What every link must do, as a suite that any implementation runs: order, batches, backpressure, sizes, ends, and no bytes used after free.
  * Method: two ends and numbered RoCE packets whose payload follows from their number, so that a header that a link builds or a byte that it
- * loses shows in the ICRC; a sender that overwrites its batch as soon as `send` returns. `compliance-end.ts` is one end.
+ * loses shows in the ICRC; a sender that overwrites its batch as soon as `send` returns. `compliance-end.ts` is one end,
+ * `compliance-lifecycle.ts` has the rules of starting and closing.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import type { MacAddress } from '../../../packets/address.ts';
-import type { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { Link } from '../../../src/ground/link.ts';
 import { End, MIN_PACKET_BYTES, type Station } from './compliance-end.ts';
+import { checkFailedStart, LIFECYCLE_RULES } from './compliance-lifecycle.ts';
 
 export interface LinkPair {
   readonly a: Link;
@@ -34,6 +35,8 @@ export interface ComplianceOptions {
   readonly lossless: boolean;
   /** Frames that may be under way in one direction on a medium that drops what the receiver has no room for. */
   readonly window?: number;
+  /** Makes a link of this kind that cannot start, whatever namespace it is in. Absent: the kind always starts. */
+  readonly unavailable?: () => Link;
 }
 
 export function linkCompliance(name: string, makePair: () => Promise<LinkPair>, options: ComplianceOptions): void {
@@ -188,34 +191,6 @@ export function linkCompliance(name: string, makePair: () => Promise<LinkPair>, 
       }),
     );
 
-    it('waits for its start when it is closed meanwhile, and that start says so unless it was in time', async () => {
-      const pair = await makePair();
-      const { a, b } = makeEnds(pair, window, pair.addresses);
-      try {
-        await startEnd(pair, b);
-        let outcome = 'still starting';
-        let closing: Promise<void> | undefined;
-        const start = async (): Promise<void> => {
-          const started = a.start().then(
-            () => 'started',
-            (error: RoceError) => error.code,
-          );
-          closing = a.link.close();
-          outcome = await started;
-        };
-        const starting = pair.start === undefined ? start() : pair.start(a.link, start);
-        await until(pair, () => closing !== undefined);
-        await closing;
-        await new Promise((resolve) => setImmediate(resolve));
-        expect(outcome).toMatch(/^(started|ERR_ROCE_CLOSED)$/);
-        expect(a.closedError).toBeUndefined();
-        await starting;
-      } finally {
-        await Promise.all([a.link.close(), b.link.close()]);
-        await pair.dispose();
-      }
-    });
-
     it(
       'closes from inside a delivery',
       inPair(async ({ pair, a, b }) => {
@@ -233,6 +208,25 @@ export function linkCompliance(name: string, makePair: () => Promise<LinkPair>, 
         expect(b.received).toBe(atClose);
       }),
     );
+
+    for (const rule of LIFECYCLE_RULES)
+      it(rule.name, async () => {
+        const pair = await makePair();
+        const { a, b } = makeEnds(pair, window, pair.addresses);
+        const start = (end: End, started: () => Promise<void>) =>
+          pair.start === undefined ? started() : pair.start(end.link, started);
+        try {
+          await startEnd(pair, b);
+          await rule.check({ link: a.link, end: a, peer: b, pair, start: (started) => start(a, started) });
+        } finally {
+          await Promise.all([a.link.close(), b.link.close()]);
+          await pair.dispose();
+        }
+      });
+
+    const { unavailable } = options;
+    if (unavailable !== undefined)
+      it('reports nothing when its start fails, and cannot be started again', () => checkFailedStart(unavailable()));
   });
 }
 

@@ -113,11 +113,9 @@ describeWithNetns('packet ring', () => {
     ['slots', 'packet-ring:veth0'],
     ['blocks', 'packet-ring:veth0,v3'],
   ] as const) {
-    linkCompliance(`a packet ring of ${what}`, pairOf(spec, 1500, V4), { lossless: false, window: 256 });
-    linkCompliance(`a packet ring of ${what} with jumbo frames`, pairOf(spec, 4200, V6), {
-      lossless: false,
-      window: 256,
-    });
+    const options = { lossless: false, window: 256, unavailable: () => openLink('packet-ring:none0') } as const;
+    linkCompliance(`a packet ring of ${what}`, pairOf(spec, 1500, V4), options);
+    linkCompliance(`a packet ring of ${what} with jumbo frames`, pairOf(spec, 4200, V6), options);
 
     describe(`a packet ring of ${what}`, () => {
       it(

@@ -71,7 +71,7 @@ linkCompliance(
     const ready = (): Promise<void> => until(() => b.connected);
     return { a, b, ready, pump: turn, dispose: () => Promise.resolve() };
   },
-  { lossless: true },
+  { lossless: true, unavailable: () => new QemuLink({ path: '/nonexistent/x.sock' }) },
 );
 
 describe('framing', () => {
@@ -242,7 +242,7 @@ describe('QemuLink', () => {
   it('leaves nobody listening when it is closed while it starts', async () => {
     const path = freshPath();
     const link = new QemuLink({ path });
-    const starting = link.start(new Watcher());
+    const starting = expect(link.start(new Watcher())).rejects.toMatchObject({ code: 'ERR_ROCE_CLOSED' });
     await link.close();
     await starting;
     await expect(dial(path)).rejects.toMatchObject({ code: 'ENOENT' });

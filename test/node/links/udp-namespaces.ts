@@ -36,7 +36,7 @@ export function suiteInNamespaces(name: string, make: MakeUdpLink, mtu = 4200): 
         dispose: async () => pair.remove(),
       };
     },
-    { lossless: false, window: 64 },
+    { lossless: false, window: 64, unavailable: () => make({ address: '2001:db8::77' }) },
   );
 }
 

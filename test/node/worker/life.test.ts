@@ -30,7 +30,7 @@ function plantBug({ device }: OpenRdmaDevice): void {
   const { pd, cq } = makeSide(device);
   const qp = pd.createQp({ sendCq: cq, recvCq: cq });
   if (!(device instanceof WorkerDevice && qp instanceof WorkerQp)) throw new Error('not in a worker');
-  device.posts.send(qp.handle, { wrId: 1, opcode: WrOpcode.Send }, device);
+  device.stack.posts.send(qp.handle, { wrId: 1, opcode: WrOpcode.Send }, device.keys);
 }
 
 /** The worker of whatever is opened meanwhile. */
@@ -58,7 +58,7 @@ describe('a worker that fails', () => {
     const { ourEnd } = await connectSides(cable);
     const waits = [side.cq.next(), side.qp.events.next(), device.cm.listen(freshPort()).next()];
     plantBug(ours);
-    if (device instanceof WorkerDevice) device.channel.wake();
+    if (device instanceof WorkerDevice) device.stack.channel.wake();
     expect(await ours.closed).toMatchObject({
       code: 'ERR_ROCE_CLOSED',
       message: `${ours.link.name}: its worker thread failed: cannot post a send in state RESET`,
