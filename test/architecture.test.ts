@@ -36,7 +36,7 @@ const DOORS: Readonly<Record<string, readonly string[]>> = {
   'transport/cm': ['transport/random.ts'],
   'transport/congestion': [
     'transport/counters.ts',
-    'transport/qp-config.ts',
+    'transport/qp-identity.ts',
     'transport/random.ts',
     'transport/trace.ts',
   ],
