@@ -14,7 +14,7 @@ import { type CapturedPacket, LinkType } from '../../pcap/types.ts';
 import { analyze } from '../../tools/experiment/findings.ts';
 import { tsharkAvailable } from '../../tools/tshark.ts';
 import { allTsharkFrames, colonHex, type TsharkFrame, verifyFrames } from '../../tools/verify/index.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 import { RXE_CAPTURES, rxeCapture, rxeCapturePath } from '../vectors/captures.ts';
 import { decodeFrame, reencodeFrame } from './frame-decoder.ts';
 
@@ -39,7 +39,7 @@ describe('the sample of rdma_rxe traffic', () => {
 });
 
 for (const name of RXE_CAPTURES) {
-  describeWithTshark(`the capture ${name}`, () => {
+  describeWith('tshark', `the capture ${name}`, () => {
     compareAll(async () => ({
       packets: [...readCapture(rxeCapture(name))],
       tshark: await allTsharkFrames(rxeCapturePath(name)),

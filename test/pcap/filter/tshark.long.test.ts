@@ -3,7 +3,7 @@
  */
 import { expect, it } from 'vitest';
 import { tsharkRows } from '../../../tools/tshark.ts';
-import { describeWithTshark } from '../../support/gate.ts';
+import { describeWith } from '../../support/need.ts';
 import { RXE_CAPTURES, rxeCapture, rxeCapturePath } from '../../vectors/captures.ts';
 import { framesThatPass } from './matching.ts';
 
@@ -50,7 +50,7 @@ const PAIRS: readonly string[][] = [
   ['udp.port == 4791 and not udp.port != 4791'],
 ];
 
-describeWithTshark('filters beside tshark', () => {
+describeWith('tshark', 'filters beside tshark', () => {
   for (const name of RXE_CAPTURES) {
     it.each(PAIRS)(`${name}: %s`, async (ours = '', theirs = ours) => {
       const rows = await tsharkRows(rxeCapturePath(name), ['frame.number'], { filter: theirs });

@@ -6,12 +6,12 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { tsharkRows } from '../../../tools/tshark.ts';
-import { describeWithTshark } from '../../support/gate.ts';
+import { describeWith } from '../../support/need.ts';
 import { framesThatPass } from './matching.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
 
-describeWithTshark('a filter beside tshark', () => {
+describeWith('tshark', 'a filter beside tshark', () => {
   it.each([
     ['rc and write and psn 0x800000-0', 'infiniband.bth.opcode in {6 .. 11} && infiniband.bth.psn >= 0x800000'],
     [

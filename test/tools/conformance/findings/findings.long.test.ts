@@ -8,14 +8,15 @@ import { FINDINGS, ladderOf } from '../../../../tools/conformance/findings/index
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { isForThrowAway, parseScript } from '../../../../tools/conformance/script/parse.ts';
 import { scriptCase } from '../../../../tools/conformance/script/play.ts';
-import { describeWithLab, TESTED_KERNELS } from '../../../lab/support.ts';
+import { TESTED_KERNELS } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 
 const ladders = FINDINGS.flatMap((one) => {
   const text = ladderOf(one);
   return text === undefined ? [] : [{ ...one, text, crashes: isForThrowAway(text) }];
 }).sort((a, b) => Number(a.crashes) - Number(b.crashes));
 
-describeWithLab('the ladders of docs/rxe-findings against rdma_rxe', () => {
+describeWith(['lab', 'compiler'], 'the ladders of docs/rxe-findings against rdma_rxe', () => {
   it.each(TESTED_KERNELS)(
     'show on %s what the page says of it',
     async (kernel) => {

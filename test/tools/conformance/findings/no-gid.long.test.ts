@@ -13,7 +13,8 @@ import { buildFrame } from '../../../../tools/conformance/packet/build.ts';
 import { pattern, sendOnly } from '../../../../tools/conformance/packet/packet.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
-import { describeWithLab, TESTED_KERNELS } from '../../../lab/support.ts';
+import { TESTED_KERNELS } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 
 const OURS = parseMac('02:00:00:00:77:01');
 const THEIRS = parseMac('52:54:00:00:00:02');
@@ -22,7 +23,7 @@ const CASES = [
   { version: 6, ours: 'fd77::1', theirs: 'fd77::2', bits: 64, other: 'fd99::9', whole: 128 },
 ] as const;
 
-describeWithLab('a packet to an address of the host that is no GID', () => {
+describeWith('lab', 'a packet to an address of the host that is no GID', () => {
   it.each(TESTED_KERNELS)(
     'ends Linux %s over IPv6, and not over IPv4',
     async (kernel) => {
