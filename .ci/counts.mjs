@@ -1,4 +1,5 @@
-// Prints the counts of every test report in a directory, as the runner made them, and their sum. A report that is not there is a failure.
+// Prints the counts of every test report in a directory, as the runner made them, and their sum. A missing report is a
+// failure.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

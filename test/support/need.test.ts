@@ -1,6 +1,7 @@
 /**
- * Goal: no test starts a program that a machine may lack without asking `need.ts`, and nothing else skips tests. Method: programs are
- * started here without asking, in every way that Node has; planted tests are run where nothing is installed; every test file is read.
+ * Goal: no test starts a program that a machine may lack without asking `need.ts`, and nothing else skips tests.
+ * Method: programs are started here without asking, in every way that Node has; planted tests are run where nothing is
+ * installed; every test file is read.
  */
 import { execFile, execFileSync, execSync, spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -41,7 +42,7 @@ describe('a program that a test has not asked for', () => {
   });
 });
 
-it('starts Node, npm, a shell, and programs of this repository and of temporary directories without being asked', () => {
+it('Node, npm, a shell, and programs of this repository need no asking', () => {
   expect(execFileSync('node', ['--version'], { encoding: 'utf8' })).toBe(`${process.version}\n`);
   expect(execFileSync('sh', ['-c', 'echo here'], { encoding: 'utf8' })).toBe('here\n');
   expect(permitted(process.execPath)).toBe(process.execPath);

@@ -1,9 +1,10 @@
 /**
- * Asks for what a machine may lack: programs, root, network namespaces, guests of the lab, optional packages. The only way in which a
- * test gets one of these (`programs.ts` hides the programs from all others).
+ * Asks for what a machine may lack: programs, root, network namespaces, guests of the lab, optional packages. It is
+ * the only way in which a test gets one of these: `programs.ts` hides the programs from every test that has not asked.
  *
- * Where a thing is missing the tests are skipped, and `reporters.ts` prints each reason once at the end of the run. With `CI` set
- * they fail instead, so that a skip never passes for a success; `ROCE_BARE=1` beside it says that this lane lacks things on purpose.
+ * Where a thing is missing the tests are skipped, and `reporters.ts` prints each reason once at the end of the run.
+ * With `CI` set they fail instead, so that a skip never passes for a success. `ROCE_BARE=1` beside `CI` says that this
+ * lane lacks things on purpose.
  */
 import { spawnSync } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -37,7 +38,7 @@ export function itWith(needs: Thing | readonly Thing[], name: string, test: () =
   describeWith(needs, `with ${[needs].flat().join(' and ')}`, () => it(name, test));
 }
 
-/** `describe` for tests that cannot run when there is a reason, a sentence; for what only the test itself can find out. */
+/** `describe` for tests that cannot run when there is a reason, a sentence. For what only the test can find out. */
 export function describeUnless(reason: string | undefined, name: string, body: () => void): void {
   if (reason === undefined) describe(name, body);
   else if (mustBeThere(process.env)) {
@@ -48,8 +49,8 @@ export function describeUnless(reason: string | undefined, name: string, body: (
 }
 
 /**
- * For tests that look at more where a thing is there, and have a right answer where it is not: called in a `describe`, it makes the
- * thing available in there. With `CI` set the thing must be there.
+ * For tests that look at more where a thing is there, and have a right answer where it is not. Called in a `describe`
+ * or at the top of a file, it makes the thing available there. With `CI` set the thing must be there.
  */
 export function useWhereThere(thing: Thing): void {
   const reason = whyMissing(thing);

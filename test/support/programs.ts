@@ -1,10 +1,10 @@
 /**
  * Which programs a test may start. Vitest loads this before each test file.
  *
- * A test starts Node, npm, a shell and what lies in this repository or in a temporary directory freely. Every other program is there
- * only while a thing that brings it is lent, and `need.ts` does that. Otherwise the program appears to be missing, as it is on a
- * machine that has only Node: a test that starts tshark without asking for it fails wherever it runs. Processes of a test are not
- * watched; the bare lane of CI has none of these programs.
+ * A test may start Node, npm, a shell, and what lies in this repository or in a temporary directory. Every other
+ * program is available only while a thing that brings it is lent, which `need.ts` does. Otherwise the program appears
+ * to be missing, as on a machine that has only Node: a test that starts tshark without asking for it fails on every
+ * machine. What the processes of a test start is not watched; the bare lanes of CI have none of these programs.
  */
 import childProcess from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';

@@ -1,6 +1,6 @@
 /**
- * What a run prints and leaves: vitest's own report, then what the machine lacks, each reason once with the number of tests that are
- * skipped for it. With `ROCE_TEST_REPORT=FILE` the results as JSON too, for CI.
+ * What a run prints and leaves: vitest's own report, then what the machine lacks, each reason once with the number of
+ * tests that are skipped for it. With `ROCE_TEST_REPORT=FILE` the results as JSON too, for CI.
  */
 import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node';
 
