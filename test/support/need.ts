@@ -124,7 +124,7 @@ const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
     spawnSync('sharkd', ['--version']).error === undefined
       ? undefined
       : 'sharkd, Wireshark without a window, is not installed',
-  scapy: () => reasonOf(scapyAvailable()),
+  scapy: () => (findTool('python3') === undefined ? 'python3 is not installed' : reasonOf(scapyAvailable())),
   chromium: () => (chromiumPath() === undefined ? `none of ${PROGRAMS.chromium.join(', ')} is in PATH` : undefined),
   compiler: () =>
     PROGRAMS.compiler.some((name) => findTool(name) !== undefined)
