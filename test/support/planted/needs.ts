@@ -5,7 +5,7 @@ import { describeUnless, describeWith, itWith } from '../need.ts';
 describeWith('tshark', 'with tshark', () => {
   it.each([1, 2])('runs %i', () => expect(1).toBe(1));
 });
-describeWith(['koffi', 'tshark'], 'with koffi and tshark', () => {
+describeWith(['tshark', 'koffi'], 'with tshark and koffi', () => {
   it('runs', () => expect(1).toBe(1));
 });
 itWith('compiler', 'runs', () => expect(1).toBe(1));
