@@ -10,7 +10,8 @@ import { IpAddress, IpPrefix, parseMac } from '../../packets/address.ts';
 import { buildFrame } from '../../packets/kit/build.ts';
 import { pattern, sendOnly } from '../../packets/kit/packet.ts';
 import { QemuLink } from '../../src/node/links/index.ts';
-import { describeWithLab, TESTED_KERNELS } from '../../test/lab/support.ts';
+import { TESTED_KERNELS } from '../../test/lab/support.ts';
+import { describeWith } from '../../test/support/need.ts';
 import { openStation } from '../../tools/conformance/duts/live.ts';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
@@ -22,7 +23,7 @@ const CASES = [
   { version: 6, ours: 'fd77::1', theirs: 'fd77::2', bits: 64, other: 'fd99::9', whole: 128 },
 ] as const;
 
-describeWithLab('a packet to an address of the host that is no GID', () => {
+describeWith('lab', 'a packet to an address of the host that is no GID', () => {
   it.each(TESTED_KERNELS)(
     'ends Linux %s over IPv6, and not over IPv4',
     async (kernel) => {

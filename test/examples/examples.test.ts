@@ -11,8 +11,7 @@ import { rpingFault } from '../../tools/interop/stock-rping.ts';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { makeNetnsPair } from '../../tools/netns.ts';
-import { describeWithLab } from '../lab/support.ts';
-import { describeWithNetns } from '../support/netns.ts';
+import { describeWith } from '../support/need.ts';
 import { type Running, startProgram } from '../support/running.ts';
 import { startRoce } from '../tools/roce/run-roce.ts';
 
@@ -120,7 +119,7 @@ describe('an example on a wire between two processes', () => {
     });
   });
 
-  describeWithNetns('in namespaces', () => {
+  describeWith('netns', 'in namespaces', () => {
     it.each(TWO_ENDED)('%s, over udp6', async (name) => {
       const { a, b, remove } = makeNetnsPair();
       try {
@@ -158,7 +157,7 @@ describe('the peer of rping', () => {
     });
   });
 
-  describeWithLab('and a real one', () => {
+  describeWith('lab', 'and a real one', () => {
     it('serves it, and is its client', async () => {
       const path = join(directory, 'guest');
       const image = await buildImage('6.12');

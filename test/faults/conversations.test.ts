@@ -1,8 +1,8 @@
 /**
  * Goal: who talks to whom is learnt from connection management, or from the traffic alone, on real traffic and on any nonsense.
- * Method: made packets; the captures of rdma_rxe (the sample in the project always, the whole ones where they are); arbitrary bytes.
+ * Method: made packets; the captures of rdma_rxe and the sample cut from them; arbitrary bytes.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -10,9 +10,9 @@ import { Frame, frameSource, Medium, parseFrame } from '../../packets/frame.ts';
 import { Op, OpFlag, SERVICE_MASK, Service } from '../../packets/opcode.ts';
 import { readCapture } from '../../pcap/index.ts';
 import { type Conversation, Conversations, PacketNote } from '../../src/faults/conversations.ts';
+import { RXE_CAPTURES, rxeCapture } from '../vectors/captures.ts';
 import { A_TO_B, acknowledge, B_TO_A, mad, packet, rep, req } from './support.ts';
 
-const CAPTURES = fileURLToPath(new URL('../../../shared/captures/', import.meta.url));
 const SAMPLE = fileURLToPath(new URL('../vectors/rxe-sample.pcap', import.meta.url));
 const QP_A = 0x11;
 const QP_B = 0x22;
@@ -220,39 +220,33 @@ describe('memory', () => {
   });
 });
 
-describe.each(['rxe-6.1.pcap', 'rxe-6.12.pcap'])('the capture %s', (name) => {
-  const missing = !existsSync(CAPTURES + name);
-  if (missing) process.stderr.write(`skipped: conversations of ${name}: the file is not there\n`);
-
-  it.skipIf(missing && process.env['CI'] === undefined)(
-    'falls into the connections that were made, without a repetition',
-    () => {
-      const onlooker = new Onlooker();
-      const frame = new Frame();
-      let connected = 0;
-      for (const { bytes } of readCapture(readFileSync(CAPTURES + name))) {
-        const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-        const status = parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, frame);
-        // The server, 10.77.0.1, is a.
-        const direction = status === 0 && frameSource(frame).toString() === '10.77.0.1' ? A_TO_B : B_TO_A;
-        const note = onlooker.see(direction, bytes);
-        const service = frame.opcode & SERVICE_MASK;
-        if (status !== 0 || (service !== Service.Rc && service !== Service.Uc)) continue;
-        connected++;
-        expect(note.connection).toBeGreaterThan(0);
-        expect(note.relativePsn).toBeGreaterThanOrEqual(0);
-        expect(note.iteration).toBe(1);
-        expect(note.role).toBe((frame.flags & OpFlag.Request) === 0 ? 'response' : 'request');
-      }
-      expect(connected).toBeGreaterThan(500);
-      const list = onlooker.conversations.list();
-      // rping, two of ucmatose, rdma_client: told by CM. perftest and the pingpongs: by their traffic.
-      expect(list.map(({ learnt }) => learnt).lastIndexOf('cm')).toBe(3);
-      // UC has no responses that would join its two directions (11 and 12), and its perftest (15) has one direction only.
-      const halves = list.filter(({ a, b }) => a.qpn < 0 || b.qpn < 0).map(({ connection }) => connection);
-      expect(halves).toEqual([11, 12, 15]);
-      // In rxe both guests count their queue pairs alike: equal numbers are those that belong together.
-      for (const { a, b } of list) if (a.qpn >= 0 && b.qpn >= 0) expect(a.qpn).toBe(b.qpn);
-    },
-  );
+describe.each(RXE_CAPTURES)('the capture %s', (name) => {
+  it('falls into the connections that were made, without a repetition', () => {
+    const onlooker = new Onlooker();
+    const frame = new Frame();
+    let connected = 0;
+    for (const { bytes } of readCapture(rxeCapture(name))) {
+      const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+      const status = parseFrame(bytes, view, 0, bytes.length, Medium.Ethernet, frame);
+      // The server, 10.77.0.1, is a.
+      const direction = status === 0 && frameSource(frame).toString() === '10.77.0.1' ? A_TO_B : B_TO_A;
+      const note = onlooker.see(direction, bytes);
+      const service = frame.opcode & SERVICE_MASK;
+      if (status !== 0 || (service !== Service.Rc && service !== Service.Uc)) continue;
+      connected++;
+      expect(note.connection).toBeGreaterThan(0);
+      expect(note.relativePsn).toBeGreaterThanOrEqual(0);
+      expect(note.iteration).toBe(1);
+      expect(note.role).toBe((frame.flags & OpFlag.Request) === 0 ? 'response' : 'request');
+    }
+    expect(connected).toBeGreaterThan(500);
+    const list = onlooker.conversations.list();
+    // rping, two of ucmatose, rdma_client: told by CM. perftest and the pingpongs: by their traffic.
+    expect(list.map(({ learnt }) => learnt).lastIndexOf('cm')).toBe(3);
+    // UC has no responses that would join its two directions (11 and 12), and its perftest (15) has one direction only.
+    const halves = list.filter(({ a, b }) => a.qpn < 0 || b.qpn < 0).map(({ connection }) => connection);
+    expect(halves).toEqual([11, 12, 15]);
+    // In rxe both guests count their queue pairs alike: equal numbers are those that belong together.
+    for (const { a, b } of list) if (a.qpn >= 0 && b.qpn >= 0) expect(a.qpn).toBe(b.qpn);
+  });
 });

@@ -19,8 +19,8 @@ import { analyzeCapture, judgeFindings, SLOW_HOST_WARNINGS } from '../../tools/e
 import { rpingFault } from '../../tools/interop/stock-rping.ts';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
-import { describeWithLab } from '../lab/support.ts';
 import { type BumpPacket, brief, bumpPackets } from '../support/bump-packets.ts';
+import { describeWith } from '../support/need.ts';
 
 const KERNEL = '6.12';
 const SERVER = '10.77.0.1';
@@ -48,7 +48,7 @@ const RULES: readonly WireRule[] = [
   { name: 'damaged SEND', on: { connection: 4, opcode: 'send', direction: 'b-to-a', nth: 1 }, do: 'corrupt', bit: 99 },
 ];
 
-describeWithLab('rdma_rxe to rdma_rxe through a bump', () => {
+describeWith('lab', 'rdma_rxe to rdma_rxe through a bump', () => {
   const guests: Guest[] = [];
   let running: RunningBump | undefined;
   let account: BumpAccount;

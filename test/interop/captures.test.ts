@@ -1,10 +1,10 @@
 // Goal: every frame of real rdma_rxe traffic decodes to the field values that tshark prints, carries a right ICRC, and is written again
 // to the same bytes; and the analyzer has nothing to say of any.
-// Method: the two captures of the project's reference are compared with tshark as it runs, when both are there (in CI they must be);
+// Method: the two captures of rdma_rxe are compared with tshark as it runs, where it is there;
 // a sample cut from them, with tshark's words committed beside it, is compared always. Make the sample anew with
 // `npx tsx test/vectors/make-rxe-sample.ts`.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FrameStatus } from '../../packets/frame.ts';
@@ -14,12 +14,11 @@ import { type CapturedPacket, LinkType } from '../../pcap/types.ts';
 import { analyze } from '../../tools/experiment/findings.ts';
 import { tsharkAvailable } from '../../tools/tshark.ts';
 import { allTsharkFrames, colonHex, type TsharkFrame, verifyFrames } from '../../tools/verify/index.ts';
+import { describeWith } from '../support/need.ts';
+import { RXE_CAPTURES, rxeCapture, rxeCapturePath } from '../vectors/captures.ts';
 import { decodeFrame, reencodeFrame } from './frame-decoder.ts';
 
 const SAMPLE = fileURLToPath(new URL('../vectors/rxe-sample.pcap', import.meta.url));
-const CAPTURES = fileURLToPath(new URL('../../../shared/captures/', import.meta.url));
-
-const { CI } = process.env;
 
 interface Expected {
   readonly packets: CapturedPacket[];
@@ -39,20 +38,14 @@ describe('the sample of rdma_rxe traffic', () => {
   });
 });
 
-for (const name of ['rxe-6.1.pcap', 'rxe-6.12.pcap']) {
-  const missing = whatIsMissing(name);
-  if (missing !== '') process.stderr.write(`skipped: ${name} against tshark: ${missing}\n`);
-  describe.skipIf(missing !== '' && CI === undefined)(`the capture ${name}`, () => {
-    compareAll(async () => {
-      expect(missing).toBe('');
-      const packets = [...readCapture(readFileSync(CAPTURES + name))];
-      return { packets, tshark: await allTsharkFrames(CAPTURES + name), version: tsharkAvailable().version };
-    });
+for (const name of RXE_CAPTURES) {
+  describeWith('tshark', `the capture ${name}`, () => {
+    compareAll(async () => ({
+      packets: [...readCapture(rxeCapture(name))],
+      tshark: await allTsharkFrames(rxeCapturePath(name)),
+      version: tsharkAvailable().version,
+    }));
   });
-}
-
-function whatIsMissing(name: string): string {
-  return existsSync(CAPTURES + name) ? tsharkAvailable().reason : 'the file is not there';
 }
 
 function compareAll(load: () => Promise<Expected>): void {

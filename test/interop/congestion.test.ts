@@ -15,8 +15,7 @@ import { Stages } from '../../tools/experiment/stage.ts';
 import type { CaseSpec, Experiment } from '../../tools/experiment/types.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { type TsharkRow, tsharkRows } from '../../tools/tshark.ts';
-import { describeWithLab } from '../lab/support.ts';
-import { describeWithNetns } from '../support/netns.ts';
+import { describeWith } from '../support/need.ts';
 
 /** Captures and plots stay, for whoever wants to look; git ignores them. */
 const DIRECTORY = fileURLToPath(new URL('../../interop-out/experiments', import.meta.url));
@@ -24,7 +23,7 @@ const LINE_RATE = 100e6;
 const MIN_RATE = 2e6;
 const CNP = 'infiniband.bth.opcode == 0x81';
 
-describeWithLab('congestion control and rdma_rxe', () => {
+describeWith(['lab', 'tshark'], 'congestion control and rdma_rxe', () => {
   beforeAll(async () => {
     await buildImage('6.12');
   });
@@ -55,7 +54,7 @@ describeWithLab('congestion control and rdma_rxe', () => {
   });
 });
 
-describeWithNetns('congestion control between two processes', () => {
+describeWith(['netns', 'tshark'], 'congestion control between two processes', () => {
   const experiment = loadExperiment('congestion-processes');
   const run = runner(experiment);
 

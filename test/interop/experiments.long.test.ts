@@ -9,8 +9,7 @@ import { builtInNames, loadExperiment } from '../../tools/experiment/load.ts';
 import { failuresOf, runJudgedCase } from '../../tools/experiment/run.ts';
 import { Stages } from '../../tools/experiment/stage.ts';
 import { buildImage } from '../../tools/lab/image.ts';
-import { describeWithLab } from '../lab/support.ts';
-import { describeWithNetns } from '../support/netns.ts';
+import { describeWith } from '../support/need.ts';
 
 /** Captures stay, for whoever wants to look; git ignores them. */
 const DIRECTORY = fileURLToPath(new URL('../../interop-out/experiments', import.meta.url));
@@ -40,13 +39,13 @@ it('no experiment that is built in is left out', () => {
 });
 
 describe('without privileges', () => experiments(ANYWHERE));
-describeWithNetns('in namespaces', () => experiments(WITH_NAMESPACES), ['raw-socket', 'cap']);
-describeWithLab('with guests', () => {
+describeWith(['netns', 'raw-socket', 'cap', 'tshark'], 'in namespaces', () => experiments(WITH_NAMESPACES));
+describeWith(['lab', 'tshark'], 'with guests', () => {
   beforeAll(async () => {
     await buildImage('6.12');
   });
   experiments(WITH_GUESTS);
-  describeWithNetns('and namespaces', () => experiments(WITH_BOTH));
+  describeWith('netns', 'and namespaces', () => experiments(WITH_BOTH));
 });
 
 function experiments(names: readonly string[]): void {

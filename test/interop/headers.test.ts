@@ -17,7 +17,7 @@ import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { runRpingClient } from '../../tools/rping/client.ts';
 import { runRpingServer } from '../../tools/rping/server.ts';
-import { describeWithLab } from '../lab/support.ts';
+import { describeWith } from '../support/need.ts';
 import { Transcript } from '../tools/rping/support.ts';
 
 const GUEST = '10.77.0.2';
@@ -31,7 +31,7 @@ const FLOW_LABEL = 0x7_1f_3a;
 const LISTENING =
   "for i in $(seq 100); do rdma resource show cm_id | grep -q LISTEN && exit 0; sleep 0.1; done; echo 'rping does not listen'";
 
-describeWithLab('the headers of a connection with rdma_rxe', () => {
+describeWith('lab', 'the headers of a connection with rdma_rxe', () => {
   let directory = '';
   let guest: Guest;
   let opened: OpenDevice;

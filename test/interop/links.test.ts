@@ -19,8 +19,8 @@ import type { ToolOutput } from '../../tools/output.ts';
 import { runRpingClient } from '../../tools/rping/client.ts';
 import { RPING_PORT } from '../../tools/rping/protocol.ts';
 import { runRpingServer } from '../../tools/rping/server.ts';
-import { describeWithLab } from '../lab/support.ts';
-import { describeWithNetns, within } from '../support/netns.ts';
+import { describeWith, useWhereThere } from '../support/need.ts';
+import { within } from '../support/netns.ts';
 
 const GUEST = { 4: '10.77.0.2', 6: 'fd77::2' } as const;
 const OURS = { 4: '10.77.0.1', 6: 'fd77::1' } as const;
@@ -60,8 +60,9 @@ const CASES: readonly Case[] = [
   },
 ];
 
-describeWithLab('rping over links', () => {
-  describeWithNetns('of this machine', () => {
+describeWith('lab', 'rping over links', () => {
+  useWhereThere('tshark');
+  describeWith(['netns', 'raw-socket', 'cap'], 'of this machine', () => {
     let directory = '';
     let guest: Guest | undefined;
     const exec = (...command: readonly string[]): string => ip('netns', 'exec', NAMESPACE, ...command);
@@ -105,7 +106,7 @@ describeWithLab('rping over links', () => {
     function device(link: string, capture: string): Promise<Opened> {
       return within(there, () => opened(link, capture));
     }
-  }, ['raw-socket', 'cap']);
+  });
 
   describe('qemu:PATH', () => {
     it.each([

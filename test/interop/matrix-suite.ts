@@ -16,7 +16,7 @@ import { caseName } from '../../tools/interop/experiments.ts';
 import { parseInterop } from '../../tools/interop/interop-file.ts';
 import { entriesOf, MatrixRun } from '../../tools/interop/matrix-run.ts';
 import { buildImage } from '../../tools/lab/image.ts';
-import { describeWithLab } from '../lab/support.ts';
+import { describeWith } from '../support/need.ts';
 
 /** Captures stay, for whoever wants to look; git ignores them. */
 const DIRECTORY = fileURLToPath(new URL('../../interop-out', import.meta.url));
@@ -25,7 +25,7 @@ const ENTRIES = entriesOf(CELLS.filter(({ inCi }) => inCi)).map((entry) => ({ na
 
 /** Runs what CI runs of the matrix, with one kernel. */
 export function describeMatrix(kernel: '6.1' | '6.12'): void {
-  describeWithLab(`rdma_rxe of Linux ${kernel}`, () => matrix(kernel));
+  describeWith(['lab', 'tshark'], `rdma_rxe of Linux ${kernel}`, () => matrix(kernel));
 }
 
 function matrix(kernel: '6.1' | '6.12'): void {

@@ -22,7 +22,7 @@ import {
   type VerifySummary,
   verifyFile,
 } from '../../tools/verify/index.ts';
-import { describeWithScapy, describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 import { decodeFrame, reencodeFrame } from './frame-decoder.ts';
 import { type CapturedFrame, captureAll, describePacket, type OperationsCapture } from './operations/capture.ts';
 import { OPERATIONS } from './operations/index.ts';
@@ -101,7 +101,7 @@ describe.each([4, 6] as const)('each operation over IPv%i', (version) => {
   });
 });
 
-describeWithTshark('read by tshark', () => {
+describeWith('tshark', 'read by tshark', () => {
   describe.each([4, 6] as const)('each operation over IPv%i', (version) => {
     let made: OperationsCapture;
     let words: TsharkWords[];
@@ -149,7 +149,7 @@ describeWithTshark('read by tshark', () => {
   });
 });
 
-describeWithScapy('read and built by scapy', () => {
+describeWith('scapy', 'read and built by scapy', () => {
   describe.each([4, 6] as const)('each operation over IPv%i', (version) => {
     let packets: CapturedFrame[];
     let theirs: ScapyPacket[];

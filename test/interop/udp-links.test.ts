@@ -15,8 +15,8 @@ import type { ToolOutput } from '../../tools/output.ts';
 import { runRpingClient } from '../../tools/rping/client.ts';
 import { RPING_PORT } from '../../tools/rping/protocol.ts';
 import { runRpingServer } from '../../tools/rping/server.ts';
-import { describeWithLab } from '../lab/support.ts';
-import { describeWithNetns, within } from '../support/netns.ts';
+import { describeWith } from '../support/need.ts';
+import { within } from '../support/netns.ts';
 
 const GUEST = 'fd77::2';
 const OURS = 'fd77::1';
@@ -28,8 +28,8 @@ const SIZES = `-C ${PINGS} -S ${RPING.size} -v -V`;
 const COMMAND_TIMEOUT_MS = 60_000;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-describeWithLab('rping over UDP sockets', () => {
-  describeWithNetns('of this machine', () => {
+describeWith('lab', 'rping over UDP sockets', () => {
+  describeWith('netns', 'of this machine', () => {
     let booted: Guest | undefined;
     const exec = (...command: readonly string[]): string => ip('netns', 'exec', NAMESPACE, ...command);
     const prefix = ['ip', 'netns', 'exec', NAMESPACE];

@@ -17,7 +17,7 @@ import { QpType } from '../../transport/qp-type.ts';
 import { SharedReceiveQueue } from '../../transport/srq.ts';
 import { WrOpcode } from '../../transport/work.ts';
 import { XrcDomain } from '../../transport/xrc-domain.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 import { fetchAdd, readRequest, sendOnly, xrc } from '../transport/support/packets.ts';
 import { ALL_ACCESS, Peer } from '../transport/support/peer.ts';
 
@@ -64,7 +64,7 @@ function responses(): Uint8Array[] {
   return peer.sent;
 }
 
-describeWithTshark('XRC packets of ours', () => {
+describeWith('tshark', 'XRC packets of ours', () => {
   const scratch = mkdtempSync(join(tmpdir(), 'roce-xrc-'));
   afterAll(() => rmSync(scratch, { recursive: true }));
 

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { rpingFault } from '../../tools/interop/stock-rping.ts';
 import { Guest } from '../../tools/lab/guest.ts';
 import { buildImage } from '../../tools/lab/image.ts';
-import { describeWithLab } from './support.ts';
+import { describeWith } from '../support/need.ts';
 
-describeWithLab('a guest with Linux 6.12', () => {
+describeWith('lab', 'a guest with Linux 6.12', () => {
   let guest: Guest;
   let directory: string;
   let server: Server;

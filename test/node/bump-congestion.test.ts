@@ -11,7 +11,7 @@ import { verifyCapture } from '../../tools/interop/verify.ts';
 import { tsharkRows } from '../../tools/tshark.ts';
 import { framesMatching } from '../support/bump-packets.ts';
 import { type Outcome, runTransfer, type StationOptions } from '../support/bump-station.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 
 const ECT = 2;
 const MARK: WireRule = { name: 'mark', on: { opcode: ['write', 'read-response'] }, do: 'mark-ce' };
@@ -50,7 +50,7 @@ async function cnps({ capture }: Outcome): Promise<Record<string, string>[]> {
   );
 }
 
-describeWithTshark('a bump that notifies', () => {
+describeWith('tshark', 'a bump that notifies', () => {
   it('sends a CNP to the writer whose packets it marked, and says in the capture for which', async () => {
     const outcome = await run('write', { notify: ONE_IN_ALL });
     const { account, capture } = outcome;
@@ -97,7 +97,7 @@ describeWithTshark('a bump that notifies', () => {
   });
 });
 
-describeWithTshark('a bump with a rate', () => {
+describeWith('tshark', 'a bump with a rate', () => {
   it('marks by its queue what leaves it while others wait, and leaves the last one alone', async () => {
     // 2 ms a packet: all eight have come in before the first has left.
     const faults = { aToB: { rateBps: 4e6, ecn: { kminBytes: 0, kmaxBytes: 0, pmax: 1 } } };

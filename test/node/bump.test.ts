@@ -17,7 +17,7 @@ import { verifyCapture } from '../../tools/interop/verify.ts';
 import { batchOf, Collector, frame } from '../sim/support.ts';
 import { brief, framesMatching } from '../support/bump-packets.ts';
 import { type Outcome, openStation, runTransfer, type Station, type StationOptions } from '../support/bump-station.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 
 let directory = '';
 
@@ -49,7 +49,7 @@ const WRITE = (from: number): string[] =>
 
 const once = { iteration: 1 } as const;
 
-describeWithTshark('a bump between two devices', () => {
+describeWith('tshark', 'a bump between two devices', () => {
   it('forwards everything in order when nothing is to be done, and learns the connection', async () => {
     const outcome = await run('write', []);
     expect(arrived(outcome, 'b')).toEqual(WRITE(0));
@@ -153,7 +153,7 @@ describeWithTshark('a bump between two devices', () => {
   });
 });
 
-describeWithTshark('the capture and the account of a bump', () => {
+describeWith('tshark', 'the capture and the account of a bump', () => {
   it('name the same frames', async () => {
     const { account, capture, packets } = await run('write', [
       { name: 'gone', on: { opcode: 'write', psn: 2, ...once }, do: 'drop' },

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { build } from 'esbuild';
 import { expect, it } from 'vitest';
-import { describeWhere } from '../support/gate.ts';
-import { CHROMIUM_AVAILABLE, launchChromium } from '../tools/explorer/browser.ts';
+import { describeWith } from '../support/need.ts';
+import { launchChromium } from '../tools/explorer/browser.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -69,7 +69,7 @@ it('runs where there is the language and nothing else', async () => {
   await expect.poll(() => context['written']).toEqual(WRITTEN);
 });
 
-describeWhere(CHROMIUM_AVAILABLE, 'in a browser', () => {
+describeWith('chromium', 'in a browser', () => {
   it('runs in a page', async () => {
     const browser = await launchChromium();
     try {

@@ -13,6 +13,7 @@ import { EMBARGOED, ladderOf } from '../../tools/conformance/findings/index.ts';
 import { EMBARGO_DIRECTORY, WITHHELD, WITHHELD_FINDINGS } from '../../tools/conformance/findings/withheld.ts';
 import { readPublished } from '../../tools/conformance/page/results.ts';
 import { filesBelow, leaksIn, phrasesIn, phrasesOf } from '../support/embargo.ts';
+import { describeUnless } from '../support/need.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MADE = ['node_modules', '.git', 'embargo', 'dist', 'api', 'coverage', '.lab', 'conformance-out', 'interop-out'];
@@ -86,10 +87,9 @@ describe('what is published', () => {
 });
 
 const isHere = existsSync(EMBARGO_DIRECTORY);
-if (!isHere) console.warn('embargo/: skipped, this checkout has no such folder, and does not know what is withheld');
+const whyNot = isHere ? undefined : 'this checkout has no folder embargo/, and does not know what is withheld';
 
-// Not a failure in CI either: a checkout that is published has no such folder.
-describe.skipIf(!isHere)('embargo/', () => {
+describeUnless(whyNot, 'embargo/', () => {
   const phrases = isHere ? phrasesOf(readFileSync(join(EMBARGO_DIRECTORY, 'words.txt'), 'utf8')) : [];
 
   it('has phrases for every finding, each of which occurs in it', () => {

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { filesBelow, leaksIn, phrasesOf } from '../support/embargo.ts';
-import { type Availability, describeWhere, packagesAvailable } from '../support/gate.ts';
+import { describeUnless, whyMissing } from '../support/need.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -66,7 +66,8 @@ const RESOLUTIONS = [
   ['esnext', 'bundler'],
 ] as const;
 
-describeWhere(await packingPossible(), 'the package', () => {
+// The compiler wants the types of koffi; what the package depends on has to come from somewhere.
+describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', () => {
   let directory = '';
   let tarball = '';
   let toolsTarball = '';
@@ -209,14 +210,9 @@ async function succeeds(running: Promise<Ended>): Promise<Ended> {
   return ended;
 }
 
-/**
- * The compiler wants the types of koffi, an optional package; and what the package depends on has to come from somewhere: npm's
- * cache or a registry.
- */
-async function packingPossible(): Promise<Availability> {
-  const types = packagesAvailable(['koffi']);
-  if (!types.ok) return types;
+/** Why neither npm's cache nor a registry gives what the package depends on; undefined where one does. */
+async function registryMissing(): Promise<string | undefined> {
   const [name, version] = Object.entries(MANIFEST.dependencies)[0] ?? [];
   const { status, stderr } = await run('npm', ['view', `${name}@${version}`, 'version', '--prefer-offline'], ROOT);
-  return status === 0 ? { ok: true } : { ok: false, reason: `npm cannot get ${name}: ${stderr.split('\n').at(-2)}` };
+  return status === 0 ? undefined : `npm cannot get ${name}: ${stderr.split('\n').at(-2)}`;
 }

@@ -2,8 +2,6 @@
  * The ICRC against real rxe packets, and bit by bit against the list of masked fields, which is typed here once more.
  */
 
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../packets/address.ts';
@@ -14,14 +12,9 @@ import { FrameWriter } from '../../packets/frame-writer.ts';
 import { HeaderTemplate } from '../../packets/header-template.ts';
 import { computeIcrc, ICRC_SEED, icrcMatches } from '../../packets/icrc.ts';
 import { writeReth } from '../../packets/reth.ts';
+import { rxeCapture } from '../vectors/captures.ts';
 import { RXE_FRAMES } from '../vectors/rxe-frames.ts';
 import { exactView, flipBit, fromHex, placed, viewOf } from './support.ts';
-
-/** Beside the repository, not in it; the frames in test/vectors are always there. */
-const CAPTURES = join(import.meta.dirname, '../../../shared/captures');
-/** Where CI is set the captures must be there: the test then fails instead. */
-const SKIP_CAPTURES = !existsSync(CAPTURES) && process.env['CI'] === undefined;
-if (SKIP_CAPTURES) process.stderr.write('skipped: the ICRC of every captured packet: the captures are not there\n');
 
 /** Byte ranges of an IPv4 packet whose change must not break the ICRC: TOS, TTL, header checksum, UDP checksum, BTH byte 4. */
 const MASKED_V4: ReadonlySet<number> = new Set([1, 8, 10, 11, 26, 27, 32].flatMap(bitsOfByte));
@@ -59,11 +52,11 @@ describe('ICRC', () => {
     useBulkCrc32(null);
   });
 
-  it.skipIf(SKIP_CAPTURES).each([
+  it.each([
     ['rxe-6.1.pcap', 613],
     ['rxe-6.12.pcap', 619],
-  ])('is right in every RoCE packet of %s, where the captures are at hand', (name, packets) => {
-    const bytes = new Uint8Array(readFileSync(join(CAPTURES, name)));
+  ] as const)('is right in every RoCE packet of %s', (name, packets) => {
+    const bytes = rxeCapture(name);
     const view = viewOf(bytes);
     const frame = new Frame();
     let right = 0;

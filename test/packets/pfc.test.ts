@@ -11,7 +11,7 @@ import { isPfc, PFC_FRAME_BYTES, pfcEnableVector, pfcQuanta, readPfc, writePfc }
 import { PcapWriter } from '../../pcap/pcap-writer.ts';
 import { LinkType } from '../../pcap/types.ts';
 import { tsharkRows } from '../../tools/tshark.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 import { exactView, fromHex, toHex, viewOf, written } from './support.ts';
 
 const SOURCE = '52:54:00:00:00:07';
@@ -93,7 +93,7 @@ describe('a priority flow control frame', () => {
   });
 });
 
-describeWithTshark('a priority flow control frame, for tshark', () => {
+describeWith('tshark', 'a priority flow control frame, for tshark', () => {
   const scratch = mkdtempSync(join(tmpdir(), 'roce-pfc-'));
   afterAll(() => rmSync(scratch, { recursive: true }));
 

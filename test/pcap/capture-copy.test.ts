@@ -15,7 +15,7 @@ import { type CapturedPacket, Direction, LinkType } from '../../pcap/types.ts';
 import { tsharkRows } from '../../tools/tshark.ts';
 import { rxeFrame } from '../packets/made-frames.ts';
 import { toHex } from '../packets/support.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 import { block, file, interfaceBlock, join, option, packetBlock, section, u16, u32 } from './made-files.ts';
 
 /** Comments for a packet that is kept, undefined for one that is not. */
@@ -211,7 +211,7 @@ describe('CaptureCopy', () => {
   });
 });
 
-describeWithTshark('tshark and capinfos', () => {
+describeWith('tshark', 'tshark and capinfos', () => {
   it('read a copy with comments, of two sections in different byte orders', async () => {
     const frames = [rxeFrame(0x11), rxeFrame(0x06)];
     const bytes = join(

@@ -17,7 +17,7 @@ import { type CapturedPacket, Direction, LinkType } from '../../pcap/types.ts';
 import { tsharkRows } from '../../tools/tshark.ts';
 import { make, parse, rxeFrame } from '../packets/made-frames.ts';
 import { fromHex, toHex } from '../packets/support.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 import { RXE_FRAMES } from '../vectors/rxe-frames.ts';
 
 const OVER_IPV6 = { source: IpAddress.parse('fe80::2'), destination: IpAddress.parse('fe80::1') };
@@ -338,7 +338,7 @@ describe('icrcState', () => {
   });
 });
 
-describeWithTshark('tshark', () => {
+describeWith('tshark', 'tshark', () => {
   it('sees the same behind every link header, of packets whole and cut', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'roce-dissection-'));
     try {

@@ -15,7 +15,7 @@ import { Direction, LinkType } from '../../pcap/types.ts';
 import { tsharkRows } from '../../tools/tshark.ts';
 import { rxeFrame } from '../packets/made-frames.ts';
 import { toHex } from '../packets/support.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 
 const text = fc
   .string({ unit: 'grapheme' })
@@ -130,7 +130,7 @@ describe('PcapngWriter', () => {
   });
 });
 
-describeWithTshark('a file with everything', () => {
+describeWith('tshark', 'a file with everything', () => {
   const frame = rxeFrame(Op.Acknowledge);
   const eth0: PcapngInterfaceOptions = {
     ...{ name: 'eth0', description: 'left', linkType: LinkType.Ethernet, filter: 'udp port 4791', hardware: 'a card' },

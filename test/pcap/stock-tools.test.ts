@@ -10,10 +10,10 @@ import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
 import { CaptureReader, readCapture } from '../../pcap/reader.ts';
 import { LinkType } from '../../pcap/types.ts';
 import { rxeFrame } from '../packets/made-frames.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 import { RXE_FRAMES } from '../vectors/rxe-frames.ts';
 
-describeWithTshark('a capture from editcap and mergecap', () => {
+describeWith('tshark', 'a capture from editcap and mergecap', () => {
   const directory = mkdtempSync(join(tmpdir(), 'roce-stock-'));
   afterAll(() => rmSync(directory, { recursive: true }));
   const path = (name: string) => join(directory, name);

@@ -1,9 +1,6 @@
-/**
- * Tests that need network namespaces: they run where root can make them, are skipped with one printed reason where not, and fail in CI.
- */
+/** Work inside a network namespace, for tests. */
 import { closeSync, openSync } from 'node:fs';
-import { type Netns, netnsAvailable } from '../../tools/netns.ts';
-import { describeWhere, packagesAvailable } from './gate.ts';
+import type { Netns } from '../../tools/netns.ts';
 
 const CLONE_NEWNET = 0x40_00_00_00;
 
@@ -27,10 +24,4 @@ export async function within<T>(netns: Netns, action: () => Promise<T>): Promise
     closeSync(home);
     closeSync(there);
   }
-}
-
-/** `describe` for tests that make namespaces and load native code: koffi, which enters them, and the packages in `needs`. */
-export function describeWithNetns(name: string, body: () => void, needs: readonly string[] = []): void {
-  const packages = packagesAvailable(['koffi', ...needs]);
-  describeWhere(packages.ok ? netnsAvailable() : packages, name, body);
 }

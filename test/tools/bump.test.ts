@@ -17,7 +17,7 @@ import { runProgram } from '../../tools/program.ts';
 import { runRpingClient } from '../../tools/rping/client.ts';
 import { runRpingServer } from '../../tools/rping/server.ts';
 import { brief, bumpPackets, framesMatching } from '../support/bump-packets.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 import { startRoce } from './roce/run-roce.ts';
 
 let directory = '';
@@ -66,7 +66,7 @@ async function ping(trafficClass = 0): Promise<number> {
   return lines.filter((line) => line.includes('rdma-ping-')).length;
 }
 
-describeWithTshark('roce bump', () => {
+describeWith('tshark', 'roce bump', () => {
   it('does what a file and the command line say, and writes capture and account when it is interrupted', async () => {
     const rules = ruleFile({
       rules: [{ name: 'hole', on: { opcode: 'read-response', psn: 1, iteration: 1 }, do: 'drop' }],

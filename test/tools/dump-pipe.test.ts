@@ -11,7 +11,7 @@ import { describe, expect, it } from 'vitest';
 import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
 import { readCapture } from '../../pcap/reader.ts';
 import { LinkType } from '../../pcap/types.ts';
-import { describeWithTshark } from '../support/gate.ts';
+import { describeWith } from '../support/need.ts';
 
 const SAMPLE = fileURLToPath(new URL('../vectors/rxe-sample.pcap', import.meta.url));
 const COMMAND = ['--import', 'tsx', fileURLToPath(new URL('./dump-command.ts', import.meta.url))];
@@ -46,7 +46,7 @@ describe('roce dump with a filter', () => {
   });
 });
 
-describeWithTshark('roce dump into a pipe', () => {
+describeWith('tshark', 'roce dump into a pipe', () => {
   it('lets tshark see each packet that passes before the next one is there', async () => {
     const node = [process.execPath, ...COMMAND, '-', 'rc', '-w', '-'].map((word) => `'${word}'`).join(' ');
     const tshark = 'tshark -l -n -i - -T fields -e infiniband.bth.psn -e frame.comment';

@@ -13,7 +13,7 @@ import { goalRows } from '../../tools/bench/links/goals.ts';
 import type { Figures } from '../../tools/bench/links/protocol.ts';
 import type { Result } from '../../tools/bench/links/rounds.ts';
 import { Interval, Samples } from '../../tools/bench/links/samples.ts';
-import { describeWithNetns } from '../support/netns.ts';
+import { describeWith } from '../support/need.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MIB = 0x10_00_00;
@@ -49,7 +49,7 @@ function rowsOf({ stdout }: Ended): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-describeWithNetns('npm run bench -- --links', () => {
+describeWith(['netns', 'raw-socket', 'cap'], 'npm run bench -- --links', () => {
   it('measures every link and every bare socket, and compares them', { timeout: SLOW_MACHINE_MS }, async () => {
     const ended = await bench('--links', '--json');
     expect(ended.stderr).toBe('');
@@ -118,7 +118,7 @@ describeWithNetns('npm run bench -- --links', () => {
     expect(code).toBe(2);
     expect(stderr).toContain('no link named nonsense');
   });
-}, ['raw-socket', 'cap']);
+});
 
 it('every kind of link takes part', () => {
   const names = new Set(CONTESTANTS.filter(({ ours }) => ours).map(({ name }) => name));

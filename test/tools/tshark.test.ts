@@ -1,5 +1,5 @@
 // Goal: the tshark helper gives rows, objects and field names as they are, and tshark's own words when it fails; and tshark opens what our
-// writers write. Method: the committed sample and files written here; skipped with a reason where tshark is absent.
+// writers write. Method: the committed sample and files written here.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,12 +9,10 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { PcapWriter } from '../../pcap/pcap-writer.ts';
 import { PcapngWriter } from '../../pcap/pcapng-writer.ts';
 import { Direction, LinkType } from '../../pcap/types.ts';
-import { tsharkAvailable, tsharkFieldNames, tsharkJson, tsharkNumber, tsharkRows } from '../../tools/tshark.ts';
+import { tsharkFieldNames, tsharkJson, tsharkNumber, tsharkRows } from '../../tools/tshark.ts';
+import { describeWith } from '../support/need.ts';
 
 const SAMPLE = fileURLToPath(new URL('../vectors/rxe-sample.pcap', import.meta.url));
-const { available, reason } = tsharkAvailable();
-if (!available) process.stderr.write(`skipped: tests of the tshark helper: ${reason}\n`);
-const { CI } = process.env;
 
 describe('tsharkNumber', () => {
   it('takes decimal, hex and the flags of newer versions', () => {
@@ -28,7 +26,7 @@ describe('tsharkNumber', () => {
   });
 });
 
-describe.skipIf(!available && CI === undefined)('tshark', () => {
+describeWith('tshark', 'tshark', () => {
   const scratch = mkdtempSync(join(tmpdir(), 'roce-tshark-'));
   afterAll(() => rmSync(scratch, { recursive: true }));
 

@@ -1,5 +1,5 @@
 /**
- * Cuts `rxe-sample.pcap` out of the captures of the project's reference and writes what tshark says of it beside it, one JSON object a frame
+ * Cuts `rxe-sample.pcap` out of the captures of rdma_rxe and writes what tshark says of it beside it, one JSON object a frame
  * (the committed one by tshark 4.0.17).
  *
  * For each capture: the shortest frame of each opcode (of QP 1: of each management attribute), the first ARP request and reply, the
@@ -10,6 +10,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { tsharkAvailable, tsharkRows } from '../../tools/tshark.ts';
 import { allTsharkFrames, type TsharkFrame } from '../../tools/verify/index.ts';
+import { RXE_CAPTURES, rxeCapturePath } from './captures.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const PCAP_HEADER_BYTES = 24;
@@ -17,8 +18,8 @@ const RECORD_HEADER_BYTES = 16;
 
 async function main(): Promise<void> {
   const parts: Uint8Array[] = [];
-  for (const name of ['rxe-6.1.pcap', 'rxe-6.12.pcap']) {
-    const file = here(`../../../shared/captures/${name}`);
+  for (const name of RXE_CAPTURES) {
+    const file = rxeCapturePath(name);
     const bytes = readFileSync(file);
     const wanted = await wantedFrames(file);
     if (parts.length === 0) parts.push(bytes.subarray(0, PCAP_HEADER_BYTES));

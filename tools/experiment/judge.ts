@@ -3,6 +3,7 @@
  * found, where to look. Never runs anything but tshark.
  */
 import { basename } from 'node:path';
+import { mustBeThere } from '../required.ts';
 import { tsharkAvailable, tsharkRows } from '../tshark.ts';
 import { viewCapture } from './capture-view.ts';
 import { analyzeCapture, judgeFindings } from './findings.ts';
@@ -234,7 +235,7 @@ type Seen = { readonly frames: readonly SeenFrame[] } | { readonly problem: stri
 /** The frames that pass a filter; or why that cannot be told, which without tshark is a failure in CI alone. */
 async function framesOf(capture: string, filter: string): Promise<Seen> {
   const { available, reason } = tshark();
-  if (!available) return { problem: reason, verdict: (process.env['CI'] ?? '') === '' ? 'not checked' : 'fail' };
+  if (!available) return { problem: reason, verdict: mustBeThere(process.env) ? 'fail' : 'not checked' };
   try {
     const rows = await tsharkRows(capture, ['frame.number', 'frame.protocols'], { filter });
     const frames = rows.map((row) => ({

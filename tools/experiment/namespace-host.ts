@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:os';
+import { constants, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { TapLink } from 'rocev2/node';
 import { RoceError } from 'rocev2/packets';
@@ -50,8 +50,7 @@ class NamespaceHost implements Host {
   constructor(name: string, port: Port) {
     this.#name = name;
     this.port = port;
-    const { stdout } = spawnSync('uname', ['-r'], { encoding: 'utf8' });
-    this.description = `a network namespace of this machine, Linux ${stdout.trim()}`;
+    this.description = `a network namespace of this machine, Linux ${release()}`;
   }
 
   start(command: string): HostCommand {

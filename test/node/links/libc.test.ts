@@ -17,7 +17,7 @@ import {
   O_RDWR,
   systemError,
 } from '../../../src/node/links/libc.ts';
-import { describeWithPackages } from '../../support/gate.ts';
+import { describeWith } from '../../support/need.ts';
 
 async function load(): Promise<Libc | RoceError> {
   vi.resetModules();
@@ -31,7 +31,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-describeWithPackages('the C library', ['koffi'], () => {
+describeWith('koffi', 'the C library', () => {
   it('is bound once', async () => {
     expect(await loadLibc()).toBe(await loadLibc());
   });
@@ -72,7 +72,7 @@ describeWithPackages('the C library', ['koffi'], () => {
   });
 });
 
-describeWithPackages('a failed call', ['koffi'], () => {
+describeWith('koffi', 'a failed call', () => {
   it.each([
     [EPERM, 'opening a packet socket: it needs the privilege CAP_NET_RAW (EPERM)'],
     [EACCES, 'opening a packet socket: it needs the privilege CAP_NET_RAW (EACCES)'],
@@ -91,7 +91,7 @@ describeWithPackages('a failed call', ['koffi'], () => {
   });
 });
 
-describeWithPackages('without what it needs, the binding', ['koffi'], () => {
+describeWith('koffi', 'without what it needs, the binding', () => {
   it('names the package to install', async () => {
     vi.doMock('koffi', () => {
       throw new Error('Cannot find package');

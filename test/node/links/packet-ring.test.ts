@@ -14,7 +14,8 @@ import { LINK_KINDS, openLink, type PacketRingLink } from '../../../src/node/lin
 import { loadLibc } from '../../../src/node/links/libc.ts';
 import type { Netns, NetnsPair } from '../../../tools/netns.ts';
 import { batchOf, frame, tagOf } from '../../sim/support.ts';
-import { describeWithNetns, within } from '../../support/netns.ts';
+import { describeWith } from '../../support/need.ts';
+import { within } from '../../support/netns.ts';
 import { type LinkPair, linkCompliance } from './compliance.ts';
 import {
   settledPair,
@@ -108,7 +109,7 @@ function collector(): () => void {
   return runInNewContext('gc') as () => void;
 }
 
-describeWithNetns('packet ring', () => {
+describeWith('netns', 'packet ring', () => {
   for (const [what, spec] of [
     ['slots', 'packet-ring:veth0'],
     ['blocks', 'packet-ring:veth0,v3'],

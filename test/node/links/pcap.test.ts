@@ -8,7 +8,8 @@ import { LINK_KINDS, openLink, PcapLink } from '../../../src/node/links/index.ts
 import { linkHeaderBytes } from '../../../src/node/links/pcap-protocol.ts';
 import type { NetnsPair } from '../../../tools/netns.ts';
 import { batchOf, frame } from '../../sim/support.ts';
-import { describeWithNetns, within } from '../../support/netns.ts';
+import { describeWith } from '../../support/need.ts';
+import { within } from '../../support/netns.ts';
 import { linkCompliance } from './compliance.ts';
 import {
   netnsPair,
@@ -73,7 +74,7 @@ function arrived(sink: Watcher): Uint8Array[] {
   return sink.batches.flat().filter((bytes) => bytes[6] === 2 && bytes[11] === 1);
 }
 
-describeWithNetns('links over libpcap', () => {
+describeWith(['netns', 'cap'], 'links over libpcap', () => {
   linkCompliance(
     'a pcap link on IPv4',
     netnsPair(SPEC, V4, () => Promise.resolve()),
@@ -196,4 +197,4 @@ describeWithNetns('links over libpcap', () => {
     expect([arp(1), arp(1, [1]), arp(1, [1, 2])].map((bytes) => linkHeaderBytes(bytes, 0))).toEqual([14, 18, 22]);
     expect(linkHeaderBytes(new Uint8Array(3), 0)).toBe(14);
   });
-}, ['cap']);
+});

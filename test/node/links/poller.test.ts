@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { FAILED, type Libc, loadLibc, O_NONBLOCK, O_RDWR, READABLE, WRITABLE } from '../../../src/node/links/libc.ts';
 import { DescriptorWatch } from '../../../src/node/links/poller.ts';
-import { describeWithPackages } from '../../support/gate.ts';
+import { describeWith } from '../../support/need.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LIBC_URL = new URL('../../../src/node/links/libc.ts', import.meta.url).href;
@@ -66,7 +66,7 @@ class Bell {
   }
 }
 
-describeWithPackages('a watched descriptor', ['koffi'], () => {
+describeWith('koffi', 'a watched descriptor', () => {
   it('is told of when it can be read, once per round of the loop until it has been', async () => {
     const libc = await loadLibc();
     const bell = new Bell(libc);
@@ -179,7 +179,7 @@ describeWithPackages('a watched descriptor', ['koffi'], () => {
   });
 });
 
-describeWithPackages('a process', ['koffi'], () => {
+describeWith('koffi', 'a process', () => {
   const PROLOGUE = `
     const { loadLibc } = await import('${LIBC_URL}');
     const { DescriptorWatch } = await import('${POLLER_URL}');
@@ -216,7 +216,7 @@ describeWithPackages('a process', ['koffi'], () => {
   });
 });
 
-describeWithPackages('a worker thread', ['koffi'], () => {
+describeWith('koffi', 'a worker thread', () => {
   it('that alone has loaded koffi can be terminated while it waits', () => {
     const { status, stdout } = run(`
       const { Worker } = await import('node:worker_threads');

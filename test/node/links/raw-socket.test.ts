@@ -10,7 +10,8 @@ import { IPV4_ID_AT } from '../../../packets/ipv4.ts';
 import { QpState, WcStatus, WrOpcode } from '../../../src/index.ts';
 import { LINK_KINDS, openLink, RawSocketLink } from '../../../src/node/links/index.ts';
 import type { Netns } from '../../../tools/netns.ts';
-import { describeWithNetns, within } from '../../support/netns.ts';
+import { describeWith } from '../../support/need.ts';
+import { within } from '../../support/netns.ts';
 import { linkCompliance } from './compliance.ts';
 import {
   connectDevices,
@@ -40,7 +41,7 @@ function portUnreachables({ exec }: Netns): number {
   return Number(values.split(' ')[names.split(' ').indexOf('OutDestUnreachs')]);
 }
 
-describeWithNetns('links over raw sockets', () => {
+describeWith(['netns', 'raw-socket'], 'links over raw sockets', () => {
   const options = { lossless: false, window: 128, unavailable: () => openLink('raw-socket:none0') } as const;
   linkCompliance('a raw-socket link on IPv4', netnsPair(SPEC, V4, ready), options);
   linkCompliance('a raw-socket link on IPv6', netnsPair(SPEC, V6, ready), options);
@@ -243,4 +244,4 @@ describeWithNetns('links over raw sockets', () => {
       netns.a.exec('ip', 'link', 'set', 'veth0', 'up');
       await writeBothWays(devices, V4[1]);
     }));
-}, ['raw-socket']);
+});

@@ -10,7 +10,8 @@ import { LINK_KINDS, openLink } from '../../../src/node/links/index.ts';
 import type { TapLink } from '../../../src/node/links/tap.ts';
 import { addQuietNetns, ip, type Netns } from '../../../tools/netns.ts';
 import { batchOf, frame } from '../../sim/support.ts';
-import { describeWithNetns, within } from '../../support/netns.ts';
+import { describeWith } from '../../support/need.ts';
+import { within } from '../../support/netns.ts';
 import { type LinkPair, linkCompliance } from './compliance.ts';
 import { startElsewhere, turn, until, V4, Watcher, writeBothWays } from './netns-link.ts';
 
@@ -117,7 +118,7 @@ function bridgedPair(mtu: number): () => Promise<LinkPair> {
   };
 }
 
-describeWithNetns('TAP', () => {
+describeWith('netns', 'TAP', () => {
   const options = { lossless: false, window: 64, unavailable: () => openLink('tap:lo') } as const;
   linkCompliance('a TAP on a bridge', bridgedPair(1500), options);
   linkCompliance('a TAP with jumbo frames', bridgedPair(4200), options);

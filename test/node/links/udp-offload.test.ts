@@ -12,12 +12,12 @@ import { MAX_MESSAGES } from '../../../src/node/links/udp-receive-messages.ts';
 import { SendMessages } from '../../../src/node/links/udp-send-messages.ts';
 import { makeNetnsPair } from '../../../tools/netns.ts';
 import { Collector } from '../../sim/support.ts';
-import { describeWithPackages } from '../../support/gate.ts';
-import { describeWithNetns, within } from '../../support/netns.ts';
+import { describeWith } from '../../support/need.ts';
+import { within } from '../../support/netns.ts';
 import { mergeOnArrival, peerThatDies, suiteInNamespaces, withoutChecksum } from './udp-namespaces.ts';
 import { appendPacket, parse, refusals, selfLink, snmp6, traffic, until } from './udp-support.ts';
 
-describeWithPackages('udp-offload on this machine', ['koffi'], () => {
+describeWith('koffi', 'udp-offload on this machine', () => {
   refusals('udp-offload', (options) => new UdpOffloadLink(options));
   traffic('udp-offload', (options) => new UdpOffloadLink(options));
 
@@ -112,7 +112,7 @@ describe('what the kernel may answer to sendmmsg', () => {
   });
 });
 
-describeWithNetns('udp-offload in namespaces', () => {
+describeWith('netns', 'udp-offload in namespaces', () => {
   suiteInNamespaces('udp-offload', (options) => new UdpOffloadLink(options));
   suiteInNamespaces('udp-offload', (options) => new UdpOffloadLink(options), 1500);
   peerThatDies('udp-offload');

@@ -6,7 +6,8 @@ import { expect, it } from 'vitest';
 import { readGrh } from '../../../packets/grh.ts';
 import { Access, IpAddress, type OpenDevice, openDevice, QpState, QpType, WrOpcode } from '../../../src/index.ts';
 import { makeNetnsPair, type Netns } from '../../../tools/netns.ts';
-import { describeWithNetns, within } from '../../support/netns.ts';
+import { describeWith } from '../../support/need.ts';
+import { within } from '../../support/netns.ts';
 import { turn } from './udp-support.ts';
 
 const GROUP = IpAddress.parse('ff3e::77');
@@ -24,7 +25,7 @@ function makeMember({ device }: OpenDevice) {
   return { pd, cq, qp, mr };
 }
 
-describeWithNetns('groups of udp6', () => {
+describeWith('netns', 'groups of udp6', () => {
   it('are joined and left by the kernel; a datagram reaches both hosts, the sender too', async () => {
     const pair = makeNetnsPair({ mtu: 4200 });
     const open = (netns: Netns, address: string): Promise<OpenDevice> =>

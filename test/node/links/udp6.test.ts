@@ -9,7 +9,8 @@ import { LINK_KINDS, UdpOffloadLink } from '../../../src/node/links/index.ts';
 import { Udp6Link } from '../../../src/node/links/udp6.ts';
 import { makeNetnsPair } from '../../../tools/netns.ts';
 import { Collector } from '../../sim/support.ts';
-import { describeWithNetns, within } from '../../support/netns.ts';
+import { describeWith } from '../../support/need.ts';
+import { within } from '../../support/netns.ts';
 import { peerThatDies, suiteInNamespaces, withoutChecksum } from './udp-namespaces.ts';
 import { appendPacket, parse, refusals, selfLink, snmp6, traffic, turn, until } from './udp-support.ts';
 
@@ -46,7 +47,7 @@ it('udp6 takes all frames of an endless sender, in order, whatever the kernel ha
   expect(newest).toBeGreaterThan(0);
 });
 
-describeWithNetns('udp6 in namespaces', () => {
+describeWith('netns', 'udp6 in namespaces', () => {
   suiteInNamespaces('udp6', (options) => new Udp6Link(options));
   peerThatDies('udp6');
 

@@ -5,7 +5,8 @@
 import { expect, it, vi } from 'vitest';
 import { LINK_KINDS } from '../../../src/node/links/index.ts';
 import { Udp6Link } from '../../../src/node/links/udp6.ts';
-import { describeWithNetns } from '../../support/netns.ts';
+
+import { describeWith } from '../../support/need.ts';
 import { linkCompliance } from './compliance.ts';
 import { netnsPair, startLink, until, V6, withNetns } from './netns-link.ts';
 import { anyIpv6Arrivals, only, packet, SPEC } from './raw-socket-support.ts';
@@ -26,7 +27,7 @@ it('udp6 says that it neither sets nor sees the traffic class, and what to insta
   await link.close();
 });
 
-describeWithNetns('links over raw sockets without koffi', () => {
+describeWith(['netns', 'raw-socket'], 'links over raw sockets without koffi', () => {
   linkCompliance(
     'a raw-socket link on IPv6 without koffi',
     netnsPair(SPEC, V6, () => Promise.resolve()),
@@ -59,4 +60,4 @@ describeWithNetns('links over raw sockets without koffi', () => {
       expect(only(b.sink)).toEqual(expected);
       await Promise.all([a.link.close(), b.link.close()]);
     }));
-}, ['raw-socket']);
+});

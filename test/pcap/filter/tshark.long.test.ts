@@ -1,14 +1,11 @@
 /**
- * Goal: as in tshark.test.ts, over all packets of the captures of the project's reference. Method: each pair of filters is run by both.
+ * Goal: as in tshark.test.ts, over all packets of the captures of rdma_rxe. Method: each pair of filters is run by both.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { tsharkRows } from '../../../tools/tshark.ts';
-import { describeWithTshark } from '../../support/gate.ts';
+import { describeWith } from '../../support/need.ts';
+import { RXE_CAPTURES, rxeCapture, rxeCapturePath } from '../../vectors/captures.ts';
 import { framesThatPass } from './matching.ts';
-
-const CAPTURES = fileURLToPath(new URL('../../../../shared/captures/', import.meta.url));
 
 /** Ours, and tshark's where it is spelled in another way. */
 const PAIRS: readonly string[][] = [
@@ -53,16 +50,11 @@ const PAIRS: readonly string[][] = [
   ['udp.port == 4791 and not udp.port != 4791'],
 ];
 
-describeWithTshark('filters beside tshark', () => {
-  for (const name of ['rxe-6.1.pcap', 'rxe-6.12.pcap']) {
-    it.skipIf(!existsSync(CAPTURES + name) && (process.env['CI'] ?? '') === '').each(PAIRS)(
-      `${name}: %s`,
-      async (ours = '', theirs = ours) => {
-        const rows = await tsharkRows(CAPTURES + name, ['frame.number'], { filter: theirs });
-        expect(framesThatPass(readFileSync(CAPTURES + name), ours)).toEqual(
-          rows.map((row) => Number(row.get('frame.number')?.[0])),
-        );
-      },
-    );
+describeWith('tshark', 'filters beside tshark', () => {
+  for (const name of RXE_CAPTURES) {
+    it.each(PAIRS)(`${name}: %s`, async (ours = '', theirs = ours) => {
+      const rows = await tsharkRows(rxeCapturePath(name), ['frame.number'], { filter: theirs });
+      expect(framesThatPass(rxeCapture(name), ours)).toEqual(rows.map((row) => Number(row.get('frame.number')?.[0])));
+    });
   }
 });

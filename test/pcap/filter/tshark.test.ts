@@ -1,17 +1,17 @@
 /**
  * Goal: what a filter of ours and a display filter of tshark have in common, they find in the same packets. Method: the committed sample, and
- * in the long tests the captures of the project's reference, filtered by both.
+ * in the long tests the captures of rdma_rxe, filtered by both.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { tsharkRows } from '../../../tools/tshark.ts';
-import { describeWithTshark } from '../../support/gate.ts';
+import { describeWith } from '../../support/need.ts';
 import { framesThatPass } from './matching.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
 
-describeWithTshark('a filter beside tshark', () => {
+describeWith('tshark', 'a filter beside tshark', () => {
   it.each([
     ['rc and write and psn 0x800000-0', 'infiniband.bth.opcode in {6 .. 11} && infiniband.bth.psn >= 0x800000'],
     [

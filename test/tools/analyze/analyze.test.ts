@@ -140,7 +140,7 @@ describe('roce analyze', () => {
       code: 2,
       text: '',
       complaint: expect.stringMatching(
-        /^roce analyze: \S+: there is no conversation 99; there are \d+, numbered 1 to \d+\n$/,
+        /^roce analyze: .+: there is no conversation 99; there are \d+, numbered 1 to \d+\n$/,
       ),
     });
   });
@@ -185,18 +185,14 @@ describe('roce analyze of what is no whole capture', () => {
     writeFileSync(file, readFileSync(error).subarray(0, -7));
     const { code, lines, complaint } = await analyze(file);
     expect(lines[0]).toBe(`${file}: 1 error`);
-    expect(complaint).toMatch(/^roce analyze: \S+cut\.pcapng: capture file, byte \d+: [^\n]+\n$/);
+    expect(complaint).toMatch(/^roce analyze: .+cut\.pcapng: capture file, byte \d+: [^\n]+\n$/);
     expect(code).toBe(2);
   });
 
   it.each([
     ['a file that is not there', join(scratch, 'none.pcap'), /^roce analyze: ENOENT: [^\n]*none\.pcap'\n$/],
-    ['a directory', scratch, /^roce analyze: \S+: EISDIR: [^\n]*\n$/],
-    [
-      'a file that is no capture',
-      fileURLToPath(import.meta.url),
-      /^roce analyze: \S+: capture file, byte 0: [^\n]*\n$/,
-    ],
+    ['a directory', scratch, /^roce analyze: .+: EISDIR: [^\n]*\n$/],
+    ['a file that is no capture', fileURLToPath(import.meta.url), /^roce analyze: .+: capture file, byte 0: [^\n]*\n$/],
   ])('says %s in one line, and nothing else', async (_what, file, line) => {
     const { code, text, complaint } = await analyze(file);
     expect({ code, text }).toEqual({ code: 2, text: '' });

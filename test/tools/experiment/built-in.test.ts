@@ -3,10 +3,12 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { filterProblems } from '../../../tools/experiment/filters.ts';
-import { tshark } from '../../../tools/experiment/judge.ts';
 import { builtInNames, loadExperiment, parseText } from '../../../tools/experiment/load.ts';
 import { failuresOf } from '../../../tools/experiment/run.ts';
+import { itWith, useWhereThere } from '../../support/need.ts';
 import { run } from './support.ts';
+
+useWhereThere('tshark');
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../../docs/experiments.md', import.meta.url)), 'utf8');
 const EXAMPLES = [...PAGE.matchAll(/```json\n(.*?)```/gs)].map((match) => match[1] ?? '');
@@ -34,7 +36,7 @@ it.each(builtInNames())('%s says of every wire in every case what the analyzer f
   }
 });
 
-it.skipIf(!tshark().available)('has no filter that tshark does not understand', async () => {
+itWith('tshark', 'has no filter that tshark does not understand', async () => {
   const [first, ...rest] = builtInNames().map((name) => loadExperiment(name));
   if (first === undefined) throw new Error('nothing is built in');
   const all = { ...first, cases: [first, ...rest].flatMap(({ cases }) => cases) };

@@ -14,7 +14,10 @@ import {
 import { failuresOf } from '../../../tools/experiment/run.ts';
 import type { Expectation } from '../../../tools/experiment/types.ts';
 import { verifyCapture } from '../../../tools/interop/verify.ts';
+import { useWhereThere } from '../../support/need.ts';
 import { experimentOf, PING, run } from './support.ts';
+
+useWhereThere('tshark');
 
 const LOST = [{ name: 'lost', on: { opcode: 'RC RDMA READ response Middle', psn: 1, iteration: 1 }, do: 'drop' }];
 const wanted = (findings: readonly string[], tolerated?: readonly string[]): Expectation & FindingsWanted =>

@@ -5,8 +5,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { countText, filterAt, isWithin, tshark } from '../../../tools/experiment/judge.ts';
+import { countText, filterAt, isWithin } from '../../../tools/experiment/judge.ts';
 import { failuresOf } from '../../../tools/experiment/run.ts';
+import { itWith } from '../../support/need.ts';
 import { experimentOf, PING, run } from './support.ts';
 
 const READ = 'infiniband.bth.opcode == 12';
@@ -24,7 +25,7 @@ const SPEC = {
 };
 
 describe('a report', () => {
-  it.skipIf(!tshark().available)('has every expectation with what was found, frames and a line to copy', async () => {
+  itWith('tshark', 'has every expectation with what was found, frames and a line to copy', async () => {
     const { result, directory } = await run(experimentOf({ cases: [SPEC] }));
     const text = readFileSync(join(directory, 'report.md'), 'utf8');
     expect(text).toContain('# Two stacks\n\n**NOT as expected** - experiment `two-stacks`, ');

@@ -3,21 +3,13 @@
  *
  * What a page asks of the network, writes to its console or throws is kept, so that a test can say there was nothing.
  */
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { explorerPage } from '../../../tools/explorer/page-file.ts';
 import { type ExplorerServer, serveExplorer } from '../../../tools/explorer/serve.ts';
-import type { Availability } from '../../support/gate.ts';
-
-const CHROMIUM = findChromium();
-
-/** Whether a browser is there. */
-export const CHROMIUM_AVAILABLE: Availability =
-  CHROMIUM === undefined
-    ? { ok: false, reason: 'none of chromium, chromium-browser and google-chrome is in PATH' }
-    : { ok: true };
+import { chromiumPath } from '../../support/need.ts';
 
 /** How a page is opened. */
 export interface PageOptions {
@@ -92,20 +84,13 @@ export class ExplorerBrowser {
 
 /** A browser that the caller closes. */
 export function launchChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM ?? '', args: ['--no-sandbox', '--disable-gpu'] });
+  return chromium.launch({ executablePath: chromiumPath() ?? '', args: ['--no-sandbox', '--disable-gpu'] });
 }
 
 /** Keeps a picture of the page as `explorer-out/NAME.png`. */
 export async function keepPicture(page: Page, name: string): Promise<void> {
   mkdirSync(PICTURES, { recursive: true });
   await page.screenshot({ path: join(PICTURES, `${name}.png`) });
-}
-
-function findChromium(): string | undefined {
-  const folders = (process.env['PATH'] ?? '').split(':');
-  return ['chromium', 'chromium-browser', 'google-chrome']
-    .flatMap((name) => folders.map((folder) => join(folder, name)))
-    .find((path) => existsSync(path));
 }
 
 const PICTURES = fileURLToPath(new URL('../../../explorer-out', import.meta.url));

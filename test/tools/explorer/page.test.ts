@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { explorerPage, pageWithCapture } from '../../../tools/explorer/page-file.ts';
-import { describeWhere } from '../../support/gate.ts';
-import { CHROMIUM_AVAILABLE, ExplorerBrowser, keepPicture, type PageOptions } from './browser.ts';
+import { describeWith } from '../../support/need.ts';
+import { ExplorerBrowser, keepPicture, type PageOptions } from './browser.ts';
 import { lossyCapture } from './lossy-capture.ts';
 
-describeWhere(CHROMIUM_AVAILABLE, 'the explorer in Chromium', () => {
+describeWith('chromium', 'the explorer in Chromium', () => {
   let folder = '';
   let browser: ExplorerBrowser;
   const pages: Page[] = [];

@@ -5,12 +5,12 @@
 import { describe, expect, it } from 'vitest';
 import { filterProblems } from '../../../tools/experiment/filters.ts';
 import { SLOW_HOST_WARNINGS } from '../../../tools/experiment/findings.ts';
-import { tshark } from '../../../tools/experiment/judge.ts';
 import { findProgram } from '../../../tools/experiment/programs/index.ts';
 import { type Cell, PATH_MTUS } from '../../../tools/interop/cell.ts';
 import { CELLS } from '../../../tools/interop/cells/index.ts';
 import { caseName, matrixExperiment, pairExperiment } from '../../../tools/interop/experiments.ts';
 import { entriesOf } from '../../../tools/interop/matrix-run.ts';
+import { itWith } from '../../support/need.ts';
 
 const entries = entriesOf(CELLS);
 const ofMtu =
@@ -79,7 +79,7 @@ describe('the cells', () => {
   });
 });
 
-it.skipIf(!tshark().available)('have no filter that tshark does not understand', async () => {
+itWith('tshark', 'have no filter that tshark does not understand', async () => {
   const [first, ...rest] = experiments;
   if (first === undefined) throw new Error('there is no experiment');
   const all = { ...first, cases: [first, ...rest].flatMap(({ cases }) => cases) };

@@ -10,6 +10,9 @@ import type { Experiment, HostSpec } from '../../../tools/experiment/types.ts';
 import type { Cell, Side } from '../../../tools/interop/cell.ts';
 import { matrixExperiment, pairExperiment } from '../../../tools/interop/experiments.ts';
 import { MatrixRun } from '../../../tools/interop/matrix-run.ts';
+import { useWhereThere } from '../../support/need.ts';
+
+useWhereThere('tshark');
 
 it('passes when both ends do', async () => {
   const { rows, logs, directory } = await run(cell(() => false));

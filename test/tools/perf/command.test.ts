@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findProgram } from '../../../tools/experiment/programs/index.ts';
 import { runProgram } from '../../../tools/program.ts';
 import { settledPair, turn, V6 } from '../../node/links/netns-link.ts';
-import { describeWithNetns } from '../../support/netns.ts';
+
+import { describeWith } from '../../support/need.ts';
 import { startProgram } from '../../support/running.ts';
 import { startRoce } from '../roce/run-roce.ts';
 import { Transcript } from '../rping/support.ts';
@@ -57,7 +58,7 @@ describe('roce perf', () => {
   });
 });
 
-describeWithNetns("roce perf on a link that shares the kernel's addresses", () => {
+describeWith('netns', "roce perf on a link that shares the kernel's addresses", () => {
   it("introduces itself over the kernel's TCP", async () => {
     const pair = await settledPair();
     try {

@@ -7,7 +7,7 @@ import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { describeWithTshark } from '../../support/gate.ts';
+import { describeWith } from '../../support/need.ts';
 import { startProgram } from '../../support/running.ts';
 import { everyFrame } from './every-frame.ts';
 import { captureOf, Scratch } from './made-capture.ts';
@@ -34,7 +34,7 @@ describe('roce verify without tshark', () => {
   });
 });
 
-describeWithTshark('roce verify', () => {
+describeWith('tshark', 'roce verify', () => {
   it('ends with 0 when nothing is unexpected, and tells what was expected', async () => {
     const { code, stdout, stderr } = await run([SAMPLE]);
     expect([code, stderr]).toEqual([0, '']);

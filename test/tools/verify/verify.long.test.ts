@@ -11,7 +11,7 @@ import { LinkType, PcapngWriter } from '../../../pcap/index.ts';
 import { Prng } from '../../../src/ground/prng.ts';
 import { tsharkAvailable } from '../../../tools/tshark.ts';
 import { type FrameDifference, type VerifySummary, verifyFile } from '../../../tools/verify/index.ts';
-import { describeWithTshark } from '../../support/gate.ts';
+import { describeWith } from '../../support/need.ts';
 import { startProgram } from '../../support/running.ts';
 import { everyFrame } from './every-frame.ts';
 import { captureOf, damaged, Scratch } from './made-capture.ts';
@@ -34,7 +34,7 @@ async function roce(...args: readonly string[]): Promise<void> {
   expect([code, stderr]).toEqual([0, expect.any(String)]);
 }
 
-describeWithTshark('verify, at length', () => {
+describeWith('tshark', 'verify, at length', () => {
   const scratch = new Scratch();
   afterAll(() => scratch.remove());
 

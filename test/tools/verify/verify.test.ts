@@ -15,6 +15,7 @@ import {
   allTsharkFrames,
   compareFrame,
   EXPECTATIONS,
+  type Expectation,
   expectationsFor,
   FrameDescriber,
   type FrameDifference,
@@ -22,13 +23,11 @@ import {
   type VerifySummary,
   verifyFrames,
 } from '../../../tools/verify/index.ts';
-import { describeWithTshark } from '../../support/gate.ts';
+import { describeWith } from '../../support/need.ts';
 import { everyFrame, type MadeFrame } from './every-frame.ts';
 import { captureOf, cutCapture, damaged, packetsOf, Scratch } from './made-capture.ts';
 
 const SEED = 20;
-const { version } = tsharkAvailable();
-const TABLE = expectationsFor(version, EXPECTATIONS);
 
 interface Verdict extends VerifySummary {
   /** What nothing explains, in words that name the frame. */
@@ -40,12 +39,13 @@ async function verify(packets: readonly CapturedPacket[], theirs: readonly Tshar
   const onDifference = (difference: FrameDifference) => {
     if (difference.expectation === undefined) unexpected.push(difference);
   };
-  const summary = await verifyFrames(packets, theirs, { version, onDifference });
+  const summary = await verifyFrames(packets, theirs, { version: tsharkAvailable().version, onDifference });
   const surprises = unexpected.map(({ frame, field, ours, theirs: values }) => `${frame} ${field} ${ours} | ${values}`);
   return { ...summary, surprises };
 }
 
-describeWithTshark('verify', () => {
+describeWith('tshark', 'verify', () => {
+  let table: readonly Expectation[];
   const scratch = new Scratch();
   /** All of IPv4 and a quarter of the rest; all of them, with other seeds, are in verify.long.test.ts. */
   let frames: MadeFrame[];
@@ -53,6 +53,7 @@ describeWithTshark('verify', () => {
   let theirs: TsharkFrame[];
 
   beforeAll(async () => {
+    table = expectationsFor(tsharkAvailable().version, EXPECTATIONS);
     frames = everyFrame(SEED).filter((_, i) => i < 560 || i % 4 === 0 || i > 1890);
     const capture = captureOf(frames);
     packets = packetsOf(capture);
@@ -96,7 +97,7 @@ describeWithTshark('verify', () => {
     let noticed = 0;
     const unnoticed = wrong.flatMap((packet, i) => {
       const ours = describer.describe(packet);
-      const { differences } = compareFrame({ ours, theirs: theirs[i] ?? {} }, TABLE);
+      const { differences } = compareFrame({ ours, theirs: theirs[i] ?? {} }, table);
       const before = right[i] ?? {};
       const names = new Set([...Object.keys(before), ...Object.keys(ours.fields)]);
       const changed = [...names].filter((name) => !name.startsWith('roce.') && before[name] !== ours.fields[name]);
@@ -117,8 +118,8 @@ describeWithTshark('verify', () => {
     let noticed = 0;
     const unnoticed = packets.flatMap((packet, i) => {
       const ours = describer.describe(packet);
-      const before = compareFrame({ ours, theirs: theirs[i] ?? {} }, TABLE);
-      const after = compareFrame({ ours, theirs: wrong[i] ?? {} }, TABLE);
+      const before = compareFrame({ ours, theirs: theirs[i] ?? {} }, table);
+      const after = compareFrame({ ours, theirs: wrong[i] ?? {} }, table);
       const surprised = after.differences.some(({ expectation }) => expectation === undefined);
       if (surprised) noticed++;
       const same = JSON.stringify(before.differences) === JSON.stringify(after.differences);

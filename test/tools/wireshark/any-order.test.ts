@@ -9,14 +9,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { OpFlag } from '../../../packets/opcode.ts';
 import { play } from '../../../tools/symptoms/scene.ts';
+import { describeWith } from '../../support/need.ts';
 import { packetsOf } from '../verify/made-capture.ts';
-import { describeWithLua, LUA_SCRIPT, luaRows } from './lua.ts';
+import { LUA_SCRIPT, luaRows } from './lua.ts';
 
-const SHARKD = spawnSync('sharkd', ['--version'], { stdio: 'ignore' }).error === undefined;
-const SKIP = !SHARKD && (process.env['CI'] ?? '') === '';
-if (SKIP) console.warn('frames in any order: skipped, sharkd is not installed');
-
-describeWithLua('frames in any order', () => {
+describeWith('sharkd', 'frames in any order', () => {
   const home = mkdtempSync(join(tmpdir(), 'roce-sharkd-'));
   const file = join(home, 'capture.pcapng');
   afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -62,13 +59,13 @@ describeWithLua('frames in any order', () => {
     });
   }
 
-  it.skipIf(SKIP)('all marks are there when they are shown from the first to the last', () => {
+  it('all marks are there when they are shown from the first to the last', () => {
     const order = Array.from({ length: frames }, (_, i) => i + 1);
     expect(new Map(asked(order))).toEqual(truth);
     expect([...truth.values()].flat().length).toBeGreaterThan(10);
   });
 
-  it.skipIf(SKIP)('there are no others when they are shown in leaps', () => {
+  it('there are no others when they are shown in leaps', () => {
     const order = Array.from({ length: frames }, (_, i) => 1 + ((i * 37) % frames));
     const wrong = asked(order).filter(([number, marks]) => marks.some((mark) => !truth.get(number)?.includes(mark)));
     expect(wrong).toEqual([]);

@@ -1,17 +1,8 @@
 /** tshark with the post-dissector of this project: what its fields say of each frame. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { tsharkAvailable } from '../../../tools/tshark.ts';
-import { describeWhere } from '../../support/gate.ts';
 
 export const LUA_SCRIPT = fileURLToPath(new URL('../../../tools/wireshark/rocev2.lua', import.meta.url));
-
-/** `describe` for tests that need a tshark built with Lua. */
-export function describeWithLua(name: string, body: () => void): void {
-  const { available, reason } = tsharkAvailable();
-  const hasLua = available && /\bwith\s+Lua\b/i.test(spawnSync('tshark', ['-v'], { encoding: 'utf8' }).stdout);
-  describeWhere({ ok: hasLua, reason: available ? 'this tshark was built without Lua' : reason }, name, body);
-}
 
 export interface LuaRun {
   readonly filter?: string;

@@ -11,8 +11,9 @@ import { IPV4_ID_AT } from '../../../packets/ipv4.ts';
 import { OpFlag } from '../../../packets/opcode.ts';
 import type { CapturedPacket } from '../../../pcap/types.ts';
 import { play } from '../../../tools/symptoms/scene.ts';
+import { describeWith } from '../../support/need.ts';
 import { packetsOf, Scratch } from '../verify/made-capture.ts';
-import { describeWithLua, LUA_SCRIPT, luaRows } from './lua.ts';
+import { LUA_SCRIPT, luaRows } from './lua.ts';
 
 const SEEDS = 20;
 const [A, B] = [0, 1];
@@ -45,7 +46,7 @@ function requestMarks(packets: readonly CapturedPacket[]): Map<number, string> {
   return marks;
 }
 
-describeWithLua('marks, by chance', () => {
+describeWith('tshark-lua', 'marks, by chance', () => {
   const scratch = new Scratch();
   afterAll(() => scratch.remove());
 

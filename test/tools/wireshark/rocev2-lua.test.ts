@@ -14,9 +14,10 @@ import { Prng } from '../../../src/ground/prng.ts';
 import { play } from '../../../tools/symptoms/scene.ts';
 import type { ConnectOptions, Stage } from '../../../tools/symptoms/stage.ts';
 import { FrameDescriber } from '../../../tools/verify/index.ts';
+import { describeWith } from '../../support/need.ts';
 import { everyFrame } from '../verify/every-frame.ts';
 import { captureOf, damaged, packetsOf, Scratch } from '../verify/made-capture.ts';
-import { describeWithLua, luaRows } from './lua.ts';
+import { luaRows } from './lua.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
 const STATUS = new Map<number, string>([
@@ -74,7 +75,7 @@ async function theirs(file: string, twoPass = false): Promise<string[][]> {
   return rows.map((row) => row.map((values) => values.join(' ')));
 }
 
-describeWithLua('the post-dissector', () => {
+describeWith('tshark-lua', 'the post-dissector', () => {
   const scratch = new Scratch();
   afterAll(() => scratch.remove());
 
@@ -206,7 +207,7 @@ async function captureOfScenes(): Promise<Uint8Array> {
   return writer.take();
 }
 
-describeWithLua('marks', () => {
+describeWith('tshark-lua', 'marks', () => {
   const scratch = new Scratch();
   afterAll(() => scratch.remove());
   let once: string[][][];

@@ -12,12 +12,13 @@ import { IpAddress, type OpenDevice, openDevice } from '../../../../src/index.ts
 import type { NetnsPair } from '../../../../tools/netns.ts';
 import { kernelTcp } from '../../../../tools/tcp.ts';
 import { settledPair } from '../../../node/links/netns-link.ts';
-import { describeWithNetns, within } from '../../../support/netns.ts';
+import { describeWith } from '../../../support/need.ts';
+import { within } from '../../../support/netns.ts';
 
 const PORT = 18_515;
 const BYTES = 200_000;
 
-describeWithNetns('TCP to the kernel', () => {
+describeWith('netns', 'TCP to the kernel', () => {
   let pair: NetnsPair;
   let open: OpenDevice;
   let ours: RdmaTcp;

@@ -3,15 +3,12 @@
  * with one direction only, cut to headers, or shifted by gaps in time.
  * Method: captures of real rdma_rxe and sound scenes, whole and maimed in seeded ways; every finding beyond a note is a failure.
  */
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { CapturedPacket } from '../../../../pcap/index.ts';
 import { Prng } from '../../../../src/sim/index.ts';
 import { allScenes } from '../../../../tools/symptoms/index.ts';
+import { RXE_CAPTURES, rxeCapture } from '../../../vectors/captures.ts';
 import { alarms, analyze, packetsOf } from './support.ts';
-
-const CAPTURES = fileURLToPath(new URL('../../../../../shared/captures/', import.meta.url));
 
 /** Those in which nothing at all goes wrong. */
 const SOUND = [
@@ -29,9 +26,7 @@ interface Named {
 const captures: Named[] = [];
 
 beforeAll(async () => {
-  for (const name of ['rxe-6.1.pcap', 'rxe-6.12.pcap']) {
-    captures.push({ name, packets: packetsOf(new Uint8Array(readFileSync(`${CAPTURES}${name}`))) });
-  }
+  for (const name of RXE_CAPTURES) captures.push({ name, packets: packetsOf(rxeCapture(name)) });
   for (const scene of allScenes().filter(({ name }) => SOUND.includes(name))) {
     captures.push({ name: scene.name, packets: packetsOf(await scene.make()) });
   }

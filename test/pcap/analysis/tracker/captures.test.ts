@@ -1,17 +1,12 @@
 /**
  * Goal: captures of real rdma_rxe traffic show what was run and nothing else: from their beginning, from any packet on, and with packets taken out.
- * Method: the captures of the reference (`captures/README.md` says what was run); where they are missing, the sample in test/vectors.
+ * Method: the captures in test/vectors, whose README.md says what was run.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';
 import type { Analysis } from '../../../../pcap/analysis/types.ts';
 import { type CapturedPacket, readCapture } from '../../../../pcap/index.ts';
-import { type Availability, describeWhere } from '../../../support/gate.ts';
-
-const CAPTURES = fileURLToPath(new URL('../../../../../shared/captures/', import.meta.url));
-const NAMES = ['rxe-6.1.pcap', 'rxe-6.12.pcap'];
+import { RXE_CAPTURES, rxeCapture } from '../../../vectors/captures.ts';
 
 function analyze(packets: Iterable<CapturedPacket>): Analysis {
   const analyzer = new Analyzer({ verifyIcrc: false });
@@ -19,13 +14,9 @@ function analyze(packets: Iterable<CapturedPacket>): Analysis {
   return analyzer.finish();
 }
 
-const THERE: Availability = existsSync(CAPTURES)
-  ? { ok: true }
-  : { ok: false, reason: 'the captures of the reference are not beside this clone' };
-
-for (const name of NAMES)
-  describeWhere(THERE, name, () => {
-    const packets = existsSync(CAPTURES) ? [...readCapture(readFileSync(`${CAPTURES}${name}`))] : [];
+for (const name of RXE_CAPTURES)
+  describe(name, () => {
+    const packets = [...readCapture(rxeCapture(name))];
 
     it('has the conversations that were run, and no events', () => {
       const { conversations, events, capture } = analyze(packets);

@@ -8,10 +8,10 @@ import { HandsClient } from '../../../../tools/conformance/hands/client.ts';
 import { TAKES } from '../../../../tools/conformance/hands/protocol.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
-import { describeWithLab } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 import { ADDRESS, bytesAt, cmEvents, completions, connectPair, furnish, makeQp, PORT, takeHands } from './support.ts';
 
-describeWithLab('the agent in a guest with Linux 6.12 and those who speak to it', () => {
+describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12 and those who speak to it', () => {
   let guest: Guest;
 
   beforeAll(async () => {

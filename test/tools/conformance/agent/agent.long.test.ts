@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { HandsClient } from '../../../../tools/conformance/hands/client.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
-import { describeWithLab } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 import {
   ADDRESS,
   bytesAt,
@@ -20,7 +20,7 @@ import {
   toRts,
 } from './support.ts';
 
-describeWithLab('the agent in a guest with Linux 6.12', () => {
+describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12', () => {
   let guest: Guest;
   let hands: HandsClient;
 

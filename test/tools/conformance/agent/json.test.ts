@@ -9,13 +9,13 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { AGENT_DIRECTORY, findCompiler } from '../../../../tools/conformance/agent/build.ts';
-import { type Availability, describeWhere } from '../../../support/gate.ts';
+import { describeWith } from '../../../support/need.ts';
 
 const DRIVER = fileURLToPath(new URL('json-driver.c', import.meta.url));
 /** As json-driver.c has it. */
 const VALUES = 512;
 
-describeWhere(compilerAvailable(), "the agent's JSON", () => {
+describeWith('compiler', "the agent's JSON", () => {
   let directory: string;
 
   beforeAll(() => {
@@ -158,9 +158,4 @@ function bits(value: number): string {
 
 function hex(text: string): string {
   return Buffer.from(text, 'utf8').toString('hex');
-}
-
-function compilerAvailable(): Availability {
-  if (findCompiler() !== undefined) return { ok: true };
-  return { ok: false, reason: 'there is no C compiler here (Debian package gcc)' };
 }

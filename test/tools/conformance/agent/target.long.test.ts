@@ -11,12 +11,12 @@ import { RemoteDut } from '../../../../tools/conformance/duts/remote.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { Guest, type GuestJob } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
-import { describeWithLab } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 import { ADDRESS } from './support.ts';
 
 const TARGET = 7480;
 
-describeWithLab('a target in a guest with Linux 6.12, and a tester without hands there', () => {
+describeWith(['lab', 'compiler'], 'a target in a guest with Linux 6.12, and a tester without hands there', () => {
   let directory: string;
   let guest: Guest;
   let dut: RemoteDut;

@@ -8,7 +8,8 @@ import { EMBARGOED, FINDINGS, ladderOf } from '../../../../tools/conformance/fin
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
 import { isHazardous, parseScript } from '../../../../tools/conformance/script/parse.ts';
 import { scriptCase } from '../../../../tools/conformance/script/play.ts';
-import { describeWithLab, TESTED_KERNELS } from '../../../lab/support.ts';
+import { TESTED_KERNELS } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 
 const ladders = [...FINDINGS, ...EMBARGOED]
   .flatMap((one) => {
@@ -17,7 +18,7 @@ const ladders = [...FINDINGS, ...EMBARGOED]
   })
   .sort((a, b) => Number(a.hazardous) - Number(b.hazardous));
 
-describeWithLab('the ladders of the findings against rdma_rxe', () => {
+describeWith(['lab', 'compiler'], 'the ladders of the findings against rdma_rxe', () => {
   it.each(TESTED_KERNELS)(
     'show on %s what the findings say of it',
     async (kernel) => {

@@ -8,10 +8,10 @@ import { HandsClient } from '../../../../tools/conformance/hands/client.ts';
 import type { Feature } from '../../../../tools/conformance/hands/hands.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
-import { describeWithLab } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 import { describeHands } from './compliance.ts';
 
-describeWithLab('hands by way of the agent in a guest with Linux 6.12', () => {
+describeWith(['lab', 'compiler'], 'hands by way of the agent in a guest with Linux 6.12', () => {
   let guest: Guest | undefined;
   let hands: HandsClient | undefined;
 

@@ -10,9 +10,9 @@ import {
   runLumina,
 } from '../../../../tools/conformance/lumina/run.ts';
 import { SCENARIOS } from '../../../../tools/conformance/lumina/scenario.ts';
-import { describeWithLab } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 
-describeWithLab('Linux 6.12 and our own stack over a bump', () => {
+describeWith('lab', 'Linux 6.12 and our own stack over a bump', () => {
   let report: LuminaReport | undefined;
   const of = (): LuminaReport => {
     if (report === undefined) throw new Error('the scenarios were not played');

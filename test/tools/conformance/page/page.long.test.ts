@@ -12,7 +12,7 @@ import { RULES } from '../../../../tools/conformance/rules/index.ts';
 import type { Rule } from '../../../../tools/conformance/rules/types.ts';
 import { runSuite, type SuiteResult } from '../../../../tools/conformance/runner/suite.ts';
 import type { Dut } from '../../../../tools/conformance/tester/dut.ts';
-import { describeWithLab } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 
 async function judged(dut: Dut, rules: readonly Rule[]): Promise<SuiteResult> {
   const folder = join('conformance-out', dut.name.replace(/[^\w.-]+/g, '-'));
@@ -45,7 +45,7 @@ describe('our own stack', () => {
   });
 });
 
-describeWithLab('rdma_rxe', () => {
+describeWith(['lab', 'compiler'], 'rdma_rxe', () => {
   it.each(['6.1', '6.12'] as const)('of Linux %s has the verdicts of the page', async (kernel) => {
     const dut = await LabDut.open({ kernel });
     try {

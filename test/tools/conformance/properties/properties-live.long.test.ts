@@ -9,13 +9,13 @@ import { profileOf } from '../../../../tools/conformance/properties/command.ts';
 import { PROPERTIES } from '../../../../tools/conformance/properties/properties.ts';
 import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
 import { testerSubject } from '../../../../tools/conformance/properties/tester-subject.ts';
-import { describeWithLab } from '../../../lab/support.ts';
+import { describeWith } from '../../../support/need.ts';
 
 const RUNS = 500;
 /** Of one property: four times what the slowest takes. */
 const BUDGET_MS = 500_000;
 
-describeWithLab('rdma_rxe of Linux 6.12', () => {
+describeWith(['lab', 'compiler'], 'rdma_rxe of Linux 6.12', () => {
   it(`holds ${RUNS} sequences of every property, but for what is known`, async () => {
     const dut = await LabDut.open({ kernel: '6.12' });
     try {

@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { readCapture } from '../../../../pcap/index.ts';
 import { parseScenario, Session } from '../../../../tools/explorer/playground/index.ts';
 import { tsharkNumber, tsharkRows } from '../../../../tools/tshark.ts';
-import { describeWithTshark } from '../../../support/gate.ts';
+import { describeWith } from '../../../support/need.ts';
 
 const LOSSY = {
   operations: [{ kind: 'write', bytes: 4096 }],
@@ -69,7 +69,7 @@ describe('the capture of a session', () => {
   });
 });
 
-describeWithTshark('tshark', () => {
+describeWith('tshark', 'tshark', () => {
   it('reads the same packets from the file', async () => {
     const session = played();
     const folder = mkdtempSync(join(tmpdir(), 'playground-'));

@@ -3,11 +3,11 @@
  * Chromium drives the built page.
  */
 import { expect, it } from 'vitest';
-import { describeWhere } from '../../../support/gate.ts';
-import { CHROMIUM_AVAILABLE, keepPicture } from '../browser.ts';
+import { describeWith } from '../../../support/need.ts';
+import { keepPicture } from '../browser.ts';
 import { hashOf, rungs, runToEnd, usePlayground, where } from './playground-page.ts';
 
-describeWhere(CHROMIUM_AVAILABLE, 'the playground in Chromium, at length', () => {
+describeWith('chromium', 'the playground in Chromium, at length', () => {
   const open = usePlayground();
 
   it('changes parameters and posts by hand', async () => {

@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
-import { tsharkAvailable, tsharkNumber, tsharkRows } from '../../../../tools/tshark.ts';
-import { describeWhere } from '../../../support/gate.ts';
-import { CHROMIUM_AVAILABLE, keepPicture } from '../browser.ts';
+import { tsharkNumber, tsharkRows } from '../../../../tools/tshark.ts';
+import { describeWith, itWith } from '../../../support/need.ts';
+import { keepPicture } from '../browser.ts';
 import { rungs, runToEnd, usePlayground, where } from './playground-page.ts';
 
-describeWhere(CHROMIUM_AVAILABLE, 'the playground in Chromium', () => {
+describeWith('chromium', 'the playground in Chromium', () => {
   const open = usePlayground();
   const click = (page: Page, name: RegExp) => page.getByRole('button', { name }).click();
 
@@ -40,7 +40,7 @@ describeWhere(CHROMIUM_AVAILABLE, 'the playground in Chromium', () => {
     await page.getByTestId('completions').getByText('success').waitFor();
   });
 
-  it('leaves as a pcapng file that tshark reads', async () => {
+  itWith('tshark', 'leaves as a pcapng file that tshark reads', async () => {
     const page = await open();
     await runToEnd(page);
     const [download] = await Promise.all([page.waitForEvent('download'), page.getByTestId('export').click()]);
@@ -49,7 +49,6 @@ describeWhere(CHROMIUM_AVAILABLE, 'the playground in Chromium', () => {
     try {
       const file = join(folder, 'playground.pcapng');
       await download.saveAs(file);
-      if (!tsharkAvailable().available) return;
       const rows = await tsharkRows(file, ['infiniband.bth.psn']);
       const psns = rows.map((row) => Number(tsharkNumber(row.get('infiniband.bth.psn')?.[0] ?? '')));
       expect(psns).toEqual([100, 101, 102, 103, 103]);

@@ -1,0 +1,148 @@
+/**
+ * Asks for what a machine may lack: programs, root, network namespaces, guests of the lab, optional packages. It is
+ * the only way in which a test gets one of these: `programs.ts` hides the programs from every test that has not asked.
+ *
+ * Where a thing is missing the tests are skipped, and `reporters.ts` prints each reason once at the end of the run.
+ * With `CI` set they fail instead, so that a skip never passes for a success. `ROCE_BARE=1` beside `CI` says that this
+ * lane lacks things on purpose.
+ */
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { labAvailable } from '../../tools/lab/probe.ts';
+import { findTool } from '../../tools/lab/tool.ts';
+import { netnsAvailable } from '../../tools/netns.ts';
+import { mustBeThere } from '../../tools/required.ts';
+import { tsharkAvailable } from '../../tools/tshark.ts';
+import { scapyAvailable } from '../interop/scapy.ts';
+import { lend, PROGRAMS, type Thing } from './programs.ts';
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Why the tests in here are skipped. */
+    missing?: string;
+  }
+}
+
+/** `describe` for tests that need things. */
+export function describeWith(needs: Thing | readonly Thing[], name: string, body: () => void): void {
+  const things = withWhatTheyNeed(needs);
+  describeUnless(firstMissing(things), name, () => {
+    borrow(things);
+    body();
+  });
+}
+
+/** `it` for a test that needs things. */
+export function itWith(needs: Thing | readonly Thing[], name: string, test: () => void | Promise<void>): void {
+  describeWith(needs, `with ${[needs].flat().join(' and ')}`, () => it(name, test));
+}
+
+/** `describe` for tests that cannot run when there is a reason, a sentence. For what only the test can find out. */
+export function describeUnless(reason: string | undefined, name: string, body: () => void): void {
+  if (reason === undefined) describe(name, body);
+  else if (mustBeThere(process.env)) {
+    it(`${name}: what this needs is there, for CI is set`, () => {
+      throw new Error(reason);
+    });
+  } else describe(name, { skip: true, meta: { missing: reason } }, body);
+}
+
+/**
+ * For tests that look at more where a thing is there, and have a right answer where it is not. Called in a `describe`
+ * or at the top of a file, it makes the thing available there. With `CI` set the thing must be there.
+ */
+export function useWhereThere(thing: Thing): void {
+  const reason = whyMissing(thing);
+  if (reason === undefined) borrow([thing]);
+  else if (mustBeThere(process.env)) describeUnless(reason, thing, () => undefined);
+}
+
+/** The browser's path. */
+export function chromiumPath(): string | undefined {
+  return PROGRAMS.chromium.map(findTool).find((path) => path !== undefined);
+}
+
+function borrow(things: readonly Thing[]): void {
+  let giveBack = (): void => undefined;
+  beforeAll(() => {
+    giveBack = lend(things);
+  });
+  afterAll(() => giveBack());
+}
+
+function withWhatTheyNeed(needs: Thing | readonly Thing[]): Thing[] {
+  return [...new Set([needs].flat().flatMap((thing) => [...(BEHIND[thing] ?? []), thing]))];
+}
+
+/** Why a thing is missing, as a sentence; undefined where it is there. */
+export function whyMissing(thing: Thing): string | undefined {
+  return firstMissing(withWhatTheyNeed(thing));
+}
+
+function firstMissing(things: readonly Thing[]): string | undefined {
+  for (const thing of things) {
+    if (!known.has(thing)) {
+      const giveBack = lend([thing]);
+      known.set(thing, LOOK[thing]());
+      giveBack();
+    }
+    const reason = known.get(thing);
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
+}
+
+function tsharkMissing(): string | undefined {
+  if (findTool('tshark') === undefined) return 'tshark is not installed';
+  const { available, reason } = tsharkAvailable();
+  return available ? undefined : reason;
+}
+
+function luaMissing(): string | undefined {
+  const about = spawnSync('tshark', ['-v'], { encoding: 'utf8' }).stdout;
+  return /\bwith\s+Lua\b/i.test(about) ? undefined : 'this tshark was built without Lua';
+}
+
+function packageMissing(name: string): string | undefined {
+  try {
+    createRequire(import.meta.url).resolve(name);
+    return undefined;
+  } catch {
+    return `the optional package ${name} is not installed`;
+  }
+}
+
+const reasonOf = (found: { readonly ok: boolean; readonly reason?: string }): string | undefined =>
+  found.ok ? undefined : (found.reason ?? '');
+
+/** Why a thing is missing, as a sentence; undefined where it is there. */
+const LOOK: Readonly<Record<Thing, () => string | undefined>> = {
+  tshark: tsharkMissing,
+  'tshark-lua': luaMissing,
+  sharkd: () =>
+    spawnSync('sharkd', ['--version']).error === undefined
+      ? undefined
+      : 'sharkd, Wireshark without a window, is not installed',
+  scapy: () => (findTool('python3') === undefined ? 'python3 is not installed' : reasonOf(scapyAvailable())),
+  chromium: () => (chromiumPath() === undefined ? `none of ${PROGRAMS.chromium.join(', ')} is in PATH` : undefined),
+  compiler: () =>
+    PROGRAMS.compiler.some((name) => findTool(name) !== undefined)
+      ? undefined
+      : 'there is no C compiler (Debian package gcc)',
+  netns: () =>
+    findTool('ip') === undefined ? 'ip is not installed (Debian package iproute2)' : reasonOf(netnsAvailable()),
+  lab: () => reasonOf(labAvailable()),
+  koffi: () => packageMissing('koffi'),
+  'raw-socket': () => packageMissing('raw-socket'),
+  cap: () => packageMissing('cap'),
+};
+
+/** What must be there first; koffi is how a test enters a namespace. */
+const BEHIND: Readonly<Partial<Record<Thing, readonly Thing[]>>> = {
+  'tshark-lua': ['tshark'],
+  sharkd: ['tshark', 'tshark-lua'],
+  netns: ['koffi'],
+};
+
+const known = new Map<Thing, string | undefined>();
