@@ -47,7 +47,7 @@ export interface LinkFlags extends CongestionFlags {
 export function addLinkOptions(command: Command, { optional = false } = {}): Command {
   command
     .addOption(
-      new Option('--link <link>', `the wire: ${linkUsage()}; "roce links" tells of each`)
+      new Option('--link <link>', `the wire: ${linkUsage()}; "roce links" describes each`)
         .argParser(parser(link))
         .makeOptionMandatory(!optional),
     )

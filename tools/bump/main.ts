@@ -37,12 +37,12 @@ export function bumpCommand(): Command {
       'stand between two Ethernet links and drop, delay, corrupt, mark or rewrite what passes, by rule or chance',
     )
     .addOption(
-      new Option('--a <link>', `one side: ${linkUsage()}; "roce links" tells of each`)
+      new Option('--a <link>', `one side: ${linkUsage()}; "roce links" describes each`)
         .argParser(link)
         .makeOptionMandatory(),
     )
     .addOption(new Option('--b <link>', 'the other side').argParser(link).makeOptionMandatory())
-    .option('--rules <file>', 'JSON file of rules, and of faults by chance', parser(readRulesFile))
+    .option('--rules <file>', 'JSON file of rules, and of random faults', parser(readRulesFile))
     .option(
       '--rule <rule>',
       'one rule, such as drop,opcode=write,psn=2,iteration=1; may be repeated',

@@ -25,7 +25,7 @@ export function demoCommand(): Command {
     .option('--duplicate <percent>', 'frames delivered twice', parsePercent, duplicate)
     .option('--reorder <percent>', 'frames held back so that others overtake them', parsePercent, reorder)
     .option('--corrupt <percent>', 'frames with one bit flipped', parsePercent, corrupt)
-    .option('--seed <number>', 'everything that happens by chance follows from it', parseSeed, seed)
+    .option('--seed <number>', 'seed of all random decisions', parseSeed, seed)
     .option('--mtu <bytes>', `path MTU: ${PATH_MTUS.join(', ')}`, parseMtu, mtu)
     .option('--max-size <bytes>', 'largest message', parseMaxSize, maxSize)
     .option('--write <file>', 'the capture (pcapng)', 'demo.pcapng')

@@ -55,7 +55,7 @@ class StackHost implements Host {
       ...(tcp === undefined ? [] : [() => tcp.listen(port)]),
     ];
     while (!listen.some(isTaken)) {
-      if (performance.now() > deadline) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
+      if (performance.now() > deadline) throw new RoceError('ERR_ROCE_TIMEOUT', `no program listens on port ${port}`);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }

@@ -18,7 +18,7 @@ export const SCALARS = {
   retransmitted: ['', 'Packets sent again.'],
   timeouts: ['', 'ACK timers that ran out.'],
   dropped: ['', 'Frames that a full buffer refused.'],
-  lost: ['', 'Frames that links lost by chance.'],
+  lost: ['', 'Frames that links lost at random.'],
   marked: ['', 'Frames that switches marked CE.'],
   cnps: ['', 'Congestion notifications that receivers sent.'],
   pauses: ['', 'PFC pause frames sent.'],

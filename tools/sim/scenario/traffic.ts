@@ -30,7 +30,7 @@ const sizes = z
     `A number of bytes from 1, ${sizesOf.join(', ')}, endless or a table is expected`,
   )
   .meta({
-    description: `Size of every flow: bytes, \`${sizesOf.join('`, `')}\` (drawn by chance), \`endless\`, or a table.`,
+    description: `Size of every flow: bytes, \`${sizesOf.join('`, `')}\` (drawn at random), \`endless\`, or a table.`,
   });
 
 const traits = {
@@ -82,7 +82,7 @@ const patterns = [
       ...traits,
       ...starts,
     })
-    .meta({ description: 'Every host to one other, by chance.' }),
+    .meta({ description: 'Every host to one other, chosen at random.' }),
   z
     .strictObject({
       pattern: z.literal('all-to-all'),
