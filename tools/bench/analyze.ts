@@ -113,7 +113,7 @@ async function run(program: string, args: readonly string[]): Promise<{ seconds:
   return { seconds: (performance.now() - began) / 1000, output };
 }
 
-const CHILD = 'tools/bench/analyze-child.js';
+const CHILD = 'dist/bench/analyze-child.js';
 const SECTIONS = 10;
 const ROUNDS = 1_000;
 const MOST_MEBIBYTES = 512;
