@@ -12,7 +12,7 @@ import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { WHOLE_PACKETS } from '../../ground/link.ts';
 import { FAILED, type Libc, loadLibc, WRITABLE } from './libc.ts';
-import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
+import { type Abandonment, LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 import { DescriptorWatch } from './poller.ts';
 
 /** An open descriptor and the memory behind it. None of its methods throws. */
@@ -44,7 +44,7 @@ export abstract class DescriptorLink extends LifecycleLink {
   /** Opens the descriptor in the network namespace of the calling thread. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE */
   protected abstract openPort(libc: Libc): DescriptorPort;
 
-  protected override async open(events: LinkEvents, abandoned: AbortSignal): Promise<LinkPort> {
+  protected override async open(events: LinkEvents, abandoned: Abandonment): Promise<LinkPort> {
     const libc = await loadLibc();
     abandoned.throwIfAborted();
     return new WatchedPort(libc, this.openPort(libc), events);

@@ -33,6 +33,12 @@ export interface LinkEvents {
   ended(error: RoceError): void;
 }
 
+/** Says to a start that the link was closed meanwhile. An AbortSignal is one; its own type would take the types of Node or the DOM along. */
+export interface Abandonment {
+  throwIfAborted(): void;
+  addEventListener(type: 'abort', listener: () => void): void;
+}
+
 /** A link made of a port. */
 export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Link {
   /** As `Link.name`. */
@@ -54,7 +60,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
    *
    * @param abandoned aborted when the link is closed meanwhile, not later: a port that comes all the same is closed at once
    */
-  protected abstract open(events: LinkEvents, abandoned: AbortSignal): Promise<P>;
+  protected abstract open(events: LinkEvents, abandoned: Abandonment): Promise<P>;
 
   /** The port from the end of the start on, after the end of the link as well. */
   protected get port(): P | undefined {

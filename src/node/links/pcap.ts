@@ -19,7 +19,7 @@ import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { WHOLE_PACKETS } from '../../ground/link.ts';
 import { capabilityRequirement } from './capability.ts';
 import type { LinkKind } from './kind.ts';
-import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
+import { type Abandonment, LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 
 import { linuxRequirement, NET_RAW_REMEDY, packageRequirement } from './native-package.ts';
 import { interfaceExists, interfaceMtu, takeInterface } from './netdev.ts';
@@ -97,7 +97,7 @@ export class PcapLink extends LifecycleLink<PcapPort> {
     this.name = `pcap:${device}`;
   }
 
-  protected override async open(events: LinkEvents, abandoned: AbortSignal): Promise<PcapPort> {
+  protected override async open(events: LinkEvents, abandoned: Abandonment): Promise<PcapPort> {
     if (process.platform === 'linux' && !interfaceExists(this.#device))
       throw new Error(`there is no interface ${this.#device}`);
     const port = new PcapPort(events, this.counters, { link: this.name, device: this.#device, mtu: this.mtu });

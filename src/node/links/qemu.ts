@@ -57,7 +57,7 @@ export const qemuKind: LinkKind = {
   },
 };
 
-export class QemuLink extends LifecycleLink<QemuPort> {
+export class QemuLink extends LifecycleLink<PluggedPort> {
   readonly name: string;
   readonly medium = Medium.Ethernet;
   readonly ecn = WHOLE_PACKETS;
@@ -81,7 +81,7 @@ export class QemuLink extends LifecycleLink<QemuPort> {
   }
 
   /** Resolves when listening, or when connected. */
-  protected override async open(events: LinkEvents): Promise<QemuPort> {
+  protected override async open(events: LinkEvents): Promise<PluggedPort> {
     const port = new QemuPort(events, this.counters, this.#connects);
     if (this.#connects) port.plugIn(await connectTo(this.#path));
     else await port.listen(this.#path, this.name);
@@ -89,8 +89,13 @@ export class QemuLink extends LifecycleLink<QemuPort> {
   }
 }
 
+/** What the link asks its port; without it the port's own type would take the types of Node into the package's. */
+interface PluggedPort extends LinkPort {
+  readonly connected: boolean;
+}
+
 /** The socket that listens, if one does, and the one connection. */
-class QemuPort implements LinkPort {
+class QemuPort implements PluggedPort {
   readonly #events: LinkEvents;
   readonly #counters: QemuCounters;
   readonly #connects: boolean;

@@ -20,7 +20,7 @@ import { type LinkEcn, WHOLE_PACKETS } from '../../ground/link.ts';
 import { capabilityRequirement } from './capability.ts';
 import type { LinkKind } from './kind.ts';
 import { type Libc, loadLibc, mayLoadLibc } from './libc.ts';
-import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
+import { type Abandonment, LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { interfaceAddresses, interfaceExists, interfaceMtu, takeInterface } from './netdev.ts';
 import { Ipv6Receiver } from './raw-socket-ipv6.ts';
@@ -102,7 +102,7 @@ export class RawSocketLink extends LifecycleLink<RawSocketPort> {
     return this.port?.counters ?? NOTHING_COUNTED;
   }
 
-  protected override async open(events: LinkEvents, abandoned: AbortSignal): Promise<RawSocketPort> {
+  protected override async open(events: LinkEvents, abandoned: Abandonment): Promise<RawSocketPort> {
     const { name, mtu } = this;
     const raw = await loadRawSocket(name);
     const libc = await loadLibc().catch(() => undefined);

@@ -38,7 +38,7 @@ import {
   systemError,
   WRITABLE,
 } from './libc.ts';
-import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
+import { type Abandonment, LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 
 import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { DescriptorWatch } from './poller.ts';
@@ -113,7 +113,7 @@ export class UdpOffloadLink extends LifecycleLink<OffloadPort> {
     return this.port?.segmentation ?? true;
   }
 
-  protected override async open(events: LinkEvents, abandoned: AbortSignal): Promise<OffloadPort> {
+  protected override async open(events: LinkEvents, abandoned: Abandonment): Promise<OffloadPort> {
     const libc = await loadLibc();
     abandoned.throwIfAborted();
     const fd = openSocket(libc, this.#endpoint, this.name);

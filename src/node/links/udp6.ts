@@ -54,7 +54,7 @@ export const udp6Kind: LinkKind = {
   open: (spec) => new Udp6Link(takeUdpOptions(spec)),
 };
 
-export class Udp6Link extends LifecycleLink<Udp6Port> {
+export class Udp6Link extends LifecycleLink<GroupPort> {
   readonly name: string;
   readonly medium = Medium.Ip;
   readonly mtu: number;
@@ -90,7 +90,7 @@ export class Udp6Link extends LifecycleLink<Udp6Port> {
     this.port?.leave(group);
   }
 
-  protected override async open(events: LinkEvents): Promise<Udp6Port> {
+  protected override async open(events: LinkEvents): Promise<GroupPort> {
     const { address, port, interfaceName } = this.#endpoint;
     // Before there is a socket: nothing that arrives waits for a package to load.
     const libc = await loadLibc().catch(() => undefined);
@@ -113,7 +113,14 @@ export class Udp6Link extends LifecycleLink<Udp6Port> {
   }
 }
 
-class Udp6Port implements LinkPort {
+/** What the link asks its port; without it the port's own type would take the types of Node into the package's. */
+interface GroupPort extends LinkPort {
+  readonly setsTrafficClass: boolean;
+  join(group: IpAddress): Promise<void>;
+  leave(group: IpAddress): void;
+}
+
+class Udp6Port implements GroupPort {
   readonly #socket: Socket;
   readonly #endpoint: UdpEndpoint;
   /** Of the socket; absent where it cannot be set. */
