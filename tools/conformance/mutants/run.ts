@@ -7,8 +7,9 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { invariant, RoceError } from 'rocev2/packets';
+import { RoceError } from 'rocev2/packets';
 import type { ResultFile } from '../runner/files.ts';
+import { plant } from './plant.ts';
 import type { Mutant } from './types.ts';
 
 /** What the suite said of a mutant. */
@@ -51,9 +52,7 @@ export class MutantFarm {
   async try(mutant: Mutant, rules = mutant.caughtBy.join(',')): Promise<MutantRun> {
     const path = join(this.#root, mutant.file);
     const text = await readFile(path, 'utf8');
-    const parts = text.split(mutant.find);
-    invariant(parts.length === 2, `the text that mutant ${mutant.id} changes stands in ${mutant.file} exactly once`);
-    await writeFile(path, parts.join(mutant.replace));
+    await writeFile(path, plant(mutant, text));
     try {
       const result = await this.suite(rules);
       const broken = result.rules.filter(({ verdict }) => verdict === 'fail' || verdict === 'variation');
