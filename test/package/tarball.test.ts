@@ -114,8 +114,6 @@ describeWhere(await packingPossible(), 'the package', () => {
       [
         'ARCHITECTURE.md',
         'CHANGELOG.md',
-        'CONFORMANCE.md',
-        'INTEROP.md',
         'LICENSE',
         'README.md',
         'SECURITY.md',

@@ -1,8 +1,8 @@
 /**
- * `npm run docs:conformance`: CONFORMANCE.md anew from the verdicts that are kept and may be published; with `--run [DEVICE...]` the devices (default: all of the
+ * `npm run docs:conformance`: docs/conformance-report.md anew from the verdicts that are kept and may be published; with `--run [DEVICE...]` the devices (default: all of the
  * page) are run first and their verdicts kept. `--rules GLOBS` runs those only, and keeps the rest as it was.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openDut } from '../duts/open.ts';
@@ -14,8 +14,8 @@ import type { Rule } from '../rules/types.ts';
 import { type ResultFile, resultFile } from '../runner/files.ts';
 import { summaryLine } from '../runner/report.ts';
 import { runSuite } from '../runner/suite.ts';
-import { conformancePage } from './page.ts';
-import { MUTANTS_FILE, PAGE_DUTS, PAGE_FILE, readPublished, readResult, writeResult } from './results.ts';
+import { conformancePage, withDevicesTable } from './page.ts';
+import { GUIDE_FILE, MUTANTS_FILE, PAGE_DUTS, PAGE_FILE, readPublished, readResult, writeResult } from './results.ts';
 
 const SEED = 1;
 
@@ -67,5 +67,6 @@ if (values.run === true) {
 for (const result of PAGE_DUTS.map(readResult)) if (result !== undefined) writeResult(result);
 const results = PAGE_DUTS.map(readPublished).filter((result) => result !== undefined);
 writeFileSync(PAGE_FILE, conformancePage(RULES, results));
+writeFileSync(GUIDE_FILE, withDevicesTable(readFileSync(GUIDE_FILE, 'utf8'), results));
 writeFileSync(MUTANTS_FILE, mutantsPage());
 writeFileSync(FINDINGS_PAGE, findingsPage());

@@ -4,7 +4,7 @@ import { countVerdicts } from './report.ts';
 import type { Verdict } from './run-case.ts';
 import type { RuleResult, SuiteResult } from './suite.ts';
 
-/** A run as plain data: what `roce conformance --json` writes, and CONFORMANCE.md is made from. */
+/** A run as plain data: what `roce conformance --json` writes, and docs/conformance-report.md is made from. */
 export interface ResultFile {
   readonly version: 1;
   readonly dut: string;
