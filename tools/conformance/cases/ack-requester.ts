@@ -114,7 +114,7 @@ async function ignoresReserved(t: Tester, syndromes: readonly number[]): Promise
       await r.undisturbed();
     } catch (error) {
       if (!(error instanceof Violation)) throw error;
-      const { completions } = await t.hands.call('cq.poll', { cq: r.peer.sendCq, max: 100 });
+      const { completions } = await t.hostControl.call('cq.poll', { cq: r.peer.sendCq, max: 100 });
       const list = completions.map(({ wrId, status }) => `${wrId} with status ${status}`).join(', ');
       throw new Violation(`syndrome 0x${syndrome.toString(16)}: ${list === '' ? error.message : `completed ${list}`}`);
     }

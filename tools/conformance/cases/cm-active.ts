@@ -29,9 +29,9 @@ export const CM_ACTIVE_CASES: readonly Case[] = [
     async run(t) {
       const cm = await t.cm();
       const { peer } = await established(t, cm, await listen(t));
-      await peer.stillExpects(0, 1);
+      await peer.expectNextPsn(0, 1);
       await unknownRep(t);
-      await peer.stillExpects(1, 2);
+      await peer.expectNextPsn(1, 2);
     },
   },
   {

@@ -11,15 +11,15 @@ import { matches } from '../tester/want.ts';
 import {
   add,
   LONG_BYTES,
+  type PostedWork,
   psnsOf,
-  type Responder,
   read,
   responder,
+  type ScriptedResponder,
   send,
   sendImm,
   swap,
   timeoutNs,
-  type Work,
   write,
   writeImm,
 } from './responder.ts';
@@ -63,7 +63,7 @@ const TWO = [send(1, 1000), send(2, 300)];
 const CODE = 14;
 
 /** Message 1 is acknowledged while its packets are just being sent again; message 2 stays open. */
-async function acknowledgedAmidst(t: Tester): Promise<Responder> {
+async function acknowledgedAmidst(t: Tester): Promise<ScriptedResponder> {
   const r = await responder(t, { timeout: CODE, retryCnt: 6 });
   await r.post(...TWO);
   await r.sees(0, ...TWO);
@@ -179,7 +179,7 @@ async function completesInOrder(t: Tester): Promise<void> {
 
 async function takesOneAckForAll(t: Tester): Promise<void> {
   const r = await responder(t);
-  const works = Array.from({ length: 10 }, (_, i): Work => (i % 2 === 0 ? send(i + 1, 300) : write(i + 1)));
+  const works = Array.from({ length: 10 }, (_, i): PostedWork => (i % 2 === 0 ? send(i + 1, 300) : write(i + 1)));
   await r.post(...works);
   const packets = await r.sees(0, ...works);
   await r.undisturbed();
@@ -215,7 +215,7 @@ async function ignoresOldAnswers(t: Tester): Promise<void> {
 }
 
 async function ignoresAcksOfTheFuture(t: Tester): Promise<void> {
-  const works: readonly (readonly Work[])[] = [[send(1), write(2)], [send(1, 700)], [write(1), read(2, 300)]];
+  const works: readonly (readonly PostedWork[])[] = [[send(1), write(2)], [send(1, 700)], [write(1), read(2, 300)]];
   for (const list of works) {
     const r = await responder(t);
     await r.post(...list);

@@ -10,12 +10,12 @@ import { Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import {
   atMost,
-  type Responder,
+  type PostedWork,
   responder,
+  type ScriptedResponder,
   send,
   sendImm,
   timeoutNs,
-  type Work,
   waitedAtLeast,
   writeImm,
 } from './responder.ts';
@@ -41,10 +41,10 @@ const intervalNs = (code: number): number => (INTERVALS_10US[code] ?? 0) * 10_00
 /** Refuses what was sent, and waits for it to come again: not before the interval, and not for ever. */
 async function refuseOnce(
   t: Tester,
-  r: Responder,
+  r: ScriptedResponder,
   code: number,
   psn: number,
-  ...works: readonly Work[]
+  ...works: readonly PostedWork[]
 ): Promise<void> {
   // What a timer sent again before the NAK is there is no retry after it.
   if (!t.dut.virtual) r.peer.drain();

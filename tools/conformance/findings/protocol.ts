@@ -1,7 +1,7 @@
 /** Findings that break the protocol: connections that hang or end, answers that are wrong. */
-import { ALL_KERNELS, type Finding, NEWER_KERNELS } from './types.ts';
+import { ALL_KERNELS, NEWER_KERNELS, type RxeFinding } from './types.ts';
 
-export const PROTOCOL: readonly Finding[] = [
+export const PROTOCOL_FINDINGS: readonly RxeFinding[] = [
   {
     name: 'LEN-16-short-read-response',
     rule: 'LEN-16',

@@ -8,7 +8,7 @@ import type { Profile } from './profiles.ts';
 import { isAnswered, type Placed } from './requester-work.ts';
 
 /** What the requester has sent. */
-export interface Open {
+export interface OpenWork {
   readonly profile: Profile;
   readonly works: readonly Placed[];
   /** Newest PSN that was asked for, responses of a READ included; -1 before the first. */
@@ -27,7 +27,7 @@ export interface Evidence {
 }
 
 /** What `packet` proves. */
-export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence {
+export function evidenceOf(open: OpenWork, bound: number, packet: Packet): Evidence {
   const { psn, opcode, syndrome = 0xff } = packet;
   const { newest, works, profile } = open;
   if (isAstray(open, bound, packet)) return { bound: newest + 1, fails: { index: -1, status: -1, must: false } };
@@ -52,7 +52,7 @@ export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence 
 }
 
 /** A device that any acknowledge between the responses of a READ leads astray: what it makes of it nobody can say. */
-function isAstray({ profile, works }: Open, bound: number, { opcode }: Packet): boolean {
+function isAstray({ profile, works }: OpenWork, bound: number, { opcode }: Packet): boolean {
   if (opcode !== Op.Acknowledge || !profile.switches.includes('ack-in-read-fatal')) return false;
   return works.some(({ kind, first, last }) => kind === 'read' && bound > first && bound <= last);
 }
@@ -67,7 +67,7 @@ function stop(works: readonly Placed[], bound: number, psn: number): number {
   return barrier === undefined || barrier.first >= psn ? Math.max(bound, psn) : Math.max(bound, barrier.first);
 }
 
-function plain({ works, profile }: Open, bound: number, psn: number): Evidence {
+function plain({ works, profile }: OpenWork, bound: number, psn: number): Evidence {
   const barrier = oldestAnswered(works, bound);
   if (barrier === undefined || barrier.first > psn) return { bound: Math.max(bound, psn + 1) };
   const from = Math.max(bound, barrier.first);

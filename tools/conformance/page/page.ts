@@ -3,13 +3,13 @@
  * times and no numbers that differ from run to run: it changes only when a verdict or a version changes.
  */
 import { invariant } from 'rocev2/packets';
-import { AREAS, type Rule } from '../rules/types.ts';
+import { AREAS, type ConformanceRule } from '../rules/types.ts';
 import type { ResultFile, ResultRow } from '../runner/files.ts';
 import { countVerdicts, verdictName } from '../runner/report.ts';
 import { AREA_TITLES } from './titles.ts';
 
 /** The whole page. @param results one for each device, in the order of the columns */
-export function conformancePage(rules: readonly Rule[], results: readonly ResultFile[]): string {
+export function conformancePage(rules: readonly ConformanceRule[], results: readonly ResultFile[]): string {
   const areas = AREAS.map((area) => ({ area, of: rules.filter((rule) => rule.area === area) }));
   return [
     ...INTRODUCTION,
@@ -68,7 +68,7 @@ function deviceCells(result: ResultFile): string[] {
   return [columnName(result), result.description, ...numbers.map(String), died, left];
 }
 
-function areaSection(title: string, rules: readonly Rule[], results: readonly ResultFile[]): string[] {
+function areaSection(title: string, rules: readonly ConformanceRule[], results: readonly ResultFile[]): string[] {
   return [
     `## ${title}`,
     '',
@@ -81,13 +81,13 @@ function areaSection(title: string, rules: readonly Rule[], results: readonly Re
   ];
 }
 
-function verdictCell(rule: Rule, result: ResultFile): string {
+function verdictCell(rule: ConformanceRule, result: ResultFile): string {
   const found = rowOf(rule, result);
   if (found === undefined) return '';
   return verdictName({ verdict: found.verdict, known: found.known });
 }
 
-function reasons(rules: readonly Rule[], result: ResultFile): string[] {
+function reasons(rules: readonly ConformanceRule[], result: ResultFile): string[] {
   const told = rules.flatMap((rule) => {
     const found = rowOf(rule, result);
     if (found === undefined || found.verdict === 'pass' || found.verdict === 'withheld') return [];
@@ -103,7 +103,7 @@ function reasons(rules: readonly Rule[], result: ResultFile): string[] {
   return [`### ${columnName(result)}`, '', ...deaths, ...told, ''];
 }
 
-const rowOf = (rule: Rule, result: ResultFile): ResultRow | undefined =>
+const rowOf = (rule: ConformanceRule, result: ResultFile): ResultRow | undefined =>
   result.rules.find((one) => one.rule === rule.id);
 
 /** Our own device by its name, guests by their kernel. */

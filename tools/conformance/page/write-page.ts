@@ -10,7 +10,7 @@ import { FINDINGS_PAGE } from '../findings/index.ts';
 import { findingsPage } from '../findings/page.ts';
 import { mutantsPage } from '../mutants/page.ts';
 import { matchRules, RULES } from '../rules/index.ts';
-import type { Rule } from '../rules/types.ts';
+import type { ConformanceRule } from '../rules/types.ts';
 import { type ResultFile, resultFile } from '../runner/files.ts';
 import { summaryLine } from '../runner/report.ts';
 import { runSuite } from '../runner/suite.ts';
@@ -19,7 +19,7 @@ import { GUIDE_FILE, MUTANTS_FILE, PAGE_DUTS, PAGE_FILE, readPublished, readResu
 
 const SEED = 1;
 
-async function runAndKeep(name: string, rules: readonly Rule[]): Promise<void> {
+async function runAndKeep(name: string, rules: readonly ConformanceRule[]): Promise<void> {
   const log = (line: string): void => void process.stderr.write(`${name}: ${line}\n`);
   const dut = await openDut({ dut: name, seed: SEED }, log);
   try {

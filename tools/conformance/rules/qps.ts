@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#QPS.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area QPS: QP states, completions, verbs. */
-export const QPS_RULES: readonly Rule[] = [
+export const QPS_RULES: readonly ConformanceRule[] = [
   {
     id: 'QPS-01',
     area: 'QPS',

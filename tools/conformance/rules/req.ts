@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#REQ.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area REQ: The requester: PSNs, completions and answers. */
-export const REQ_RULES: readonly Rule[] = [
+export const REQ_RULES: readonly ConformanceRule[] = [
   {
     id: 'REQ-01',
     area: 'REQ',

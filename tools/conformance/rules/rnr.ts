@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#RNR.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area RNR: Receiver not ready. */
-export const RNR_RULES: readonly Rule[] = [
+export const RNR_RULES: readonly ConformanceRule[] = [
   {
     id: 'RNR-01',
     area: 'RNR',

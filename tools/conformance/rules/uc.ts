@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#UC.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area UC: Unreliable connected. */
-export const UC_RULES: readonly Rule[] = [
+export const UC_RULES: readonly ConformanceRule[] = [
   {
     id: 'UC-01',
     area: 'UC',

@@ -18,8 +18,8 @@ export const isTooHazardous = (dut: Dut, { hazardous }: Case, allowed: boolean):
 
 function unmet(dut: Dut, need: Need): string | undefined {
   switch (need) {
-    case 'hands':
-      return dut.hands === undefined ? 'nobody acts on the host of the device: it takes an agent' : undefined;
+    case 'host-control':
+      return dut.hostControl === undefined ? 'nobody acts on the host of the device: it takes an agent' : undefined;
     case 'ethernet':
       return dut.station.medium === Medium.Ethernet ? undefined : 'the link does not carry Ethernet headers';
     case 'ipv4':

@@ -190,7 +190,7 @@ export class CmPort {
   }
 
   /** What was sent before draws nothing for this id: proven by a sentinel, and by waiting a little longer. */
-  async silence(id: number, what: string, version?: 4 | 6): Promise<void> {
+  async expectSilence(id: number, what: string, version?: 4 | 6): Promise<void> {
     await this.sentinel(version);
     for (;;) {
       const arrival = await this.next(id, this.#t.dut.quietNs);

@@ -34,7 +34,7 @@ export interface StationOptions {
   readonly gateway?: IpAddress;
 }
 
-export class Station implements Machine {
+export class TesterStation implements Machine {
   readonly medium: Medium;
   readonly mac: MacAddress;
   readonly addresses: readonly IpPrefix[];

@@ -1,5 +1,5 @@
 /**
- * Goal: every rule is tested, every case has a rule, and docs/conformance-report.md says what was seen. Method: registry, cases, watchers and derived rules are
+ * Goal: every rule is tested, every case has a rule, and docs/conformance-report.md says what was seen. Method: registry, cases, passive checks and derived rules are
  * laid side by side; the page is made anew from the verdicts that are kept. That those are true, page.long.test.ts shows.
  */
 import { readFileSync } from 'node:fs';
@@ -14,18 +14,18 @@ import {
   readResult,
 } from '../../../../tools/conformance/page/results.ts';
 import { published, stillWithheld } from '../../../../tools/conformance/page/withhold.ts';
+import { DERIVED_RULES } from '../../../../tools/conformance/passive-checks/derived.ts';
+import { makePassiveChecks } from '../../../../tools/conformance/passive-checks/index.ts';
 import { findRule, RULES } from '../../../../tools/conformance/rules/index.ts';
 import type { ResultFile } from '../../../../tools/conformance/runner/files.ts';
-import { DERIVED_RULES } from '../../../../tools/conformance/watch/derived.ts';
-import { makeWatchers } from '../../../../tools/conformance/watch/index.ts';
 
-const watched = makeWatchers()
+const watched = makePassiveChecks()
   .results()
   .map(({ rule }) => rule);
 const covered = new Set([...CASES.flatMap(({ rules }) => rules), ...watched, ...DERIVED_RULES.map(({ id }) => id)]);
 
 describe('the registry and its cases', () => {
-  it('know each other: every id that a case, a watcher or a derivation names is a rule', () => {
+  it('know each other: every id that a case, a passive check or a derivation names is a rule', () => {
     expect([...covered].filter((id) => findRule(id) === undefined)).toEqual([]);
     expect(CASES.filter(({ rules }) => rules.length === 0)).toEqual([]);
   });
