@@ -1,4 +1,4 @@
-/** Cases of area ACK where the device is the responder: when acknowledges leave, and in which order. What they say is in ack-fields.ts. */
+/** Cases of area ACK where the device is the responder: when ACKs are sent, and in which order. Their fields are in ack-fields.ts. */
 import { Op } from 'rocev2/packets';
 import {
   ack,
@@ -47,7 +47,7 @@ const ACK_RESPONSE_CASES: readonly Case[] = [
         writeOnly({ psn: 5, payload: pattern(8), reth: target(peer, 0, 8) }),
       );
       const came = await nothingBut(peer, 6, 5, (packet) => isAck(packet) && packet.psn <= 5);
-      t.note(`six packets that do not ask draw ${came.length} acknowledges`);
+      t.note(`six packets without AckReq draw ${came.length} ACKs`);
     },
   },
   { rules: ['ACK-03'], psnSweep: true, run: burst },
@@ -120,7 +120,7 @@ async function askedAcknowledges(t: Tester): Promise<void> {
   await peer.expectAck(10);
 }
 
-/** 64 packets that all ask: acknowledges rise, and the last one names the last packet. */
+/** 64 packets that all request an ACK: PSNs of ACKs rise, and the last one names the last packet. */
 async function burst(t: Tester): Promise<void> {
   const peer = await t.connect();
   const reth = target(peer, 0, 8);
@@ -138,7 +138,7 @@ async function burst(t: Tester): Promise<void> {
     newest = packet.psn;
     count += 1;
   }
-  t.note(`64 packets that ask draw ${count} acknowledges`);
+  t.note(`64 packets with AckReq draw ${count} ACKs`);
   await peer.expectNextPsn(64, 65);
 }
 

@@ -29,7 +29,7 @@ export const word = (peer: TesterPeer, offset: number): { readonly va: bigint; r
   rkey: peer.region.rkey,
 });
 
-/** READs `length` bytes at `offset`; the answer has to come whole, in order and with nothing but earlier acknowledges before it. */
+/** READs `length` bytes at `offset`; the answer has to come whole, in order and with nothing but earlier ACKs before it. */
 export async function read(peer: TesterPeer, psn: number, offset: number, length: number): Promise<Uint8Array> {
   peer.tx(readRequest({ psn, reth: target(peer, offset, length), ackReq: true }));
   return readAnswer(peer, psn, length);
@@ -101,7 +101,7 @@ export async function nothingBut(
   }
 }
 
-/** A NAK of one of these PSNs has to come; plain acknowledges of earlier PSNs may come before it. */
+/** A NAK of one of these PSNs has to come; plain ACKs of earlier PSNs may come before it. */
 export async function expectOneNak(
   peer: TesterPeer,
   syndrome: number,

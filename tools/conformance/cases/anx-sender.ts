@@ -1,5 +1,5 @@
 /**
- * Area ANX, what the device sends: header fields that come from the address vector, and every passive rule held against a mixed exchange.
+ * Area ANX, what the device sends: header fields that come from the address vector, and every passive rule compared with a mixed exchange.
  * Sources: ref:conformance#ANX; the passive rules are those of passive-checks/.
  */
 
@@ -21,7 +21,7 @@ const ofVersion =
     await sent(t, { ...options, version }, check);
   };
 
-/** A traffic class whose ECN bits are set too: whoever has no congestion management must not send them. */
+/** A traffic class whose ECN bits are set too: a device without congestion management must not send them. */
 const TRAFFIC_CLASS = 0xab;
 
 export const ANX_SENDER_CASES: readonly Case[] = [
@@ -59,7 +59,7 @@ export const ANX_SENDER_CASES: readonly Case[] = [
   ),
 ];
 
-/** Requests, an acknowledge and responses of a queue pair that is connected so. */
+/** Requests, an ACK and responses of a queue pair that is connected so. */
 async function sent(t: Tester, options: TesterConnectOptions, check: Check): Promise<Sighting[]> {
   const ours = await responder(t, options);
   const { peer } = ours;

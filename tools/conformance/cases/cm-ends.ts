@@ -82,7 +82,7 @@ export const CM_END_CASES: readonly Case[] = [
       await peer.expectNextPsn(0, 1);
       cm.send({ kind: 'DREP', body: { ...idsOf(one), privateData: NOTHING } });
       cm.send({ kind: 'DREP', body: { ...idsOf(one), privateData: NOTHING } }, { transactionId: one.transactionId });
-      await cm.expectSilence(one.ours, 'a DREP that nobody asked for');
+      await cm.expectSilence(one.ours, 'an unsolicited DREP');
       await peer.expectNextPsn(1, 2);
       await end(cm, one);
     },
@@ -152,7 +152,7 @@ async function begunByDevice(t: Tester, cm: CmPort): Promise<Made> {
 }
 
 const NOTHING = new Uint8Array(0);
-/** 67 ms: how soon the device is to repeat what nobody answers. */
+/** 67 ms: how soon the device has to repeat an unanswered message. */
 const SHORT = 14;
 /** 4.3 s. */
 const LONG_TIMEWAIT = 20;

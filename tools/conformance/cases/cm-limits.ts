@@ -39,12 +39,12 @@ export const CM_LIMIT_CASES: readonly Case[] = [
       const cm = await t.cm();
       const port = await listen(t, { udp: true });
       const rep = await lookUp(t, port);
-      demand(rep.status === 0, `a service that somebody offers draws status ${rep.status}`);
+      demand(rep.status === 0, `an offered service draws status ${rep.status}`);
       demand(rep.qpn > 1, `the service is said to be at queue pair ${rep.qpn}`);
       demand(rep.serviceId === udpService(port), 'the SIDR REP is about another service');
       t.note(`Q_Key 0x${rep.qkey.toString(16)}`);
       const none = await lookUp(t, port ^ 1);
-      demand(none.status !== 0, 'a service that nobody offers draws status 0');
+      demand(none.status !== 0, 'a service that is not offered draws status 0');
       await cm.sentinel();
     },
   },
@@ -142,7 +142,7 @@ async function lookUp(
   return rep.body;
 }
 
-/** REQs that nobody ever completes. The device answers others all the while, and takes new connections in the end. */
+/** REQs that are never completed. The device answers others all the while, and takes new connections in the end. */
 async function flood(t: Tester): Promise<void> {
   const cm = await t.cm();
   const silent = await listen(t, { mute: true });

@@ -1,5 +1,5 @@
 /**
- * What cases about connection management share: somebody on the device who listens, connections that a script makes message by message,
+ * What cases about connection management share: a listener on the device, connections that a script makes message by message,
  * connections that the device begins, and what the host control are told of both.
  */
 import type { CmRep, CmReq } from 'rocev2/packets';
@@ -14,7 +14,7 @@ import type { Tester } from '../tester/tester.ts';
 type Listen = Pick<HostCalls['cm.listen']['takes'], 'reject' | 'mute' | 'udp' | 'receives' | 'regionBytes'>;
 export type CmEventOf = HostCalls['cm.events']['gives']['events'][number];
 
-/** Somebody listens on the device; gives the port. Without host control that is the target, and it accepts everybody. */
+/** A listener on the device; gives the port. Without host control that is the target, and it accepts everybody. */
 export async function listen(t: Tester, how: Listen = {}): Promise<number> {
   const { hostControl } = t.dut;
   if (hostControl === undefined) {

@@ -336,5 +336,5 @@ const versionsOf = (t: Tester): readonly (4 | 6)[] => [
 /** An address that no device has: it is for documentation. */
 const STRANGERS = { 4: IpAddress.parse('203.0.113.77'), 6: IpAddress.parse('2001:db8:ffff::77') } as const;
 const NOTHING = new Uint8Array(0);
-/** 67 ms: how soon the device is to repeat what nobody answers. */
+/** 67 ms: how soon the device has to repeat an unanswered message. */
 const SHORT = 14;

@@ -98,7 +98,7 @@ async function answersValidPacketsOnly(t: Tester): Promise<void> {
     await peer.expectNextPsn(i, i + 1);
   }
   await peer.expectSilence();
-  demand(t.dut.station.strays.length === strays, 'a packet for nobody drew an answer');
+  demand(t.dut.station.strays.length === strays, 'a packet for an unknown queue pair drew an answer');
   peer.tx(marked(probe(peer, wrong.length)));
   await notifiedAndAcked(peer, wrong.length);
 }
@@ -129,7 +129,7 @@ async function countsResponses(t: Tester): Promise<void> {
   if (request === undefined) throw new Inconclusive('there is no READ');
   r.peer.tx(...r.responsesTo(request.packet, 1).map(marked));
   const { sighting } = await r.peer.rx({ opcode: Op.Cnp });
-  demand(sighting.destQpn === r.peer.qpn, 'the CNP is for somebody else');
+  demand(sighting.destQpn === r.peer.qpn, 'the CNP is for another queue pair');
   await r.completes([1]);
   await r.readIsRight(read(1, 700));
   const other = await responder(t);

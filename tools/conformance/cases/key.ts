@@ -171,7 +171,7 @@ async function nakPsns(t: Tester): Promise<void> {
   }
 }
 
-/** READs that are answered before the refusal; acknowledges may come or not, and `expectNak` passes over them. */
+/** READs that are answered before the refusal; ACKs may come or not, and `expectNak` passes over them. */
 async function answersBefore(peer: TesterPeer, packets: readonly Packet[], refused: number): Promise<void> {
   for (const { opcode, psn, reth } of packets) {
     if (opcode !== Op.ReadRequest || psn >= refused || reth === undefined) continue;

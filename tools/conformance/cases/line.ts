@@ -63,7 +63,7 @@ export class RequestSequence {
     }
   }
 
-  /** A WRITE of `payload` to the beginning of the region, asking for an acknowledge. */
+  /** A WRITE of `payload` to the beginning of the region, requesting an ACK. */
   write(payload: Uint8Array, more: Partial<Packet> = {}): MakePacket {
     return (psn) => ({ ...writeOnly({ psn, ackReq: true, payload, reth: this.reth(payload.length) }), ...more });
   }

@@ -48,7 +48,7 @@ export async function paint(peer: TesterPeer, bytes: Uint8Array): Promise<Uint8A
   return bytes;
 }
 
-/** Keys that were given to nobody: another index, and the right index with another variant in its low 8 bits. */
+/** Keys that no region has: another index, and the right index with another variant in its low 8 bits. */
 export const badKeys = (rkey: number): readonly number[] => [(rkey ^ 0xa5_a5_a5_00) >>> 0, (rkey ^ 0x5a) >>> 0];
 
 /** A region of the same protection domain, with a key of its own. */

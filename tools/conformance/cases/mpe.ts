@@ -212,7 +212,7 @@ async function unknownOpcodes(t: Tester): Promise<void> {
   }
 }
 
-/** Reserved bits are ignored; a placement of none, placements and selectivities that nobody knows are refused. */
+/** Reserved bits are ignored; a placement of none, placements and selectivities that are not defined are refused. */
 async function fethValues(t: Tester): Promise<void> {
   const form = await flushForm(t);
   const peer = await connectFlushable(t);

@@ -51,7 +51,7 @@ export function outcomeOf(open: OpenName, opcode: number): OpcodeOutcome {
 /** Opcodes of the RC class, all 32. */
 export const RC_OPCODES: readonly number[] = Array.from({ length: 32 }, (_, opcode) => opcode);
 
-/** Nobody's opcodes: those that an unpatched kernel may not survive (CVE-2026-46133). */
+/** Unassigned opcodes: those that an unpatched kernel may not survive (CVE-2026-46133). */
 export const isReserved = (opcode: number): boolean => !opcodeInfo(opcode).known;
 
 export const isRequest = (opcode: number): boolean => ((OPCODE_FLAGS[opcode] ?? 0) & OpFlag.Request) !== 0;
@@ -65,7 +65,7 @@ export interface Extras {
   readonly announced?: number;
 }
 
-/** A packet of this opcode with all that its headers and its length should be; it asks for an acknowledge. */
+/** A packet of this opcode with all that its headers and its length should be; it requests an ACK. */
 export function goodPacket(peer: TesterPeer, opcode: number, psn: number, extras: Extras = {}): Packet {
   const { inv = 0, announced = 2 * peer.mtu } = extras;
   const flags = OPCODE_FLAGS[opcode] ?? 0;

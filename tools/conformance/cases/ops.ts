@@ -268,7 +268,7 @@ async function withoutRight(t: Tester, right: AccessFlag, stimuli: (peer: Tester
   await allDead(t, dead, () => 0);
 }
 
-/** Nobody has asked for anything: whatever is answered is nobody's. */
+/** The device has no open request: every response is unsolicited. */
 async function idleRequester(t: Tester): Promise<void> {
   const peer = await t.connect();
   let done = 0;
@@ -289,7 +289,7 @@ async function idleRequester(t: Tester): Promise<void> {
   }
   if (t.dut.hostControl === undefined) return;
   const state = await peer.state();
-  demand(state === 'RTS', `responses that nobody asked for have moved the queue pair to ${state}`);
+  demand(state === 'RTS', `unsolicited responses have moved the queue pair to ${state}`);
   const mr = t.need(peer.buffers?.mr);
   await peer.post({ wrId: 1, opcode: 'send', pieces: [{ mr, offset: 0, length: 8 }] });
   await peer.rx({ opcode: Op.SendOnly, psn: 0 });

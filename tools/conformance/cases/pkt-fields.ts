@@ -230,7 +230,7 @@ async function migReq(t: Tester): Promise<void> {
     peer.tx({ ...sendOnly({ psn, payload: pattern(8), ackReq: true }), migReq: (psn & 1) === 0 ? 0 : 1 });
     seen.add((await peer.expectAck(psn, psn + 1)).sighting.migReq);
   }
-  demand(seen.size === 1, 'MigReq of the acknowledges follows that of the requests');
+  demand(seen.size === 1, 'MigReq of the ACKs follows that of the requests');
   t.note(`MigReq of the device is ${[...seen].join()}`);
 }
 

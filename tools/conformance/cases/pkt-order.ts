@@ -145,7 +145,7 @@ async function twoFaults(t: Tester): Promise<void> {
     if (open) peer.tx(sendFirst({ psn: 0, payload: pattern(256) }));
     peer.tx({ ...make(psn, peer), note: faults });
     const { packet } = await peer.expectNak(answers, psn);
-    // One answer and no second; a NAK that is not for ever leaves the queue pair as it was.
+    // One answer and no second; a NAK that is not fatal leaves the queue pair as it was.
     if ((packet.syndrome ?? 0) >= 0x60) await peer.expectDead(psn);
     else await peer.expectSilence();
     t.note(`${faults}: 0x${(packet.syndrome ?? 0).toString(16)}`);

@@ -157,7 +157,7 @@ async function beginsAnew(t: Tester): Promise<void> {
   const moves = attributesOf(t, peer, later);
   for (const move of ['INIT', 'RTR', 'RTS'] as const) await peer.modify({ state: move, ...moves[move] });
   await r.completesNothing();
-  // Acknowledges of the old life, and a request at its PSN: beyond what is expected now.
+  // ACKs of the old life, and a request at its PSN: beyond what is expected now.
   peer.tx(ack({ psn: 0, msn: 1 }), ack({ psn: 4, msn: 3 }));
   await peer.expectNextPsn(later, 1);
   await r.post(send(4));

@@ -93,7 +93,7 @@ async function asksForAcknowledges(t: Tester): Promise<void> {
     await r.post(work);
     const packets = await r.sees(0, work);
     const asks = packets.filter(({ packet }) => packet.ackReq === true).length;
-    demand(asks > 0, `no packet of a ${work.opcode} of ${work.length} bytes asks for an acknowledge`);
+    demand(asks > 0, `no packet of a ${work.opcode} of ${work.length} bytes requests an ACK`);
     if (packets.at(-1)?.packet.ackReq !== true) t.variation('the last packet of a message does not ask');
   }
 }
@@ -143,7 +143,7 @@ async function completesAtomicsWhenAnswered(t: Tester): Promise<void> {
     await r.post(kind(1), kind(2));
     await r.sees(0, kind(1), kind(2));
     await r.undisturbed();
-    // A plain acknowledge does not carry what an ATOMIC is for.
+    // A plain ACK does not carry what an ATOMIC is for.
     r.peer.ack(0, 1);
     await r.undisturbed();
     r.answerAtomic(0, 1);

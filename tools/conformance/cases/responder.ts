@@ -110,7 +110,7 @@ export class ScriptedResponder {
     return [await this.peer.rx(first, withinNs), ...(await this.peer.rxAll(others))];
   }
 
-  /** The packets that the device must make of work; whether they ask for acknowledges is left open. */
+  /** The packets that the device must make of work; whether they request ACKs is left open. */
   packetsOf(psn: number, ...works: readonly PostedWork[]): Packet[] {
     const packets: Packet[] = [];
     let at = psn;
@@ -269,7 +269,7 @@ function bytesAt(seed: number, offset: number, length: number): Uint8Array {
 
 const LOCAL_HEX = Buffer.from(bytesAt(LOCAL_SEED, 0, LONG_BYTES)).toString('hex');
 
-/** Whether a packet asks for an acknowledge is the requester's own affair. */
+/** Whether a packet requests an ACK is the requester's own affair. */
 function open({ ackReq: _, ...packet }: Packet): Packet {
   return packet;
 }

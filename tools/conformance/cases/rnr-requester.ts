@@ -38,7 +38,7 @@ const INTERVALS_10US: readonly number[] = [
 ];
 const intervalNs = (code: number): number => (INTERVALS_10US[code] ?? 0) * 10_000;
 
-/** Refuses what was sent, and waits for it to come again: not before the interval, and not for ever. */
+/** Refuses what was sent, and waits for it to come again: not before the interval, and within a limit. */
 async function refuseOnce(
   t: Tester,
   r: ScriptedResponder,

@@ -227,5 +227,5 @@ async function datagramsDrop(t: Tester): Promise<void> {
   await peer.post({ wrId: 1, opcode: 'send', pieces: [{ mr, offset: 0, length: 24 }], ...to });
   await peer.rx({ opcode: Op.UdSendOnly });
   const [sent] = await peer.sendCompletions(1);
-  demand(sent?.status === 0, `a datagram that nobody answers completed with status ${sent?.status}`);
+  demand(sent?.status === 0, `an unanswered datagram completed with status ${sent?.status}`);
 }

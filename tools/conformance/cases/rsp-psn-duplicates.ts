@@ -124,7 +124,7 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
         peer.tx({ ...packet, ackReq: false });
         const limit = psn;
         const came = await nothingBut(peer, psn, psn + 1, (answer) => isAck(answer) && answer.psn < limit);
-        demand(came.length < 2, `${came.length} acknowledges came for one duplicate`);
+        demand(came.length < 2, `${came.length} ACKs came for one duplicate`);
         t.note(`a duplicate that asks for nothing is ${came.length === 0 ? 'ignored' : 'acknowledged'}`);
         psn++;
       }
@@ -223,12 +223,12 @@ export const RSP_PSN_DUPLICATE_CASES: readonly Case[] = [
   },
 ];
 
-/** An acknowledge has to come for a duplicate of `psn`: of that PSN or any newer one, `newest` at most. */
+/** An ACK has to come for a duplicate of `psn`: of that PSN or any newer one, `newest` at most. */
 async function reacknowledged(peer: TesterPeer, psn: number, newest: number): Promise<void> {
   const { packet } = await peer.rx({ opcode: Op.Acknowledge, syndrome: 0x1f });
   demand(
     packet.psn >= psn && packet.psn <= newest,
-    () => `an acknowledge of psn+${newest} was expected for a duplicate, and ${describePacket(packet)} came`,
+    () => `an ACK of psn+${newest} was expected for a duplicate, and ${describePacket(packet)} came`,
   );
 }
 

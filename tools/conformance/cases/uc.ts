@@ -38,7 +38,7 @@ export const UC_CASES: readonly Case[] = [
       const peer = await connect(t);
       const { va, rkey } = peer.region;
       const asking = (packet: Packet): Packet => ({ ...uc(packet), ackReq: true });
-      // Good, in several packets and asking for acknowledges; lost and repeated; faulty in every way.
+      // Good, in several packets and requesting ACKs; lost and repeated; faulty in every way.
       peer.tx(...sendPackets({ psn: 0, data: pattern(600) }).map(asking));
       peer.tx(...writePackets({ psn: 3, data: pattern(600), va, rkey }).map(asking));
       peer.tx(asking(sendOnly({ psn: 100, payload: pattern(8) })), asking(sendOnly({ psn: 100, payload: pattern(8) })));

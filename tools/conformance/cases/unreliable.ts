@@ -1,5 +1,5 @@
 /**
- * What a responder did that never answers: messages that have arrived or not, and the sentinel of a service without acknowledges.
+ * What a responder did that never answers: messages that have arrived or not, and the sentinel of a service without ACKs.
  */
 
 import { pattern, sendOnly, uc, writeOnly } from 'rocev2/packets/kit';

@@ -1,7 +1,7 @@
 /**
  * Host control on the host of the device under test: verbs, called from afar. Types only.
  *
- * Whoever implements `HostControl` opens one device and does what it is told, one call after the other, in the order they were made; the
+ * An implementation of `HostControl` opens one device and executes calls one after the other, in the order they were made; the
  * caller need not wait between calls. The caller names the objects it makes: `qp: 7` in `qp.create` is queue pair 7 from then on.
  * `client.ts` speaks to an agent (JSON lines; `agent/`, docs/conformance-agent.md), `in-process.ts` is a device of our own.
  * Names, values and units are those of verbs; numbers are decimal, those of 64 bits are bigint (in JSON: "0x..." strings).
@@ -336,8 +336,8 @@ export interface HostControl {
 }
 
 /**
- * Why something was not done: `refused` with the errno's name that verbs gave (`EINVAL`), `unsupported` where the host control cannot do that,
- * `gone` when nobody answers.
+ * Why a call failed: `refused` with the errno's name that verbs gave (`EINVAL`), `unsupported` where the host control cannot do that,
+ * `gone` when the agent does not answer.
  */
 export class HostControlError extends Error {
   readonly kind: 'refused' | 'unsupported' | 'gone';

@@ -128,7 +128,7 @@ const mcast = z.strictObject({ qp: handle, group: text, mlid: whole.exactOptiona
 
 type TakesOf<C extends HostCall> = Readonly<HostCalls[C]['takes']>;
 
-/** What each call takes, as it comes out of JSON. Members nobody knows are a mistake. */
+/** What each call takes, as it comes out of JSON. Unknown members are an error. */
 export const TAKES: { readonly [C in HostCall]: z.ZodType<TakesOf<C>> } = {
   'pd.alloc': z.strictObject({ pd: handle }),
   'pd.dealloc': z.strictObject({ pd: handle }),
@@ -198,7 +198,7 @@ export const TAKES: { readonly [C in HostCall]: z.ZodType<TakesOf<C>> } = {
   reset: nothing,
 };
 
-// What agents say. Members nobody knows are left out: a later agent may have more to say.
+// What agents say. Unknown members are left out: a later agent may have more to say.
 
 const done = z.object({});
 

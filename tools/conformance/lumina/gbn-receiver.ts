@@ -1,5 +1,5 @@
 /**
- * Go-back-N as the responder plays it: one NAK for each gap, with the PSN that is missing; acknowledges in order, never ahead of what came,
+ * Go-back-N as the responder plays it: one NAK for each gap, with the PSN that is missing; ACKs in order, never ahead of what came,
  * and for what comes again as well. Rules: RSP-PSN-04, -05, -06, -10, ACK-05, ACK-14, ACK-15 (the idea is Lumina's gbn_check).
  *
  * Owns the receiver's state machine, and the time from the packet behind a gap to its NAK. It sees the responder from the bump: a NAK may
@@ -34,11 +34,11 @@ class Receiver {
   readonly #gaps: Gap[] = [];
   /** The gap that is open. */
   #open: Gap | undefined;
-  /** Repeated packets that ask for an acknowledge and have none yet. */
+  /** Repeated packets that request an ACK and have none yet. */
   #owed: number[] = [];
   #duplicates = 0;
   #naks = 0;
-  /** When a packet that asks for an acknowledge came, by PSN. */
+  /** When a packet that requests an ACK came, by PSN. */
   readonly #askedAt = new Map<number, number>();
   readonly #nakTimes: number[] = [];
   readonly #ackTimes: number[] = [];

@@ -22,7 +22,7 @@ export interface LuminaOptions {
   /** Default: all. */
   readonly scenarios?: readonly LossScenario[];
   readonly log?: (line: string) => void;
-  /** Is told of every run. */
+  /** Receives every run. */
   readonly progress?: (played: Played) => void;
 }
 
@@ -45,7 +45,7 @@ export interface LuminaResult {
 export interface LuminaLatency {
   readonly device: string;
   readonly version: string;
-  /** From a packet that asks for an acknowledge to the acknowledge. */
+  /** From a packet that requests an ACK to the ACK. */
   readonly ackNs: number | undefined;
   /** NAK generation: from the packet behind a gap to the NAK. */
   readonly nakNs: number | undefined;

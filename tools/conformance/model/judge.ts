@@ -22,9 +22,9 @@ export interface ResponderExchange {
   readonly memory: Uint8Array;
   readonly receives: number;
   readonly events: readonly ResponderEvent[];
-  /** What the region holds in the end; absent: nobody looked. */
+  /** What the region holds in the end; absent: not observed. */
   readonly memoryAfter?: Uint8Array;
-  /** What was put into receives; absent: nobody looked. */
+  /** What was put into receives; absent: not observed. */
   readonly delivered?: readonly Delivered[];
 }
 

@@ -51,7 +51,7 @@ export function evidenceOf(open: OpenWork, bound: number, packet: Packet): Evide
   };
 }
 
-/** A device that any acknowledge between the responses of a READ leads astray: what it makes of it nobody can say. */
+/** A device that any ACK between the responses of a READ leads astray: what it makes of it nobody can say. */
 function isAstray({ profile, works }: OpenWork, bound: number, { opcode }: Packet): boolean {
   if (opcode !== Op.Acknowledge || !profile.switches.includes('ack-in-read-fatal')) return false;
   return works.some(({ kind, first, last }) => kind === 'read' && bound > first && bound <= last);
@@ -61,7 +61,7 @@ function isAstray({ profile, works }: OpenWork, bound: number, { opcode }: Packe
 const oldestAnswered = (works: readonly Placed[], bound: number): Placed | undefined =>
   works.find((work) => isAnswered(work) && work.last >= bound);
 
-/** As far as an acknowledge of all before `psn` goes: a READ or atomic that is not complete stands in its way. */
+/** As far as an ACK of all before `psn` goes: a READ or atomic that is not complete stands in its way. */
 function stop(works: readonly Placed[], bound: number, psn: number): number {
   const barrier = oldestAnswered(works, bound);
   return barrier === undefined || barrier.first >= psn ? Math.max(bound, psn) : Math.max(bound, barrier.first);
@@ -99,7 +99,7 @@ function fatalEvidence(works: readonly Placed[], bound: number, psn: number, sta
   return { bound: Math.max(bound, work.first), fails: { index: work.index, status, must: true } };
 }
 
-/** READ responses and atomic acknowledges. */
+/** READ responses and atomic ACKs. */
 function dataEvidence(works: readonly Placed[], bound: number, { psn, opcode }: Packet): Evidence {
   const work = works.find(({ first, last }) => psn >= first && psn <= last);
   const atomic = work?.kind === 'fetch-add' || work?.kind === 'compare-swap';

@@ -256,7 +256,7 @@ export class RequesterJudge {
     return undefined;
   }
 
-  /** A device of the profile forgets an acknowledge of what it was just sending again. */
+  /** A device of the profile forgets an ACK of what it was just sending again. */
   #mayHaveLost(work: Placed): boolean {
     const { switches } = this.setup.profile;
     return switches.includes('ack-while-repeating-lost') && !isAnswered(work) && this.#repeated.has(work.index);

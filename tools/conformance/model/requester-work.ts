@@ -30,7 +30,7 @@ export interface Placed extends WorkRequest {
   readonly last: number;
 }
 
-/** Answered by more than an acknowledge. */
+/** Answered by more than an ACK. */
 export const isAnswered = ({ kind }: WorkRequest): boolean => kind !== 'send' && kind !== 'write';
 
 /** Puts a work request behind those that are there. */

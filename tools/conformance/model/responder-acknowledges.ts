@@ -1,5 +1,5 @@
 /**
- * Plain acknowledges: a device may send one for each request, one for many, and the newest again at any time (ACK-02, ACK-03, ACK-13,
+ * Plain ACKs: a device may send one for each request, one for many, and the newest again at any time (ACK-02, ACK-03, ACK-13,
  * RSP-PSN-12). Owns which of them make sense (ACK-05..ACK-07, RSP-PSN-08, RSP-PSN-11, RD-13) and what they settle.
  */
 import { Op } from 'rocev2/packets';

@@ -2,7 +2,7 @@
  * Holds what a responder sends against the model. It follows every way that the device may have taken (a hypothesis: a state, and the replies
  * that are still to come) and speaks when none is left, or when what must have come has not.
  *
- * Owns the order of replies (ACK-05, RD-13, RSP-PSN-13), coalescing (ACK-01..ACK-03) and which plain acknowledges make sense at all.
+ * Owns the order of replies (ACK-05, RD-13, RSP-PSN-13), coalescing (ACK-01..ACK-03) and which plain ACKs make sense at all.
  */
 import { Op } from 'rocev2/packets';
 import { describePacket, type Packet } from 'rocev2/packets/kit';
@@ -202,7 +202,7 @@ function missing({ pending, owed }: Hypothesis): ModelDifference {
   const [debt] = owed;
   return {
     ruleId: debt?.ruleId ?? 'ACK-01',
-    sentence: `an acknowledge of psn+${debt?.psn ?? 0} or of a later packet was expected, and did not come`,
+    sentence: `an ACK of psn+${debt?.psn ?? 0} or of a later packet was expected, and did not come`,
   };
 }
 

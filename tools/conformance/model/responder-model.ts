@@ -2,7 +2,7 @@
  * An abstract responder, written from ref:conformance#3 alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE, appendices C and D): what one
  * packet after another changes and which replies it draws. It knows nothing of frames, queues or timers, and shares no code with transport/.
  *
- * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain acknowledges are no replies here: which are
+ * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain ACKs are no replies here: which are
  * in order is decided from the state (`acknowledges`), for a device may coalesce and repeat them as it likes.
  */
 import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from 'rocev2/packets';

@@ -75,7 +75,7 @@ export interface ResponderState {
   readonly dead: boolean;
 }
 
-/** A reply other than a plain acknowledge. */
+/** A reply other than a plain ACK. */
 export interface ExpectedReply {
   readonly opcodes: readonly number[];
   readonly psn: number;

@@ -137,7 +137,7 @@ const INTRODUCTION = [
   '',
   '- **pass**: the device did as the rule says, in every case of the rule.',
   '- **variation**: it did what is allowed and not usual, or broke a rule that is no `must`.',
-  '- **fail (known)**: it broke the rule, as the registry says with evidence that it does. **FAIL**: it broke it, and nobody knew.',
+  '- **fail (known)**: it broke the rule, as the registry says with evidence that it does. **FAIL**: it broke it, and the registry does not know of it.',
   '- **withheld**: security findings that are not published yet ([SECURITY.md](../SECURITY.md)); the verdicts of a whole area are left out, so that none',
   '  tells what to send, and with them those of rules that stand for it.',
   '- **inconclusive**: nothing was proven; the reason is below. **n/a**: the rule has no meaning for this device.',

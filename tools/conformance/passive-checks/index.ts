@@ -1,5 +1,5 @@
 /**
- * Watchers: every packet that the device sends during a run is held against the passive rules. A rule passes when at least one packet was
+ * Passive checks: every packet that the device sends during a run is compared with the passive rules. A rule passes when at least one packet was
  * looked at and none broke it; the first that did is named. Owns the counts and what is remembered of a connection; the rules are checks.ts.
  */
 import { describeSighting, type Sighting } from 'rocev2/packets/kit';
@@ -38,7 +38,7 @@ export function makePassiveChecks(context: PassiveCheckContext = {}): PassiveChe
 /** For the packets of this device. */
 export function passiveChecksOf({ features, addresses }: Pick<Dut, 'features' | 'addresses'>): PassiveChecks {
   return makePassiveChecks({
-    // Where nobody says that it has none it may have.
+    // A device that does not say otherwise may have congestion control.
     congestion: features?.includes('cnp') !== false,
     addresses: addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
   });

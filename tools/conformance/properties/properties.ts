@@ -12,7 +12,7 @@ export interface Property {
   /** One line. */
   readonly says: string;
   readonly role: 'responder' | 'requester';
-  /** Somebody has to post work on the device's host. */
+  /** It takes an agent that posts work on the device's host. */
   readonly needsHostControl: boolean;
   readonly plans: (against: TrialTarget) => fc.Arbitrary<unknown>;
   readonly play: (stage: TrialContext, plan: unknown) => Promise<Trial>;
@@ -46,13 +46,13 @@ function limitsOf({ subject, profile }: TrialTarget): SubjectLimits {
   return { mtu: TRIAL_MTU, flush, atomicWrite, atomics, posts: hostControl, fragile: profile.fragile };
 }
 
-/** A device that is stuck for ever after a fence shows nothing else any more. */
+/** A device that is stuck permanently after a fence shows nothing else any more. */
 const fences = ({ profile }: TrialTarget): boolean => !profile.switches.includes('fenced-retry-stuck');
 
-/** A plain acknowledge ends its ATOMICs (REQ-05): a legal one that comes late does so without their value. */
+/** A plain ACK ends its ATOMICs (REQ-05): a legal one that comes late does so without their value. */
 const misled = ({ profile }: TrialTarget): boolean => profile.switches.includes('ack-in-read-completes');
 
-/** It believes an acknowledge of what it has not sent yet (REQ-09): on a real wire nobody can say what that one completes. */
+/** It believes an ACK of what it has not sent yet (REQ-09): on a real wire nobody can say what that one completes. */
 const believing = ({ profile }: TrialTarget): boolean => profile.switches.includes('ack-beyond-completes');
 
 export const PROPERTIES: readonly Property[] = [

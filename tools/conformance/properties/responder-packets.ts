@@ -141,7 +141,7 @@ function spoiled(step: RequestStep, { region, mtu }: ResponderSetup, packet: Pac
   return packet;
 }
 
-/** A SEND that invalidates a key which nobody has. */
+/** A SEND that invalidates an unknown key. */
 function invalidating(packet: Packet): Packet {
   const inv = 0xdead_be00;
   const { imm: _, ...plain } = packet;

@@ -112,7 +112,7 @@ class Play {
     return this.#settle(true);
   }
 
-  /** What only somebody on the device's host can see. */
+  /** What only an agent on the device's host can see. */
   async #traces(): Promise<ModelDifference | undefined> {
     const judge = this.#judge;
     if (!this.#subject.hostControl) return undefined;

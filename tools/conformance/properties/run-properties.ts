@@ -103,7 +103,7 @@ class Run {
     const { subject, profile, seed, runs, path } = this.#options;
     const head = { property: name, subject: subject.name, profile: profile.name, seed };
     if (needsHostControl && !subject.hostControl)
-      return { ...head, ...NOTHING_RUN, skipped: 'nobody acts on the host of the device: it takes an agent' };
+      return { ...head, ...NOTHING_RUN, skipped: 'the device has no agent on its host' };
     const plans = this.#property.plans({ subject, profile });
     const checked = await fc.check(
       fc.asyncProperty(plans, (plan) => this.#once(plan)),

@@ -3,7 +3,7 @@ import type { Profile } from '../model/profiles.ts';
 import type { Subject } from './subject.ts';
 import type { TrialEvent } from './trial.ts';
 
-/** What a property is held against. */
+/** What a property is compared with. */
 export interface TrialTarget {
   readonly subject: Subject;
   readonly profile: Profile;

@@ -1,5 +1,5 @@
 /**
- * Area ACK: ACK, NAK, MSN, credits. When acknowledges leave and what they say.
+ * Area ACK: ACK, NAK, MSN, credits. When ACKs are sent and what they contain.
  *
  * Data only, after ref:conformance#ACK.
  */

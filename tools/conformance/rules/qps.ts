@@ -1,5 +1,5 @@
 /**
- * Area QPS: QP states, completions, verbs. Most need somebody who acts on the device's host.
+ * Area QPS: QP states, completions, verbs. Most need an agent on the device's host.
  *
  * Data only, after ref:conformance#QPS.
  */
@@ -89,7 +89,7 @@ export const QPS_RULES: readonly ConformanceRule[] = [
       {
         device: 'rxe',
         versions: ['6.1'],
-        does: 'A WRITE that waits for an acknowledge when SQD comes is not continued when the acknowledge is there.',
+        does: 'A WRITE that waits for an ACK when SQD comes is not continued when the ACK is there.',
         evidence: 'seen, source not read: 128 of 256 packets leave; in RTS a stream of 350 is whole',
       },
       {

@@ -131,7 +131,7 @@ export const RNR_RULES: readonly ConformanceRule[] = [
     role: 'requester',
     needs: 'agent',
     priority: 3,
-    says: 'An rnr_retry of 7 retries for ever.',
+    says: 'An rnr_retry of 7 retries infinitely.',
     shownBy: '100 RNR NAKs, then an ACK: success.',
   },
   {

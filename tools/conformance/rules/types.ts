@@ -35,7 +35,7 @@ export type Certainty = 'R' | 'C' | 'U';
 /** What breaking it means: a device that breaks a `must` fails; breaking a `should` or `may` is an allowed variation, and is reported. */
 export type Level = 'must' | 'should' | 'may';
 
-/** Which part of the device under test it is about; `both`: whoever sends or receives packets. `api`: verbs on the device's host. */
+/** Which part of the device under test it is about; `both`: every sender and receiver of packets. `api`: verbs on the device's host. */
 export type RuleRole = 'responder' | 'requester' | 'both' | 'cm' | 'api';
 
 /** A device known to break the rule, and how we know. */
@@ -64,7 +64,7 @@ export interface ConformanceRule {
   readonly certainty: Certainty;
   readonly level: Level;
   readonly role: RuleRole;
-  /** Whether the wire alone shows it, or somebody has to act on the device's host. */
+  /** Whether the wire alone shows it, or an agent has to act on the device's host. */
   readonly needs: 'wire' | 'agent';
   /** Order of work, 1 first. */
   readonly priority: 1 | 2 | 3;

@@ -45,7 +45,7 @@ export const UC_RULES: readonly ConformanceRule[] = [
     deviations: [
       {
         device: 'rxe',
-        does: 'After a broken SEND it drops the next FIRST or ONLY as well; after a broken WRITE it drops all of them for ever.',
+        does: 'After a broken SEND it drops the next FIRST or ONLY as well; after a broken WRITE it drops all of them permanently.',
         evidence:
           'rxe_resp.c#do_class_d1e_error drops the packet, and without a receive leaves the old opcode open; seen',
       },

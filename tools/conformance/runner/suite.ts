@@ -54,7 +54,7 @@ export interface SuiteOptions {
   readonly now: () => number;
   /** Keeps a capture, and says what it is called in the report. Absent: none is kept. */
   readonly keep?: (name: string, capture: Uint8Array) => string;
-  /** Is told of every case when it has ended. */
+  /** Receives every case after its end. */
   readonly progress?: (one: Case, run: CaseRun, done: number, all: number) => void;
   /** Default: all there are. */
   readonly cases?: readonly Case[];

@@ -5,7 +5,7 @@ import type { Tester } from './tester.ts';
 /** What a case takes; where it is missing the rule does not apply, or is inconclusive without host control. */
 export type Need =
   | Feature
-  /** Somebody who posts work and reads completions on the device's host. */
+  /** An agent that posts work and reads completions on the device's host. */
   | 'host-control'
   /** Frames of ours reach the device with their Ethernet header. */
   | 'ethernet'

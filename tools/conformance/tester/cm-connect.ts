@@ -1,5 +1,5 @@
 /**
- * Connections with the help of nobody on the device's host: REQ to a target that listens there, REP, RTU. What the target must be is in
+ * Connections without an agent on the device's host: REQ to a target that listens there, REP, RTU. What the target must be is in
  * docs/conformance.md: it accepts everybody, and the private data of its REP begins with the address (8 bytes), key (4) and length (4) of
  * a region that the peer may do everything with. At the port behind it there may be one that posts no receives.
  */

@@ -75,7 +75,7 @@ export interface HostConnector extends PeerHost, Registrar {
   readonly random: Prng;
   /** Where our PSNs begin unless the options say otherwise. */
   readonly psn: number;
-  /** A queue pair number of ours that nobody has. */
+  /** A free queue pair number of ours. */
   qpn(): number;
   /** The address of the device of that version. @throws NotApplicable when it has none */
   address(version?: 4 | 6): DutAddress;

@@ -13,7 +13,7 @@ export interface Dut {
   readonly station: TesterStation;
   /** Absent: the wire alone; connections are then made by the connection manager, with the target that listens there. */
   readonly hostControl: HostControl | undefined;
-  /** What it can do beyond RC, as its host control say, or who set it up; undefined where nobody does. */
+  /** What it can do beyond RC, as its host control or its operator says; undefined where neither does. */
   readonly features: readonly Feature[] | undefined;
   /** Addresses of the device, and which GID each is; at least one. */
   readonly addresses: readonly DutAddress[];

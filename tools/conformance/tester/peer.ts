@@ -176,7 +176,7 @@ export class TesterPeer {
   }
 
   /**
-   * An acknowledge of `psn` has to come. Acknowledges of earlier PSNs may come before it: a device may acknowledge more often than it is
+   * An ACK of `psn` has to come. ACKs of earlier PSNs may come before it: a device may acknowledge more often than it is
    * asked, or stand for several requests with one. Returns the one of `psn`.
    */
   async expectAck(psn: number, msn?: number): Promise<ReceivedPacket> {
@@ -191,7 +191,7 @@ export class TesterPeer {
     }
   }
 
-  /** A NAK (0x60 to 0x63, or an RNR NAK) of `psn` has to come; acknowledges of earlier PSNs may come before it. */
+  /** A NAK (0x60 to 0x63, or an RNR NAK) of `psn` has to come; ACKs of earlier PSNs may come before it. */
   async expectNak(syndrome: number | readonly number[], psn: number): Promise<ReceivedPacket> {
     const syndromes = typeof syndrome === 'number' ? [syndrome] : syndrome;
     const wants = syndromes.map((one) => ({ opcode: Op.Acknowledge, psn, syndrome: one }));

@@ -53,7 +53,7 @@ export class Tester {
 
   /** What only host control could have made. @throws NotApplicable when it is not there */
   need<T>(value: T | undefined): T {
-    if (value === undefined) throw new NotApplicable('nobody acts on the host of the device: it takes an agent');
+    if (value === undefined) throw new NotApplicable('the device has no agent on its host');
     return value;
   }
 

@@ -282,7 +282,7 @@ describe('the abstract requester', () => {
     ).toBe('ok');
   });
 
-  it('asks for an acknowledge of what is last: REQ-02', () => {
+  it('requests an ACK of what is last: REQ-02', () => {
     const one = new Exchange(sends(1));
     expect(one.sent({ ...one.at(0), ackReq: false }).quiet().rule).toBe('REQ-02');
   });

@@ -57,7 +57,7 @@ const BUGS: readonly Bug[] = [
     bend: () => ({ tx: (p) => (isNak(p, 0x60) ? [] : [p]) }),
   },
   {
-    bug: 'an acknowledge of what was never sent completes what is open',
+    bug: 'an ACK of what was never sent completes what is open',
     ...{ property: 'requester-answers', rules: ['REQ-03'], lines: 4 },
     bend: () => {
       let newest = 0;
