@@ -1,6 +1,6 @@
 /**
  * `npm run interop`: unmodified programs in rdma_rxe guests against ours. Owns the command line and what is written where:
- * reports and captures below the output folder, verdicts in INTEROP.md. Exit codes: 0, 1 when a cell failed that is ours or a kernel
+ * reports and captures below the output folder, verdicts in docs/interop.md. Exit codes: 0, 1 when a cell failed that is ours or a kernel
  * was missing, 2 for a bad command line, 3 when the lab cannot run here.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ async function main(): Promise<number> {
     .option('--only <pattern>', 'every cell whose name, with the role of the guest, this regular expression matches')
     .option('--list', 'print the names and run nothing')
     .option('--out <folder>', 'where reports and captures are kept', 'interop-out')
-    .option('--file <path>', 'where verdicts are written', 'INTEROP.md')
+    .option('--file <path>', 'where verdicts are written', 'docs/interop.md')
     .exitOverride();
   try {
     command.parse();

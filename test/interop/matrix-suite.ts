@@ -2,7 +2,7 @@
  * The interop matrix as tests, for matrix-6.12.long.test.ts and matrix-6.1.long.test.ts.
  *
  * Goal: unmodified programs on a real rdma_rxe talk to this stack, in both roles; what does not work does not work between two
- * guests either, and INTEROP.md says so. Method: the cells of the matrix that are marked for it, on guests that are booted once
+ * guests either, and docs/interop.md says so. Method: the cells of the matrix that are marked for it, on guests that are booted once
  * for each MTU; then the experiment about errors. The rest of the matrix and the newest kernel are part of `npm run interop -- --all`.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { describeWith } from '../support/need.ts';
 
 /** Captures stay, for whoever wants to look; git ignores them. */
 const DIRECTORY = fileURLToPath(new URL('../../interop-out', import.meta.url));
-const PAGE = fileURLToPath(new URL('../../INTEROP.md', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../docs/interop.md', import.meta.url));
 const ENTRIES = entriesOf(CELLS.filter(({ inCi }) => inCi)).map((entry) => ({ name: caseName(entry), entry }));
 
 /** Runs what CI runs of the matrix, with one kernel. */
@@ -52,7 +52,7 @@ function matrix(kernel: '6.1' | '6.12'): void {
       expect(run.rows).toHaveLength(ENTRIES.length);
     });
 
-    it('is as INTEROP.md says', () => {
+    it('is as docs/interop.md says', () => {
       const now = run.rows.map(({ entry, verdict }) => `${caseName(entry)}: ${verdict}`);
       const told = run.rows.map(({ entry }) => `${caseName(entry)}: ${rows?.get(caseName(entry))?.verdict}`);
       expect(now).toEqual(told);

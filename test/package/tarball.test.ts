@@ -115,8 +115,6 @@ describeUnless(whyMissing('koffi') ?? (await registryMissing()), 'the package', 
       [
         'ARCHITECTURE.md',
         'CHANGELOG.md',
-        'CONFORMANCE.md',
-        'INTEROP.md',
         'LICENSE',
         'README.md',
         'SECURITY.md',

@@ -1,5 +1,5 @@
 /**
- * INTEROP.md: what it says, how it is written and read back. Owns its layout. A text of this layout has neither times nor
+ * docs/interop.md: what it says, how it is written and read back. Owns its layout. A text of this layout has neither times nor
  * counts that differ from run to run, so that it changes when a verdict or a version does.
  */
 import { KERNELS, type KernelLabel } from '../lab/recipe.ts';

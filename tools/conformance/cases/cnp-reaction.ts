@@ -12,7 +12,7 @@ import { read, responder, send } from './responder.ts';
 export const CNP_REACTION_CASES: readonly Case[] = [
   { rules: ['CNP-03'], needs: ['cnp', 'virtual'], run: ignoresReservedBytes },
   { rules: ['CNP-09'], hazardous: true, run: answersNothing },
-  { rules: ['CNP-10'], needs: ['hands'], hazardous: true, psnSweep: true, run: leavesTransportAlone },
+  { rules: ['CNP-10'], needs: ['host-control'], hazardous: true, psnSweep: true, run: leavesTransportAlone },
   { rules: ['CNP-11'], needs: ['cnp', 'virtual'], run: ignoresForgeries },
 ];
 
@@ -100,10 +100,10 @@ async function answersNothing(t: Tester): Promise<void> {
     let psn = 0;
     for (const packet of [cnp(), cnp({ becn: 0 }), marked(cnp()), marked(junk()), cnp({ ackReq: true, psn: 5 })]) {
       peer.tx(packet);
-      await peer.stillExpects(psn, psn + 1);
+      await peer.expectNextPsn(psn, psn + 1);
       psn++;
     }
-    await peer.silence();
+    await peer.expectSilence();
   }
 }
 
@@ -121,8 +121,8 @@ async function leavesTransportAlone(t: Tester): Promise<void> {
     cnp(),
     writeLast({ psn: 2, payload: data.slice(512), ackReq: true }),
   );
-  await peer.acked(2, 1);
-  await peer.stillExpects(3, 2);
+  await peer.expectAck(2, 1);
+  await peer.expectNextPsn(3, 2);
   const memory = await peer.memory(0, 700);
   demand(
     memory.every((byte, i) => byte === data[i]),

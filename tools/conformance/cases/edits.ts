@@ -91,13 +91,18 @@ export function insertBehindIp(draft: Draft, inserted: Uint8Array): Draft {
 }
 
 /** Bytes from `start` to before `end`. */
-export type Part = readonly [start: number, end: number];
+export type ByteRange = readonly [start: number, end: number];
 
 /**
  * An ICRC that begins at `icrc`, over parts of the frame, with ones where `masked` says. For headers that the recipe of the annex does not
  * foresee, of which implementations make different things.
  */
-export function icrcOver(bytes: Uint8Array, parts: readonly Part[], masked: readonly number[], icrc: number): void {
+export function icrcOver(
+  bytes: Uint8Array,
+  parts: readonly ByteRange[],
+  masked: readonly number[],
+  icrc: number,
+): void {
   const copy = bytes.slice();
   for (const at of masked) copy[at] = 0xff;
   const state = parts.reduce((crc, [start, end]) => crc32Update(crc, copy, start, end), ICRC_SEED);

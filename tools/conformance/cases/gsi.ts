@@ -8,7 +8,7 @@ import type { Inbox } from '../tester/inbox.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 
-export class Gsi {
+export class GsiPeer {
   readonly #t: Tester;
   readonly #route: Route;
   readonly #inbox: Inbox;
@@ -21,7 +21,7 @@ export class Gsi {
   }
 
   /** Lets `script` speak with queue pair 1 of the device. */
-  static async with(t: Tester, script: (gsi: Gsi) => Promise<void>, version?: 4 | 6): Promise<void> {
+  static async with(t: Tester, script: (gsi: GsiPeer) => Promise<void>, version?: 4 | 6): Promise<void> {
     const { station } = t.dut;
     const { address, ours } = t.address(version);
     const route: Route = {
@@ -30,7 +30,7 @@ export class Gsi {
     };
     const inbox = station.open(GSI_QPN);
     try {
-      await script(new Gsi(t, route, inbox));
+      await script(new GsiPeer(t, route, inbox));
     } finally {
       station.close(GSI_QPN);
     }

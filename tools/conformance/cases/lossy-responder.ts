@@ -4,7 +4,7 @@
  */
 import { Syndrome } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';
-import type { Responder } from './responder.ts';
+import type { ScriptedResponder } from './responder.ts';
 
 export interface Stream {
   /** All packets of the stream, in the order of their PSNs, the first at PSN 0. */
@@ -14,7 +14,7 @@ export interface Stream {
   readonly withinNs: number;
 }
 
-export interface Seen {
+export interface ReceivedRequest {
   /** PSNs as they came; -1 - n stands for our NAK of PSN n, sent at this place. */
   readonly order: readonly number[];
   /** The PSN that is expected next when nothing came any more, or all has. */
@@ -22,7 +22,11 @@ export interface Seen {
 }
 
 /** Runs until all of the stream was taken, or nothing comes any more. `msnAt`: messages completed once that many packets were taken. */
-export async function takeStream(r: Responder, stream: Stream, msnAt: (taken: number) => number): Promise<Seen> {
+export async function takeStream(
+  r: ScriptedResponder,
+  stream: Stream,
+  msnAt: (taken: number) => number,
+): Promise<ReceivedRequest> {
   const { packets, withinNs } = stream;
   const lost = new Set(stream.lost);
   const order: number[] = [];

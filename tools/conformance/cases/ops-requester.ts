@@ -1,18 +1,18 @@
 /** Cases of area OPS: in which order a requester sends, and which packets it makes of a message (OPS-12 to OPS-17). */
 import { Op, opcodeInfo } from 'rocev2/packets';
 import { atomicAck, describePacket, type Packet } from 'rocev2/packets/kit';
-import type { SendRequest } from '../hands/hands.ts';
+import type { SendRequest } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import { demand } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import { answerRead, joined, OUR_RKEY, OUR_VA, type Sender, sender, sizesOf, takeMessage, work } from './requests.ts';
 
 export const OPS_REQUESTER_CASES: readonly Case[] = [
-  { rules: ['OPS-12'], needs: ['hands'], run: (t) => notInterrupted(t, 'send') },
-  { rules: ['OPS-13'], needs: ['hands'], run: (t) => notInterrupted(t, 'write') },
+  { rules: ['OPS-12'], needs: ['host-control'], run: (t) => notInterrupted(t, 'send') },
+  { rules: ['OPS-13'], needs: ['host-control'], run: (t) => notInterrupted(t, 'write') },
   {
     rules: ['OPS-14'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const from = await sender(t);
       const { mtu } = from.peer;
@@ -31,7 +31,7 @@ export const OPS_REQUESTER_CASES: readonly Case[] = [
   },
   {
     rules: ['OPS-15'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const from = await sender(t);
       const { mtu } = from.peer;
@@ -55,7 +55,7 @@ export const OPS_REQUESTER_CASES: readonly Case[] = [
   },
   {
     rules: ['OPS-16'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const from = await sender(t);
       const { mtu } = from.peer;
@@ -81,7 +81,7 @@ export const OPS_REQUESTER_CASES: readonly Case[] = [
   },
   {
     rules: ['OPS-17'],
-    needs: ['hands'],
+    needs: ['host-control'],
     run: postingOrder,
   },
 ];

@@ -8,7 +8,7 @@ import { sameBytes } from './memory.ts';
 export const RD_REQUESTER_CASES: readonly Case[] = [
   {
     rules: ['RD-17'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const peer = await t.connect({ timeout: TIMEOUT });
       const mr = t.need(peer.buffers?.mr);
@@ -27,7 +27,7 @@ export const RD_REQUESTER_CASES: readonly Case[] = [
   },
   {
     rules: ['RD-18'],
-    needs: ['hands'],
+    needs: ['host-control'],
     async run(t) {
       const packets = 5;
       for (const lost of [1, 2, 4]) {

@@ -7,18 +7,18 @@ import type { Packet, Sighting } from 'rocev2/packets/kit';
 import { WcStatus } from 'rocev2/transport';
 import type { Case } from '../tester/case.ts';
 import { demand, Inconclusive } from '../tester/outcome.ts';
-import type { Received } from '../tester/peer.ts';
+import type { ReceivedPacket } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import {
   add,
   atMost,
-  type Responder,
+  type PostedWork,
   read,
   responder,
+  type ScriptedResponder,
   send,
   sendImm,
   timeoutNs,
-  type Work,
   write,
   writeImm,
 } from './responder.ts';
@@ -119,7 +119,7 @@ async function refillsTheCounter(t: Tester): Promise<void> {
 }
 
 /** The packets of one go from the oldest unacknowledged one to the last. */
-async function seesRound(t: Tester, r: Responder, packets: readonly Packet[], withinNs: number): Promise<void> {
+async function seesRound(t: Tester, r: ScriptedResponder, packets: readonly Packet[], withinNs: number): Promise<void> {
   let first = await r.peer.take(withinNs);
   const [oldest] = packets;
   // Of a go that was under way when the acknowledge came, the rest is passed over.
@@ -135,7 +135,7 @@ async function repeatsPartsOfReads(t: Tester): Promise<void> {
   for (const answered of [0, 1, 3, 4])
     for (const why of ['timeout', 'later answer'] as const) {
       const r = await responder(t, why === 'timeout' ? { timeout: code } : {});
-      const works: Work[] = why === 'timeout' ? [read(1, 1100)] : [read(1, 1100), send(2)];
+      const works: PostedWork[] = why === 'timeout' ? [read(1, 1100)] : [read(1, 1100), send(2)];
       await r.post(...works);
       const [original] = await r.sees(0, ...works);
       if (original === undefined) throw new Inconclusive('there is no READ');
@@ -151,7 +151,7 @@ async function repeatsPartsOfReads(t: Tester): Promise<void> {
 }
 
 /** The READ that comes next. */
-async function newestRetry(t: Tester, r: Responder, withinNs: number): Promise<Received> {
+async function newestRetry(t: Tester, r: ScriptedResponder, withinNs: number): Promise<ReceivedPacket> {
   const again = await r.peer.take(withinNs);
   demand(again !== undefined, 'a READ that has not its data was not asked for again');
   if (again.packet.reth === undefined) throw new Inconclusive('something else than the READ was sent again first');
@@ -160,7 +160,7 @@ async function newestRetry(t: Tester, r: Responder, withinNs: number): Promise<R
   return again;
 }
 
-function isPartOf(original: Received, again: Received, answered: number, mtu: number): void {
+function isPartOf(original: ReceivedPacket, again: ReceivedPacket, answered: number, mtu: number): void {
   const before = original.packet.reth;
   const now = again.packet.reth;
   if (before === undefined || now === undefined) throw new Inconclusive('a READ has no RETH');

@@ -10,12 +10,12 @@ import { Inconclusive } from '../tester/outcome.ts';
 import type { Tester } from '../tester/tester.ts';
 import {
   atMost,
-  type Responder,
+  type PostedWork,
   responder,
+  type ScriptedResponder,
   send,
   sendImm,
   timeoutNs,
-  type Work,
   waitedAtLeast,
   writeImm,
 } from './responder.ts';
@@ -38,13 +38,13 @@ const INTERVALS_10US: readonly number[] = [
 ];
 const intervalNs = (code: number): number => (INTERVALS_10US[code] ?? 0) * 10_000;
 
-/** Refuses what was sent, and waits for it to come again: not before the interval, and not for ever. */
+/** Refuses what was sent, and waits for it to come again: not before the interval, and within a limit. */
 async function refuseOnce(
   t: Tester,
-  r: Responder,
+  r: ScriptedResponder,
   code: number,
   psn: number,
-  ...works: readonly Work[]
+  ...works: readonly PostedWork[]
 ): Promise<void> {
   // What a timer sent again before the NAK is there is no retry after it.
   if (!t.dut.virtual) r.peer.drain();

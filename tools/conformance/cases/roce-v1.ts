@@ -4,11 +4,11 @@
  */
 import { ETHERTYPE_AT, ETHERTYPE_ROCE_V1 } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';
-import type { Peer } from '../tester/peer.ts';
+import type { TesterPeer } from '../tester/peer.ts';
 import { icrcOver } from './edits.ts';
 
 /** The frame. Its GIDs are the addresses of the connection. */
-export function roceV1(peer: Peer, packet: Packet): Uint8Array {
+export function roceV1(peer: TesterPeer, packet: Packet): Uint8Array {
   let frame = new Uint8Array(0);
   peer.frame({
     ...packet,

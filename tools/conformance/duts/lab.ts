@@ -12,10 +12,10 @@ import { buildImage } from '../../lab/image.ts';
 import { labAvailable } from '../../lab/probe.ts';
 import type { KernelLabel } from '../../lab/recipe.ts';
 import { startAgent } from '../agent/in-guest.ts';
-import { HandsClient } from '../hands/client.ts';
-import type { Feature } from '../hands/hands.ts';
+import { AgentClient } from '../host-control/client.ts';
+import type { Feature } from '../host-control/host-control.ts';
 import type { Dut, DutAddress } from '../tester/dut.ts';
-import type { Station } from '../tester/station.ts';
+import type { TesterStation } from '../tester/station.ts';
 import { type OpenStation, openStation } from './live.ts';
 
 export interface LabDutOptions {
@@ -39,7 +39,7 @@ export class LabDut implements Dut {
   readonly #directory: string;
   readonly #open: OpenStation;
   #guest: Guest;
-  #hands: HandsClient;
+  #hostControl: AgentClient;
   #gone: string | undefined;
 
   private constructor(options: LabDutOptions, directory: string, open: OpenStation, host: LabHost) {
@@ -47,10 +47,10 @@ export class LabDut implements Dut {
     this.#directory = directory;
     this.#open = open;
     this.#guest = host.guest;
-    this.#hands = host.hands;
+    this.#hostControl = host.hostControl;
     this.name = `lab:${options.kernel}`;
     this.version = options.kernel;
-    this.addresses = addressesOf(host.hands);
+    this.addresses = addressesOf(host.hostControl);
     this.#watch(host.guest);
   }
 
@@ -73,16 +73,16 @@ export class LabDut implements Dut {
     }
   }
 
-  get station(): Station {
+  get station(): TesterStation {
     return this.#open.station;
   }
 
-  get hands(): HandsClient {
-    return this.#hands;
+  get hostControl(): AgentClient {
+    return this.#hostControl;
   }
 
   get features(): readonly Feature[] {
-    return this.#hands.description.features;
+    return this.#hostControl.description.features;
   }
 
   get gone(): string | undefined {
@@ -101,17 +101,17 @@ export class LabDut implements Dut {
   async renew(why?: string): Promise<void> {
     this.#options.log?.(`a fresh guest is booted${why === undefined ? '' : `: ${why}`}`);
     const old = this.#guest;
-    await this.#hands.close();
+    await this.#hostControl.close();
     await old.stop();
-    const { guest, hands } = await bootHost(this.#options, join(this.#directory, 'wire'));
+    const { guest, hostControl } = await bootHost(this.#options, join(this.#directory, 'wire'));
     this.#guest = guest;
-    this.#hands = hands;
+    this.#hostControl = hostControl;
     this.#gone = undefined;
     this.#watch(guest);
   }
 
   async close(): Promise<void> {
-    await this.#hands.close();
+    await this.#hostControl.close();
     await this.#guest.stop();
     await this.#open.close();
     await rm(this.#directory, { recursive: true, force: true });
@@ -126,7 +126,7 @@ export class LabDut implements Dut {
 
 interface LabHost {
   readonly guest: Guest;
-  readonly hands: HandsClient;
+  readonly hostControl: AgentClient;
 }
 
 async function bootHost({ kernel, log }: LabDutOptions, path: string): Promise<LabHost> {
@@ -141,7 +141,7 @@ async function bootHost({ kernel, log }: LabDutOptions, path: string): Promise<L
   });
   try {
     const { socket } = await startAgent(guest, log === undefined ? {} : { log });
-    return { guest, hands: await HandsClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS }) };
+    return { guest, hostControl: await AgentClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS }) };
   } catch (error) {
     await guest.stop();
     throw error;
@@ -149,7 +149,7 @@ async function bootHost({ kernel, log }: LabDutOptions, path: string): Promise<L
 }
 
 /** Of the guest's GIDs those that are its addresses. */
-function addressesOf({ description }: HandsClient): DutAddress[] {
+function addressesOf({ description }: AgentClient): DutAddress[] {
   return PAIRS.flatMap(([theirs, ours]) => {
     const address = IpAddress.parse(theirs);
     const gid = description.gids.find((entry) => entry.type === 'v2' && IpAddress.parse(entry.address).equals(address));

@@ -2,7 +2,7 @@
 import ipaddr from 'ipaddr.js';
 import { parseMac, RoceError } from 'rocev2/packets';
 import { KERNELS } from '../../lab/recipe.ts';
-import type { Feature } from '../hands/hands.ts';
+import type { Feature } from '../host-control/host-control.ts';
 import type { Dut } from '../tester/dut.ts';
 import { InProcessDut } from './in-process.ts';
 

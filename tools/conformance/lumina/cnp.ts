@@ -7,7 +7,7 @@
 import { Op } from 'rocev2/packets';
 import { type CheckResult, Findings } from './findings.ts';
 import { us } from './gbn-sender.ts';
-import type { EndName, Trace, TracePacket } from './trace.ts';
+import type { Trace, TracePacket, TrafficEnd } from './trace.ts';
 
 export const CNP_SCOPES = ['port', 'destination', 'address pair', 'flow'] as const;
 /** What a notification point keeps one distance for. */
@@ -22,7 +22,7 @@ export interface CnpOptions {
   readonly slackNs: number;
 }
 
-export function cnpCheck(trace: Trace, end: EndName, options: CnpOptions): CheckResult[] {
+export function cnpCheck(trace: Trace, end: TrafficEnd, options: CnpOptions): CheckResult[] {
   const found = new Findings('cnp', end, ['CNP-05', 'CNP-07', 'CNP-08']);
   const here = trace.packets.filter((packet) => packet.end === end && packet.whole);
   const marks = here.filter(({ way, marked, opcode }) => way === 'got' && marked && opcode !== Op.Cnp);

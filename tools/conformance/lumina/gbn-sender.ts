@@ -5,7 +5,7 @@
  * Owns the sender's state machine. It sees the requester from the bump: an answer that has left the bump is not at the requester yet, so
  * packets that follow in order after a NAK are no fault, and what is repeated although its acknowledge is under way is none either.
  */
-import { type Connection, endOf, lossesOf, type Step, stepsOf } from './connection.ts';
+import { type EndPacket, endOf, endPackets, lossesOf, type TrafficConnection } from './connection.ts';
 import { type CheckResult, Findings } from './findings.ts';
 import type { Trace } from './trace.ts';
 
@@ -17,9 +17,9 @@ export interface Pace {
   readonly slackNs: number;
 }
 
-export function gbnSenderCheck(trace: Trace, connection: Connection, pace: Pace): CheckResult[] {
+export function gbnSenderCheck(trace: Trace, connection: TrafficConnection, pace: Pace): CheckResult[] {
   const sender = new Sender(endOf(connection, 'requester'), pace);
-  for (const step of stepsOf(trace, connection, 'requester')) {
+  for (const step of endPackets(trace, connection, 'requester')) {
     if (step.way === 'got') sender.got(step);
     else if (step.kind === 'request' || step.kind === 'read-request') sender.sent(step);
   }
@@ -53,14 +53,14 @@ class Sender {
     this.#pace = pace;
   }
 
-  got({ kind, psn, timeNs }: Step): void {
+  got({ kind, psn, timeNs }: EndPacket): void {
     this.#acknowledged(kind === 'ack' || kind === 'response' ? psn + 1 : psn, timeNs);
     if (kind !== 'nak' && kind !== 'rnr-nak') return;
     this.#naks++;
     this.#nak = { psn, timeNs };
   }
 
-  sent({ psn, last, timeNs }: Step): void {
+  sent({ psn, last, timeNs }: EndPacket): void {
     // What was acknowledged meanwhile need not be repeated: a jump over it is none.
     const skipped = psn > this.#next && psn > this.#una;
     if (skipped)
@@ -71,7 +71,7 @@ class Sender {
     this.#sentAt.set(psn, [...(this.#sentAt.get(psn) ?? []), timeNs]);
   }
 
-  end(psns: number, losses: readonly Step[]): CheckResult[] {
+  end(psns: number, losses: readonly EndPacket[]): CheckResult[] {
     const found = this.#found;
     for (const { psn, timeNs } of losses) {
       const again = this.#sentAt.get(psn)?.some((at) => at > timeNs) === true;

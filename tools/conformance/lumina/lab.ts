@@ -12,10 +12,10 @@ import { buildImage } from '../../lab/image.ts';
 import { labAvailable } from '../../lab/probe.ts';
 import type { KernelLabel } from '../../lab/recipe.ts';
 import { startAgent } from '../agent/in-guest.ts';
-import { HandsClient } from '../hands/client.ts';
-import { inProcessHands } from '../hands/in-process.ts';
-import { type LiveEnd, liveTheatre } from './live.ts';
-import type { StageEnd, Theatre } from './stage.ts';
+import { AgentClient } from '../host-control/client.ts';
+import { inProcessHostControl } from '../host-control/in-process.ts';
+import { type LiveEnd, liveTestbeds } from './live.ts';
+import type { TestbedEnd, TestbedFactory } from './stage.ts';
 
 export interface LabOptions {
   readonly kernel: KernelLabel;
@@ -24,10 +24,10 @@ export interface LabOptions {
 }
 
 /** Boots the devices; the guest under test is end a. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be none, and as `Guest.boot` */
-export async function openLab(options: LabOptions): Promise<Theatre> {
+export async function openLab(options: LabOptions): Promise<TestbedFactory> {
   const lab = labAvailable();
   if (!lab.ok) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', lab.reason);
-  return liveTheatre(
+  return liveTestbeds(
     (directory) => openGuest(options, join(directory, 'a'), 1),
     (directory) => {
       const path = join(directory, 'b');
@@ -47,8 +47,8 @@ async function openGuest({ kernel, log }: LabOptions, path: string, host: number
       addresses: addressesOf(host).map(({ address, bits }) => `${address}/${bits}`),
     });
     const { socket } = await startAgent(guest, building);
-    const hands = await HandsClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS });
-    const { gids } = hands.description;
+    const hostControl = await AgentClient.open(socket, { answerTimeoutMs: ANSWER_TIMEOUT_MS });
+    const { gids } = hostControl.description;
     const addresses = addressesOf(host).map(({ address }) => {
       const here = IpAddress.parse(address);
       const gid = gids.find((one) => one.type === 'v2' && IpAddress.parse(one.address).equals(here));
@@ -57,11 +57,11 @@ async function openGuest({ kernel, log }: LabOptions, path: string, host: number
     });
     const running = guest;
     const close = async (): Promise<void> => {
-      await hands.close();
+      await hostControl.close();
       await running.stop();
       await port.close();
     };
-    return { end: { device: 'rxe', version: kernel, hands, addresses }, port, close };
+    return { end: { device: 'rxe', version: kernel, hostControl, addresses }, port, close };
   } catch (error) {
     await guest?.stop();
     await port.close();
@@ -77,15 +77,15 @@ async function openOurs(path: string, host: number): Promise<LiveEnd> {
       addresses: addressesOf(host).map(({ address, bits }) => `${address}/${bits}`),
       congestion: { notification: { minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS } },
     });
-    const hands = inProcessHands(open.device, { cnp: true });
+    const hostControl = inProcessHostControl(open.device, { cnp: true });
     const addresses = addressesOf(host).map(({ address }, gidIndex) => ({ address, gidIndex }));
     const close = async (): Promise<void> => {
-      await hands.close();
+      await hostControl.close();
       await open.close();
       await port.close();
     };
-    const end: StageEnd = {
-      ...{ device: 'rocev2', version: '', hands, addresses },
+    const end: TestbedEnd = {
+      ...{ device: 'rocev2', version: '', hostControl, addresses },
       minTimeBetweenCnpsNs: MIN_TIME_BETWEEN_CNPS_NS,
     };
     return { end, port, close };

@@ -8,7 +8,7 @@ import type { Profile } from './profiles.ts';
 import { isAnswered, type Placed } from './requester-work.ts';
 
 /** What the requester has sent. */
-export interface Open {
+export interface OpenWork {
   readonly profile: Profile;
   readonly works: readonly Placed[];
   /** Newest PSN that was asked for, responses of a READ included; -1 before the first. */
@@ -27,7 +27,7 @@ export interface Evidence {
 }
 
 /** What `packet` proves. */
-export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence {
+export function evidenceOf(open: OpenWork, bound: number, packet: Packet): Evidence {
   const { psn, opcode, syndrome = 0xff } = packet;
   const { newest, works, profile } = open;
   if (isAstray(open, bound, packet)) return { bound: newest + 1, fails: { index: -1, status: -1, must: false } };
@@ -51,8 +51,8 @@ export function evidenceOf(open: Open, bound: number, packet: Packet): Evidence 
   };
 }
 
-/** A device that any acknowledge between the responses of a READ leads astray: what it makes of it nobody can say. */
-function isAstray({ profile, works }: Open, bound: number, { opcode }: Packet): boolean {
+/** A device that any ACK between the responses of a READ leads astray: what it makes of it nobody can say. */
+function isAstray({ profile, works }: OpenWork, bound: number, { opcode }: Packet): boolean {
   if (opcode !== Op.Acknowledge || !profile.switches.includes('ack-in-read-fatal')) return false;
   return works.some(({ kind, first, last }) => kind === 'read' && bound > first && bound <= last);
 }
@@ -61,13 +61,13 @@ function isAstray({ profile, works }: Open, bound: number, { opcode }: Packet): 
 const oldestAnswered = (works: readonly Placed[], bound: number): Placed | undefined =>
   works.find((work) => isAnswered(work) && work.last >= bound);
 
-/** As far as an acknowledge of all before `psn` goes: a READ or atomic that is not complete stands in its way. */
+/** As far as an ACK of all before `psn` goes: a READ or atomic that is not complete stands in its way. */
 function stop(works: readonly Placed[], bound: number, psn: number): number {
   const barrier = oldestAnswered(works, bound);
   return barrier === undefined || barrier.first >= psn ? Math.max(bound, psn) : Math.max(bound, barrier.first);
 }
 
-function plain({ works, profile }: Open, bound: number, psn: number): Evidence {
+function plain({ works, profile }: OpenWork, bound: number, psn: number): Evidence {
   const barrier = oldestAnswered(works, bound);
   if (barrier === undefined || barrier.first > psn) return { bound: Math.max(bound, psn + 1) };
   const from = Math.max(bound, barrier.first);
@@ -99,7 +99,7 @@ function fatalEvidence(works: readonly Placed[], bound: number, psn: number, sta
   return { bound: Math.max(bound, work.first), fails: { index: work.index, status, must: true } };
 }
 
-/** READ responses and atomic acknowledges. */
+/** READ responses and atomic ACKs. */
 function dataEvidence(works: readonly Placed[], bound: number, { psn, opcode }: Packet): Evidence {
   const work = works.find(({ first, last }) => psn >= first && psn <= last);
   const atomic = work?.kind === 'fetch-add' || work?.kind === 'compare-swap';

@@ -5,10 +5,10 @@
  */
 import { Op, RNR_TIMER_NS } from 'rocev2/packets';
 import { describePacket, isResponse, type Packet } from 'rocev2/packets/kit';
-import type { Difference } from './difference.ts';
+import type { ModelDifference } from './difference.ts';
 import type { Profile } from './profiles.ts';
-import { evidenceOf, type Open } from './requester-evidence.ts';
-import { isAnswered, type Placed, placed, requestAt, requestFault, type Work } from './requester-work.ts';
+import { evidenceOf, type OpenWork } from './requester-evidence.ts';
+import { isAnswered, type Placed, placed, requestAt, requestFault, type WorkRequest } from './requester-work.ts';
 
 /** A completion of a send: which work request, by its place in the order of posting, and its status of verbs. */
 export interface Completed {
@@ -119,7 +119,7 @@ export class RequesterJudge {
     return this.#must > (this.#works.at(-1)?.last ?? -1);
   }
 
-  posted(work: Work): Placed {
+  posted(work: WorkRequest): Placed {
     const one = placed(this.#works, work, this.setup.mtu);
     this.#works = [...this.#works, one];
     return one;
@@ -128,7 +128,7 @@ export class RequesterJudge {
   /** An answer was sent to the device. */
   answered(packet: Packet, nowNs: number): void {
     const { profile } = this.setup;
-    const open: Open = { profile, works: this.#works, newest: this.#newest };
+    const open: OpenWork = { profile, works: this.#works, newest: this.#newest };
     const least = evidenceOf({ ...open, profile: { ...profile, switches: [] } }, this.#must, packet);
     const most = evidenceOf(open, this.#may, packet);
     // A plain ACK inside of an open READ is no proof of anything (REQ-13).
@@ -163,7 +163,7 @@ export class RequesterJudge {
   }
 
   /** A packet of the device. */
-  received(packet: Packet, nowNs: number): Difference | undefined {
+  received(packet: Packet, nowNs: number): ModelDifference | undefined {
     if (isResponse(packet.opcode))
       return told('ACK-21', `${describePacket(packet)} came, and there was nothing to answer`);
     const { mtu } = this.setup;
@@ -185,7 +185,7 @@ export class RequesterJudge {
   }
 
   /** Completions of sends, in the order in which they were polled. */
-  completed(completions: readonly Completed[]): Difference | undefined {
+  completed(completions: readonly Completed[]): ModelDifference | undefined {
     if (this.#strayed) return undefined;
     for (const { wrId, status } of completions) {
       const difference = this.#completes(wrId, status);
@@ -196,7 +196,7 @@ export class RequesterJudge {
   }
 
   /** The device has had all the time it needs, timers excepted; `final`: those as well. */
-  settled(final = false): Difference | undefined {
+  settled(final = false): ModelDifference | undefined {
     if (this.#strayed) return undefined;
     const due = this.#due;
     if (due !== undefined && this.#quietUntil === -Infinity && !this.failed)
@@ -219,7 +219,7 @@ export class RequesterJudge {
     if (nowNs >= this.#quietUntil) this.#quietUntil = -Infinity;
   }
 
-  #inTime(packet: Packet, work: Placed, nowNs: number): Difference | undefined {
+  #inTime(packet: Packet, work: Placed, nowNs: number): ModelDifference | undefined {
     const line = describePacket(packet);
     if (this.failed) return told('REQ-34', `${line} came after a work request had failed`);
     if (nowNs < this.#quietUntil && this.setup.exactTime)
@@ -238,7 +238,7 @@ export class RequesterJudge {
   }
 
   /** In order, or again from a place that there is a reason for. */
-  #inOrder(packet: Packet, nowNs: number): Difference | undefined {
+  #inOrder(packet: Packet, nowNs: number): ModelDifference | undefined {
     const { psn } = packet;
     if (psn === this.#cursor) return undefined;
     const line = describePacket(packet);
@@ -256,7 +256,7 @@ export class RequesterJudge {
     return undefined;
   }
 
-  /** A device of the profile forgets an acknowledge of what it was just sending again. */
+  /** A device of the profile forgets an ACK of what it was just sending again. */
   #mayHaveLost(work: Placed): boolean {
     const { switches } = this.setup.profile;
     return switches.includes('ack-while-repeating-lost') && !isAnswered(work) && this.#repeated.has(work.index);
@@ -277,7 +277,7 @@ export class RequesterJudge {
     return !this.setup.exactTime || nowNs - out >= this.setup.timeoutNs;
   }
 
-  #completes(index: number, status: number): Difference | undefined {
+  #completes(index: number, status: number): ModelDifference | undefined {
     const work = this.#works[index];
     if (work === undefined) return told('REQ-06', `work request ${index} completes, and was not posted`);
     const last = this.#completed.at(-1);
@@ -292,7 +292,7 @@ export class RequesterJudge {
       : told(RULE_OF_KIND[work.kind], `work request ${index} completes without its answer`);
   }
 
-  #completesInError(index: number, status: number): Difference | undefined {
+  #completesInError(index: number, status: number): ModelDifference | undefined {
     if (this.failed) {
       return status === FLUSHED
         ? undefined
@@ -312,7 +312,7 @@ export class RequesterJudge {
   }
 }
 
-const told = (ruleId: string, sentence: string): Difference => ({ ruleId, sentence });
+const told = (ruleId: string, sentence: string): ModelDifference => ({ ruleId, sentence });
 
 const RULE_OF_KIND = {
   ...{ send: 'REQ-03', write: 'REQ-03', read: 'REQ-04' },

@@ -8,7 +8,7 @@ import type { Packet } from 'rocev2/packets/kit';
 export type WorkKind = 'send' | 'write' | 'read' | 'fetch-add' | 'compare-swap';
 
 /** A work request. */
-export interface Work {
+export interface WorkRequest {
   readonly kind: WorkKind;
   /** What a SEND or WRITE brings; for a READ only its length counts. */
   readonly data: Uint8Array;
@@ -24,17 +24,17 @@ export interface Work {
 }
 
 /** Work in its place: PSNs of its first and last packet, responses of a READ included. */
-export interface Placed extends Work {
+export interface Placed extends WorkRequest {
   readonly index: number;
   readonly first: number;
   readonly last: number;
 }
 
-/** Answered by more than an acknowledge. */
-export const isAnswered = ({ kind }: Work): boolean => kind !== 'send' && kind !== 'write';
+/** Answered by more than an ACK. */
+export const isAnswered = ({ kind }: WorkRequest): boolean => kind !== 'send' && kind !== 'write';
 
 /** Puts a work request behind those that are there. */
-export function placed(before: readonly Placed[], work: Work, mtu: number): Placed {
+export function placed(before: readonly Placed[], work: WorkRequest, mtu: number): Placed {
   const first = (before.at(-1)?.last ?? -1) + 1;
   const atomic = work.kind === 'fetch-add' || work.kind === 'compare-swap';
   const packets = atomic ? 1 : Math.max(1, Math.ceil(work.data.length / mtu));

@@ -17,7 +17,7 @@ export interface Fault {
 
 export const hasFlag = (packet: Packet, flags: number): boolean => ((OPCODE_FLAGS[packet.opcode] ?? 0) & flags) !== 0;
 
-/** SEND, WRITE, or what is answered by more than an acknowledge. */
+/** SEND, WRITE, or what is answered by more than an ACK. */
 export const kindOf = (packet: Packet): 'send' | 'write' | 'answered' =>
   hasFlag(packet, OpFlag.Send) ? 'send' : hasFlag(packet, OpFlag.Write) ? 'write' : 'answered';
 

@@ -16,7 +16,9 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const RESULTS = join(ROOT, 'docs/conformance-results');
 const WHOLE_RESULTS = join(EMBARGO_DIRECTORY, 'results');
 
-export const PAGE_FILE = join(ROOT, 'CONFORMANCE.md');
+export const PAGE_FILE = join(ROOT, 'docs/conformance-report.md');
+/** Has the table of devices in its head. */
+export const GUIDE_FILE = join(ROOT, 'docs/conformance.md');
 export const MUTANTS_FILE = join(ROOT, 'docs/conformance-mutants.md');
 
 /** All that this checkout knows of a device; undefined when it was never run. */

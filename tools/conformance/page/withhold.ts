@@ -3,10 +3,10 @@
  * the whole area of a withheld finding is left out, and every rule that stands for one of it.
  */
 import { WITHHELD } from '../findings/withheld.ts';
+import { DERIVED_RULES } from '../passive-checks/derived.ts';
 import { matchRules, RULES } from '../rules/index.ts';
 import type { Deviation } from '../rules/types.ts';
 import type { ResultFile, ResultRow } from '../runner/files.ts';
-import { DERIVED_RULES } from '../watch/derived.ts';
 
 /** A result as pages and packages have it: no verdict, reason, capture or death that would show a withheld finding, but their number. */
 export function published(result: ResultFile): ResultFile {

@@ -67,12 +67,12 @@ function keep({ property, seed, counterexample }: PropertyReport, out: string): 
   if (counterexample === undefined) return;
   mkdirSync(out, { recursive: true });
   const file = join(out, `${property}-${counterexample.ruleId}.ladder`);
-  writeFileSync(file, ladderOf(property, seed, counterexample));
+  writeFileSync(file, counterexampleLadder(property, seed, counterexample));
   process.stdout.write(`  kept as ${file}\n`);
 }
 
 /** What was sent, as a script; what was seen, and what else was done, are comments of it. */
-export function ladderOf(property: string, seed: number, counterexample: Counterexample): string {
+export function counterexampleLadder(property: string, seed: number, counterexample: Counterexample): string {
   const { ruleId, difference, packets, path, lines, connection } = counterexample;
   const { options = { mtu: 256 }, region } = connection ?? {};
   const sent = packets.map((packet) => ({

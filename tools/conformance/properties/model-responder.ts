@@ -3,15 +3,15 @@ import { Op } from 'rocev2/packets';
 import { ack, type Packet } from 'rocev2/packets/kit';
 import { PROFILES } from '../model/profiles.ts';
 import { step } from '../model/responder-model.ts';
-import { type Expected, freshState, type ResponderSetup, type ResponderState } from '../model/responder-state.ts';
+import { type ExpectedReply, freshState, type ResponderSetup, type ResponderState } from '../model/responder-state.ts';
 import { REMOTE } from './requester-stage.ts';
-import { MTU } from './responder-trial.ts';
+import { TRIAL_MTU } from './responder-trial.ts';
 
 export class ModelResponder {
   readonly #setup: ResponderSetup = {
     ...{
       profile: PROFILES.strict,
-      mtu: MTU,
+      mtu: TRIAL_MTU,
       region: { va: REMOTE.va, rkey: REMOTE.rkey, length: REMOTE.bytes.length },
     },
     ...{ access: { read: true, write: true, atomic: true }, receiveBytes: REMOTE.bytes.length },
@@ -49,12 +49,12 @@ export class ModelResponder {
         new DataView(bytes.buffer).setBigUint64(0, original, true);
         this.#answers.set(request.first, bytes);
       } else if (payload !== undefined)
-        this.#answers.set(request.first, over(known, payload, (psn - request.first) * MTU));
+        this.#answers.set(request.first, over(known, payload, (psn - request.first) * TRIAL_MTU));
     }
   }
 }
 
-function packetOf({ opcodes, psn, syndrome, original, data, images }: Expected, msn: number): Packet {
+function packetOf({ opcodes, psn, syndrome, original, data, images }: ExpectedReply, msn: number): Packet {
   const [opcode = Op.Acknowledge] = opcodes;
   const image = images?.[0];
   return {

@@ -21,17 +21,17 @@ export type AnswerStep =
   /** A packet is said to be missing. */
   | { readonly do: 'missing'; readonly ahead: number }
   | { readonly do: 'not-ready'; readonly ahead: number; readonly code: number }
-  /** An acknowledge of what was acknowledged long ago, or a response to it with other data. */
+  /** An ACK of what was acknowledged long ago, or a response to it with other data. */
   | { readonly do: 'ghost'; readonly back: number; readonly response: boolean }
-  /** An acknowledge of what was never sent. */
+  /** An ACK of what was never sent. */
   | { readonly do: 'beyond'; readonly ahead: number }
   /** The newest packet is acknowledged, whatever is open before it. */
   | { readonly do: 'overtake' }
-  /** An acknowledge of a PSN inside of an open READ. */
+  /** An ACK of a PSN inside of an open READ. */
   | { readonly do: 'inside'; readonly ahead: number }
   /** Responses of a READ, without the first that is due. */
   | { readonly do: 'gap' }
-  /** A syndrome that nobody knows. */
+  /** A reserved syndrome. */
   | { readonly do: 'reserved'; readonly syndrome: number }
   | { readonly do: 'fatal'; readonly ahead: number; readonly code: 0x61 | 0x62 | 0x63 }
   | { readonly do: 'post'; readonly work: WorkSpec }
@@ -57,7 +57,7 @@ export interface LossPlan {
   readonly lateAnswers: readonly number[];
 }
 
-/** @param beyond acknowledges of what was never sent are among the answers */
+/** @param beyond ACKs of what was never sent are among the answers */
 export function answers(mtu: number, atomics: boolean, fences: boolean, beyond: boolean): fc.Arbitrary<AnswersPlan> {
   const spec = work(mtu, atomics, fences);
   return fc.record({

@@ -2,7 +2,7 @@
 import { OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
 import { type Packet, pattern } from 'rocev2/packets/kit';
 import { hasFlag } from '../model/responder-faults.ts';
-import type { OpenMessage, ResponderSetup, ResponderState } from '../model/responder-state.ts';
+import type { ResponderSetup, ResponderState, UnfinishedMessage } from '../model/responder-state.ts';
 import type { OpcodeStep, ReplayStep, RequestStep } from './responder-steps.ts';
 
 /** The packet of a step; undefined where there is none (nothing to replay). */
@@ -92,7 +92,7 @@ const only = (write: boolean, imm: boolean): number =>
   write ? (imm ? Op.WriteOnlyImm : Op.WriteOnly) : imm ? Op.SendOnlyImm : Op.SendOnly;
 
 /** The next packet of the open message. */
-function continued(step: RequestStep, { mtu, receiveBytes }: ResponderSetup, open: OpenMessage): Packet {
+function continued(step: RequestStep, { mtu, receiveBytes }: ResponderSetup, open: UnfinishedMessage): Packet {
   const { at, ackReq, imm } = step;
   const write = open.kind === 'write';
   const left = write ? open.left : step.more ? receiveBytes - open.got.length : Math.min(mtu, Math.max(1, step.size));
@@ -141,7 +141,7 @@ function spoiled(step: RequestStep, { region, mtu }: ResponderSetup, packet: Pac
   return packet;
 }
 
-/** A SEND that invalidates a key which nobody has. */
+/** A SEND that invalidates an unknown key. */
 function invalidating(packet: Packet): Packet {
   const inv = 0xdead_be00;
   const { imm: _, ...plain } = packet;

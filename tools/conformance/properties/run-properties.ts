@@ -4,14 +4,14 @@
  */
 import fc from 'fast-check';
 import type { Packet } from 'rocev2/packets/kit';
-import { HandsError } from '../hands/hands.ts';
+import { HostControlError } from '../host-control/host-control.ts';
 import type { Profile } from '../model/profiles.ts';
 import { Inconclusive } from '../tester/outcome.ts';
 import { PROPERTIES, type Property } from './properties.ts';
 import type { Subject } from './subject.ts';
 import { ladder, packetsOf, type Trial, type TrialConnection } from './trial.ts';
 
-export interface RunOptions {
+export interface PropertyRunOptions {
   readonly subject: Subject;
   readonly profile: Profile;
   /** Sequences of each property. */
@@ -69,7 +69,7 @@ export interface PropertyReport {
 }
 
 /** Holds a device against every property, one after the other. Never rejects for what the device does. */
-export async function runProperties(options: RunOptions): Promise<PropertyReport[]> {
+export async function runProperties(options: PropertyRunOptions): Promise<PropertyReport[]> {
   const reports: PropertyReport[] = [];
   for (const property of PROPERTIES) {
     if (options.only !== undefined && !options.only.includes(property.name)) continue;
@@ -82,7 +82,7 @@ export async function runProperties(options: RunOptions): Promise<PropertyReport
 
 class Run {
   readonly #property: Property;
-  readonly #options: RunOptions;
+  readonly #options: PropertyRunOptions;
   readonly #began = performance.now();
   readonly #reasons = new Set<string>();
   #runs = 0;
@@ -93,17 +93,17 @@ class Run {
   #killed: { readonly why: string; readonly lines: readonly string[] } | undefined;
   #cutShort = false;
 
-  constructor(property: Property, options: RunOptions) {
+  constructor(property: Property, options: PropertyRunOptions) {
     this.#property = property;
     this.#options = options;
   }
 
   async report(): Promise<PropertyReport> {
-    const { name, needsHands } = this.#property;
+    const { name, needsHostControl } = this.#property;
     const { subject, profile, seed, runs, path } = this.#options;
     const head = { property: name, subject: subject.name, profile: profile.name, seed };
-    if (needsHands && !subject.hands)
-      return { ...head, ...NOTHING_RUN, skipped: 'nobody acts on the host of the device: it takes an agent' };
+    if (needsHostControl && !subject.hostControl)
+      return { ...head, ...NOTHING_RUN, skipped: 'the device has no agent on its host' };
     const plans = this.#property.plans({ subject, profile });
     const checked = await fc.check(
       fc.asyncProperty(plans, (plan) => this.#once(plan)),
@@ -172,7 +172,7 @@ class Run {
       why = subject.gone();
       if (why === undefined) return trial;
     } catch (error) {
-      why = subject.gone() ?? (error instanceof HandsError && error.kind === 'gone' ? error.message : undefined);
+      why = subject.gone() ?? (error instanceof HostControlError && error.kind === 'gone' ? error.message : undefined);
       if (why === undefined && error instanceof Inconclusive) return { happenings, inconclusive: error.message };
       if (why === undefined) throw error;
     }

@@ -3,10 +3,10 @@
  *
  * Data only, after ref:conformance#PKT.
  */
-import type { Rule } from './types.ts';
+import type { ConformanceRule } from './types.ts';
 
 /** Rules of area PKT: Packet validation. */
-export const PKT_RULES: readonly Rule[] = [
+export const PKT_RULES: readonly ConformanceRule[] = [
   {
     id: 'PKT-01',
     area: 'PKT',

@@ -35,8 +35,8 @@ export type Certainty = 'R' | 'C' | 'U';
 /** What breaking it means: a device that breaks a `must` fails; breaking a `should` or `may` is an allowed variation, and is reported. */
 export type Level = 'must' | 'should' | 'may';
 
-/** Which part of the device under test it is about; `both`: whoever sends or receives packets. `api`: verbs on the device's host. */
-export type Role = 'responder' | 'requester' | 'both' | 'cm' | 'api';
+/** Which part of the device under test it is about; `both`: every sender and receiver of packets. `api`: verbs on the device's host. */
+export type RuleRole = 'responder' | 'requester' | 'both' | 'cm' | 'api';
 
 /** A device known to break the rule, and how we know. */
 export interface Deviation {
@@ -55,7 +55,7 @@ export interface Deviation {
 }
 
 /** One rule. */
-export interface Rule {
+export interface ConformanceRule {
   /** AREA-nn, stable. */
   readonly id: string;
   readonly area: Area;
@@ -63,8 +63,8 @@ export interface Rule {
   readonly source: string;
   readonly certainty: Certainty;
   readonly level: Level;
-  readonly role: Role;
-  /** Whether the wire alone shows it, or somebody has to act on the device's host. */
+  readonly role: RuleRole;
+  /** Whether the wire alone shows it, or an agent has to act on the device's host. */
   readonly needs: 'wire' | 'agent';
   /** Order of work, 1 first. */
   readonly priority: 1 | 2 | 3;

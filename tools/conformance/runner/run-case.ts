@@ -4,20 +4,20 @@
  */
 import { InvariantError, Medium, RoceError } from 'rocev2/packets';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
-import { HandsError } from '../hands/hands.ts';
+import { HostControlError } from '../host-control/host-control.ts';
 import type { Case } from '../tester/case.ts';
 import type { Dut } from '../tester/dut.ts';
 import { Inconclusive, NotApplicable, Violation } from '../tester/outcome.ts';
 import { Tester } from '../tester/tester.ts';
 import { isTooHazardous, unmetNeed } from './needs.ts';
 
-/** `not-run`: the case is hazardous, and nobody has allowed it (`RunOptions.hazardous`). */
+/** `not-run`: the case is hazardous, and nobody has allowed it (`CaseRunOptions.hazardous`). */
 export const VERDICTS = ['pass', 'variation', 'fail', 'inconclusive', 'not-applicable', 'not-run'] as const;
-export type Verdict = (typeof VERDICTS)[number];
+export type CaseVerdict = (typeof VERDICTS)[number];
 
 /** How one run of a case ended. */
 export interface CaseRun {
-  readonly verdict: Verdict;
+  readonly verdict: CaseVerdict;
   /** Why; empty for a pass. */
   readonly reason: string;
   readonly variations: readonly string[];
@@ -31,7 +31,7 @@ export interface CaseRun {
   readonly capture: Uint8Array;
 }
 
-export interface RunOptions {
+export interface CaseRunOptions {
   readonly seed: number;
   readonly psn?: number;
   /** Runs hazardous cases against devices that may not be crashed too; default false. */
@@ -41,7 +41,7 @@ export interface RunOptions {
 }
 
 /** Runs a case once. Nothing that the device does makes it throw. */
-export async function runCase(dut: Dut, one: Case, options: RunOptions): Promise<CaseRun> {
+export async function runCase(dut: Dut, one: Case, options: CaseRunOptions): Promise<CaseRun> {
   const { station } = dut;
   const capture = new CaseCapture(station.medium, one);
   station.capture = capture;
@@ -100,7 +100,7 @@ async function attempt(one: Case, t: Tester): Promise<Pick<CaseRun, 'verdict' | 
     try {
       await t.end();
     } catch (second) {
-      if (!(second instanceof HandsError)) throw second;
+      if (!(second instanceof HostControlError)) throw second;
     }
     return ending;
   }
@@ -110,9 +110,9 @@ function endingOf(error: unknown): Pick<CaseRun, 'verdict' | 'reason'> {
   if (error instanceof Violation) return { verdict: 'fail', reason: error.message };
   if (error instanceof Inconclusive) return { verdict: 'inconclusive', reason: error.message };
   if (error instanceof NotApplicable) return { verdict: 'not-applicable', reason: error.message };
-  if (error instanceof HandsError) {
+  if (error instanceof HostControlError) {
     const verdict = error.kind === 'unsupported' ? 'not-applicable' : 'inconclusive';
-    return { verdict, reason: `the hands: ${error.message}` };
+    return { verdict, reason: `the host control: ${error.message}` };
   }
   if (error instanceof InvariantError) throw error;
   if (error instanceof RoceError) return { verdict: 'inconclusive', reason: error.message };
@@ -151,7 +151,7 @@ class CaseCapture {
       .join('; ');
   }
 
-  bytes(verdict: Verdict, reason: string): Uint8Array {
+  bytes(verdict: CaseVerdict, reason: string): Uint8Array {
     const title = `${this.#case.rules.join(', ')}${this.#case.title === undefined ? '' : `: ${this.#case.title}`}`;
     const writer = new PcapngWriter({
       application: 'roce conformance',

@@ -1,12 +1,12 @@
 /** A case: a script that decides one rule or several. */
-import type { Feature } from '../hands/hands.ts';
+import type { Feature } from '../host-control/host-control.ts';
 import type { Tester } from './tester.ts';
 
-/** What a case takes; where it is missing the rule does not apply, or is inconclusive without hands. */
+/** What a case takes; where it is missing the rule does not apply, or is inconclusive without host control. */
 export type Need =
   | Feature
-  /** Somebody who posts work and reads completions on the device's host. */
-  | 'hands'
+  /** An agent that posts work and reads completions on the device's host. */
+  | 'host-control'
   /** Frames of ours reach the device with their Ethernet header. */
   | 'ethernet'
   /** The device has an address of this version. */

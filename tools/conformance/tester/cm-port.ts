@@ -60,7 +60,7 @@ export class CmPort {
   readonly #t: CmPortHost;
   readonly #routes: ReadonlyMap<4 | 6, Route>;
   readonly #inbox: Inbox;
-  /** By id of ours: messages that nobody has taken. */
+  /** By id of ours: messages that were not taken yet. */
   readonly #queues = new Map<number, CmArrival[]>();
   /** REQs of the device. */
   readonly #requests: CmArrival<'REQ'>[] = [];
@@ -175,22 +175,22 @@ export class CmPort {
     }
   }
 
-  /** A request that nobody listens for has to be refused: all that was sent before has been looked at then. */
+  /** A request without a listener has to be refused: all that was sent before has been looked at then. */
   async sentinel(version?: 4 | 6): Promise<CmArrival<'REJ'>> {
     const id = this.id();
     const body = unknownServiceRequest(this.#t, this.route(version), id);
     this.send({ kind: 'REQ', body }, version === undefined ? {} : { version });
     const arrival = await this.next(id);
-    demand(arrival !== undefined, 'the connection manager is silent: no answer to a REQ for a service that nobody has');
+    demand(arrival !== undefined, 'the connection manager is silent: no answer to a REQ for an unknown service');
     demand(
       isKind(arrival, 'REJ'),
-      () => `a REJ was expected for a REQ that nobody can serve, and ${arrival.kind} came`,
+      () => `a REJ was expected for a REQ of an unknown service, and ${arrival.kind} came`,
     );
     return arrival;
   }
 
   /** What was sent before draws nothing for this id: proven by a sentinel, and by waiting a little longer. */
-  async silence(id: number, what: string, version?: 4 | 6): Promise<void> {
+  async expectSilence(id: number, what: string, version?: 4 | 6): Promise<void> {
     await this.sentinel(version);
     for (;;) {
       const arrival = await this.next(id, this.#t.dut.quietNs);
@@ -261,6 +261,6 @@ function addressee({ message }: CmMad): number {
   return message.kind === 'REQ' ? 0 : message.body.remoteCommId;
 }
 
-/** What a device repeats by itself while nobody answers. */
+/** What a device repeats by itself without an answer. */
 const REPEATED: readonly CmKind[] = ['REQ', 'REP', 'DREQ', 'LAP', 'SIDR_REQ'];
 const NOTHING = new Uint8Array(0);

@@ -10,7 +10,7 @@ export class Inconclusive extends Error {
   override readonly name = 'Inconclusive';
 }
 
-/** The rule has no meaning for this device, or nobody is there who could do what it takes. */
+/** The rule does not apply to this device, or what its case needs is not there. */
 export class NotApplicable extends Error {
   override readonly name = 'NotApplicable';
 }

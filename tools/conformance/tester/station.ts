@@ -34,17 +34,17 @@ export interface StationOptions {
   readonly gateway?: IpAddress;
 }
 
-export class Station implements Machine {
+export class TesterStation implements Machine {
   readonly medium: Medium;
   readonly mac: MacAddress;
   readonly addresses: readonly IpPrefix[];
   /** Sees every frame that is sent and received, comments included; may be changed at any time. */
   capture: CaptureSink | undefined;
-  /** Is told of every RoCE packet of the device, whoever it is for: passive rules look here. */
+  /** Receives every RoCE packet of the device, of any queue pair: the passive checks look here. */
   watch: ((sighting: Sighting) => void) | undefined;
-  /** Is told of every other frame with an IP header at `ip`: a RoCE packet that is wrong enough looks like one of these. */
+  /** Receives every other frame with an IP header at `ip`: a RoCE packet that is wrong enough looks like one of these. */
   watchOther: ((bytes: Uint8Array, ip: number, timeNs: number) => void) | undefined;
-  /** RoCE packets for queue pairs that nobody of ours has. */
+  /** RoCE packets for queue pairs that the tester does not have. */
   readonly strays: Sighting[] = [];
   /** Frames sent and received since the beginning. */
   sent = 0;
@@ -78,7 +78,7 @@ export class Station implements Machine {
     this.#host.wake();
   }
 
-  /** A queue pair number that nobody has had for a long time. */
+  /** A queue pair number that was not in use for a long time. */
   nextQpn(): number {
     this.#lastQpn = this.#lastQpn >= LAST_QPN ? FIRST_QPN : this.#lastQpn + 1;
     return this.#lastQpn;
@@ -212,7 +212,7 @@ export class Station implements Machine {
       const key = end.address.toString();
       const waiters = this.#resolutions.get(key) ?? [];
       this.#resolutions.delete(key);
-      const error = new RoceError('ERR_ROCE_ADDRESS', `nobody answers for ${key} on this link`);
+      const error = new RoceError('ERR_ROCE_ADDRESS', `${key} does not answer on this link`);
       for (const waiter of waiters) end.mac === undefined ? waiter.reject(error) : waiter.resolve();
     }
   }
@@ -222,5 +222,5 @@ export class Station implements Machine {
 const FIRST_QPN = 0x1a_00_00;
 const LAST_QPN = 0x7f_ff_ff;
 const NO_MAC: MacAddress = new Uint8Array(6);
-/** A device that answers for queue pairs nobody has does so without end. */
+/** A device that answers for queue pairs it does not have does so without end. */
 const MAX_STRAYS = 10_000;

@@ -1,4 +1,4 @@
-/** All cells of the interop matrix, in the order of INTEROP.md. A program that is new to it is a function here. */
+/** All cells of the interop matrix, in the order of docs/interop.md. A program that is new to it is a function here. */
 import type { Cell } from '../cell.ts';
 import { perftestCells } from './perftest.ts';
 import { rdmacmCells } from './rdmacm.ts';

@@ -16,7 +16,7 @@ import { ADDRESS } from './support.ts';
 
 const TARGET = 7480;
 
-describeWith(['lab', 'compiler'], 'a target in a guest with Linux 6.12, and a tester without hands there', () => {
+describeWith(['lab', 'compiler'], 'a target in a guest with Linux 6.12, and a tester without host control there', () => {
   let directory: string;
   let guest: Guest;
   let dut: RemoteDut;
@@ -81,7 +81,7 @@ describeWith(['lab', 'compiler'], 'a target in a guest with Linux 6.12, and a te
           const peer = await t.connect();
           await peer.setMemory(3, bytes);
           expect(await peer.memory(2, 5002)).toEqual(Uint8Array.of(0, ...bytes, 0));
-          await peer.stillExpects(0, 1);
+          await peer.expectNextPsn(0, 1);
         },
       },
       { seed: 3 },

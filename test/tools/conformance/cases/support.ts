@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import { findRule } from '../../../../tools/conformance/rules/index.ts';
 import { runCase } from '../../../../tools/conformance/runner/run-case.ts';
-import { psnsOf } from '../../../../tools/conformance/runner/sweep.ts';
+import { sweepPsns } from '../../../../tools/conformance/runner/sweep.ts';
 import type { Case } from '../../../../tools/conformance/tester/case.ts';
 
 /** Verdicts other than a pass that are right for our own stack, by rule: part of the reason that is given. */
@@ -18,7 +18,7 @@ export function describeCases(area: string, cases: readonly Case[], justified: J
   describe(`conformance of our stack: ${area}`, () => {
     it('has cases', () => expect(cases.length).toBeGreaterThan(0));
     for (const one of cases) {
-      for (const psn of psnsOf(one)) {
+      for (const psn of sweepPsns(one)) {
         const name = [
           one.rules.join(', '),
           one.title,

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { Packet } from '../../../../packets/kit/packet.ts';
 import { Op } from '../../../../packets/opcode.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
-import { HandsError } from '../../../../tools/conformance/hands/hands.ts';
+import { HostControlError } from '../../../../tools/conformance/host-control/host-control.ts';
 import { PROFILES } from '../../../../tools/conformance/model/profiles.ts';
 import { runProperties } from '../../../../tools/conformance/properties/run-properties.ts';
 import type { Subject } from '../../../../tools/conformance/properties/subject.ts';
@@ -73,7 +73,7 @@ describe('properties of a device in real time', () => {
       ...bent(real, () => ({
         rx: () => {
           gone = 'kernel panic';
-          throw new HandsError('gone', 'ETIMEDOUT', 'the agent is gone');
+          throw new HostControlError('gone', 'ETIMEDOUT', 'the agent is gone');
         },
       })),
       gone: () => gone,

@@ -16,10 +16,10 @@ import { malformation } from '../../../../tools/conformance/script/malformed.ts'
 import { isHazardous, parseScript } from '../../../../tools/conformance/script/parse.ts';
 import { scriptCase } from '../../../../tools/conformance/script/play.ts';
 import { printScript, symbolic } from '../../../../tools/conformance/script/print.ts';
-import type { ScriptPacket, Step } from '../../../../tools/conformance/script/steps.ts';
+import type { ScriptPacket, ScriptStep } from '../../../../tools/conformance/script/steps.ts';
 import { nameOf, opcodeOf } from '../../../../tools/conformance/script/words.ts';
 
-const stepsOf = (text: string): Step[] => parseScript(text).map(({ step }) => step);
+const stepsOf = (text: string): ScriptStep[] => parseScript(text).map(({ step }) => step);
 
 async function played(text: string): Promise<CaseRun> {
   const dut = new InProcessDut({ seed: 7 });
@@ -102,11 +102,11 @@ function asWanted({ cut, udpLength, ipOptions, badIcrc, rxeIcrc, ...rest }: Scri
 }
 
 const duration = fc.integer({ min: 1, max: 1_000_000 }).map((n) => n * 1000);
-const step: fc.Arbitrary<Step> = fc.oneof(
-  packet.map((one): Step => ({ kind: 'tx', packet: one })),
+const step: fc.Arbitrary<ScriptStep> = fc.oneof(
+  packet.map((one): ScriptStep => ({ kind: 'tx', packet: one })),
   fc
     .tuple(fc.array(packet.map(asWanted), { minLength: 1, maxLength: 3 }), duration)
-    .map(([wants, withinNs]): Step => ({ kind: 'rx', wants, withinNs })),
+    .map(([wants, withinNs]): ScriptStep => ({ kind: 'rx', wants, withinNs })),
   fc.record({ kind: fc.constant('acked' as const), psn: number(0xff_ff_ff), msn: number(0xff_ff_ff) }),
   fc.record({ kind: fc.constant('sentinel' as const), psn: number(0xff_ff_ff), msn: number(0xff_ff_ff) }),
   fc.record({ kind: fc.constant('silence' as const), durationNs: duration }),
@@ -114,9 +114,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('dead' as const), psn: number(0xff_ff_ff) }),
   fc.record({ kind: fc.constant('received' as const), wrId: number(99), status: number(22) }),
   fc.record({ kind: fc.constant('buffer' as const), payload }),
-  fc.constantFrom<Step>({ kind: 'window' }, { kind: 'window', bound: { offset: 512, length: 256 } }),
-  fc.constant<Step>({ kind: 'tx', packet: { opcode: Op.SendOnlyInvalidate, psn: 0, inv: 0, windowKey: true } }),
-  fc.constantFrom<Step>(
+  fc.constantFrom<ScriptStep>({ kind: 'window' }, { kind: 'window', bound: { offset: 512, length: 256 } }),
+  fc.constant<ScriptStep>({ kind: 'tx', packet: { opcode: Op.SendOnlyInvalidate, psn: 0, inv: 0, windowKey: true } }),
+  fc.constantFrom<ScriptStep>(
     { kind: 'connect', options: { type: 'rc' }, rights: ['flush'] },
     { kind: 'connect', options: { type: 'rc', mtu: 512 }, rights: ['flush', 'windows'] },
   ),

@@ -6,15 +6,15 @@
 import type { AddressVector, Device } from 'rocev2';
 import { IpAddress } from 'rocev2/packets';
 import { type MemoryRegion, type RecvWr, type SendWr, type Sge, WrOpcode } from 'rocev2/transport';
-import type { PathAttributes, Piece, SendOpcode, SendRequest } from './hands.ts';
+import type { MemoryPiece, PathAttributes, SendOpcode, SendRequest } from './host-control.ts';
 import { accessBits, type Objects, present, refused } from './in-process-objects.ts';
 
 /** ibv_recv_wr. */
-export function receiveOf(objects: Objects, wrId: number, pieces: readonly Piece[]): RecvWr {
+export function receiveOf(objects: Objects, wrId: number, pieces: readonly MemoryPiece[]): RecvWr {
   return { wrId, sges: pieces.map((piece) => sgeOf(objects, piece)) };
 }
 
-/** ibv_send_wr. @throws HandsError ENOENT for objects that are not there, EINVAL for words nobody knows */
+/** ibv_send_wr. @throws HostControlError ENOENT for objects that are not there, EINVAL for words nobody knows */
 export function sendOf(objects: Objects, request: SendRequest): SendWr {
   const { opcode, pieces = [], inline = false, imm, ah, bind, flush, invalidateRkey } = request;
   const { wrId, signaled, solicited, fence, remoteAddr, compareAdd, swap, remoteQpn, remoteQkey } = request;
@@ -32,7 +32,7 @@ export function sendOf(objects: Objects, request: SendRequest): SendWr {
   };
 }
 
-/** The way to a peer, from one of our addresses. @throws HandsError EINVAL */
+/** The way to a peer, from one of our addresses. @throws HostControlError EINVAL */
 export function addressVector(device: Device, path: PathAttributes): AddressVector {
   const { destination, sgidIndex, hopLimit = DEFAULT_HOP_LIMIT, trafficClass = 0, flowLabel = 0, sl = 0 } = path;
   const source = device.addresses[sgidIndex]?.address;
@@ -55,7 +55,7 @@ function levelOf(level: number): 0 | 1 {
 }
 
 /** What a queue pair makes of a piece: a key or an address that the region does not have is a protection error when it is used. */
-function sgeOf(objects: Objects, { mr, offset, length, lkey, address }: Piece): Sge {
+function sgeOf(objects: Objects, { mr, offset, length, lkey, address }: MemoryPiece): Sge {
   const named = objects.mrs.get(mr);
   if (lkey === undefined && address === undefined) return { mr: named, offset, length };
   const region = lkey === undefined ? named : objects.regionOf(lkey);
@@ -75,7 +75,7 @@ function deadRegion({ device }: Objects): MemoryRegion {
 }
 
 /** IBV_SEND_INLINE: the bytes as they are now; keys are not looked at. */
-function gather({ mrs }: Objects, pieces: readonly Piece[]): Uint8Array {
+function gather({ mrs }: Objects, pieces: readonly MemoryPiece[]): Uint8Array {
   return Buffer.concat(
     pieces.map(({ mr, offset, length }) => {
       const { bytes } = mrs.get(mr);

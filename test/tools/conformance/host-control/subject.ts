@@ -1,19 +1,19 @@
-/** What the compliance suite is run on: two pairs of hands that reach each other, and what a test does with them again and again. */
+/** What the compliance suite is run on: two pairs of host control that reach each other, and what a test does with them again and again. */
 import type {
   AccessFlag,
   AsyncEvent,
-  Completion,
-  Hands,
-  HandsCall,
-  HandsCalls,
+  HostCall,
+  HostCalls,
+  HostCompletion,
+  HostControl,
   PathAttributes,
   QpTypeName,
-} from '../../../../tools/conformance/hands/hands.ts';
+} from '../../../../tools/conformance/host-control/host-control.ts';
 
-/** Two pairs of hands, of two devices or twice the same, and the way time passes. */
+/** Two pairs of host control, of two devices or twice the same, and the way time passes. */
 export interface Subject {
-  readonly left: Hands;
-  readonly right: Hands;
+  readonly left: HostControl;
+  readonly right: HostControl;
   /** Address and index of the GID of each. */
   readonly leftGid: { readonly index: number; readonly address: string };
   readonly rightGid: { readonly index: number; readonly address: string };
@@ -26,12 +26,12 @@ export interface Subject {
 
 /** Everything that one side has, by the same names on both. */
 export interface Side {
-  readonly hands: Hands;
+  readonly hostControl: HostControl;
   /** All objects of a side have this name. */
   readonly name: number;
   readonly gid: { readonly index: number; readonly address: string };
   readonly qpn: number;
-  readonly mr: HandsCalls['mr.reg']['gives'];
+  readonly mr: HostCalls['mr.reg']['gives'];
 }
 
 export interface SideOptions {
@@ -49,30 +49,30 @@ export class Bench {
     this.subject = subject;
   }
 
-  call<C extends HandsCall>(
-    { hands }: Pick<Side, 'hands'>,
+  call<C extends HostCall>(
+    { hostControl }: Pick<Side, 'hostControl'>,
     name: C,
-    args: HandsCalls[C]['takes'],
-  ): Promise<HandsCalls[C]['gives']> {
-    return this.subject.run(hands.call(name, args));
+    args: HostCalls[C]['takes'],
+  ): Promise<HostCalls[C]['gives']> {
+    return this.subject.run(hostControl.call(name, args));
   }
 
   /** Domain, completion queue, region and queue pair. The two sides have different names, for they may be of one device. */
   async side(which: 'left' | 'right', options: SideOptions = {}): Promise<Side> {
     const { type = 'rc', access = ALL, srq = false, maxSendWr = 16 } = options;
     const { subject } = this;
-    const hands = subject[which];
+    const hostControl = subject[which];
     const name = which === 'left' ? 1 : 2;
     const gid = which === 'left' ? subject.leftGid : subject.rightGid;
-    await this.call({ hands }, 'pd.alloc', { pd: name });
-    await this.call({ hands }, 'cq.create', { cq: name, entries: 64 });
-    const mr = await this.call({ hands }, 'mr.reg', { mr: name, pd: name, length: REGION_BYTES, access });
-    if (srq) await this.call({ hands }, 'srq.create', { srq: name, pd: name, maxWr: 16 });
-    const { qpn } = await this.call({ hands }, 'qp.create', {
+    await this.call({ hostControl }, 'pd.alloc', { pd: name });
+    await this.call({ hostControl }, 'cq.create', { cq: name, entries: 64 });
+    const mr = await this.call({ hostControl }, 'mr.reg', { mr: name, pd: name, length: REGION_BYTES, access });
+    if (srq) await this.call({ hostControl }, 'srq.create', { srq: name, pd: name, maxWr: 16 });
+    const { qpn } = await this.call({ hostControl }, 'qp.create', {
       ...{ qp: name, pd: name, type, sendCq: name, recvCq: name, maxSendWr, maxRecvWr: 16, maxSge: 4, maxInline: 64 },
       ...(srq ? { srq: name } : {}),
     });
-    return { hands, name, gid, qpn, mr };
+    return { hostControl, name, gid, qpn, mr };
   }
 
   /** Two sides, connected. */
@@ -119,8 +119,8 @@ export class Bench {
   }
 
   /** The next `count` completions, once they are there. */
-  async completions(side: Side, count = 1): Promise<Completion[]> {
-    const found: Completion[] = [];
+  async completions(side: Side, count = 1): Promise<HostCompletion[]> {
+    const found: HostCompletion[] = [];
     await this.until(async () => {
       const { completions } = await this.call(side, 'cq.poll', { cq: side.name, max: count - found.length });
       found.push(...completions);

@@ -1,5 +1,5 @@
 /**
- * The headers of a packet as a watcher reads them: byte by byte from the frame, without the parser that the stack itself trusts, and the
+ * The headers of a packet as a passive check reads them: byte by byte from the frame, without the parser that the stack itself trusts, and the
  * ICRC by a recipe of its own. Owns the reading; never judges.
  * Rules: ref:wire#2 (IP, UDP), ref:wire#3 (ICRC).
  */

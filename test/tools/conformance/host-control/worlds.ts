@@ -1,8 +1,8 @@
-/** Subjects of the compliance suite in a simulated world: hands themselves, and hands behind client and server. */
+/** Subjects of the compliance suite in a simulated world: host control themselves, and host control behind client and server. */
 import { attachDevice, type Device, World } from '../../../../src/index.ts';
-import { HandsClient } from '../../../../tools/conformance/hands/client.ts';
-import { inProcessHands } from '../../../../tools/conformance/hands/in-process.ts';
-import { serveHands } from '../../../../tools/conformance/hands/server.ts';
+import { AgentClient } from '../../../../tools/conformance/host-control/client.ts';
+import { inProcessHostControl } from '../../../../tools/conformance/host-control/in-process.ts';
+import { serveHostControl } from '../../../../tools/conformance/host-control/server.ts';
 import { streamPair } from './stream-pair.ts';
 import type { Subject } from './subject.ts';
 
@@ -24,10 +24,10 @@ const GIDS = {
   rightGid: { index: 0, address: '10.0.0.2' },
 } as const;
 
-/** Two pairs of hands in this process. */
+/** Two pairs of host control in this process. */
 export function localSubject({ world, a, b }: Two = makeWorld()): Subject {
-  const left = inProcessHands(a);
-  const right = inProcessHands(b);
+  const left = inProcessHostControl(a);
+  const right = inProcessHostControl(b);
   return {
     ...{ left, right, ...GIDS },
     run: (promise) => world.run(promise),
@@ -61,10 +61,10 @@ export async function servedSubject(): Promise<Subject> {
   };
 }
 
-async function served(device: Device): Promise<{ client: HandsClient; over: Promise<void> }> {
+async function served(device: Device): Promise<{ client: AgentClient; over: Promise<void> }> {
   const [ours, theirs] = streamPair();
-  const over = serveHands(inProcessHands(device), theirs);
-  const client = await HandsClient.open(ours, { answerTimeoutMs: 60_000 });
+  const over = serveHostControl(inProcessHostControl(device), theirs);
+  const client = await AgentClient.open(ours, { answerTimeoutMs: 60_000 });
   return { client, over };
 }
 

@@ -1,19 +1,23 @@
 /**
- * Goal: hands behind a client and a server are the same hands; an agent that is silent, goes away or talks nonsense is gone, at once and with
+ * Goal: host control behind a client and a server are the same host control; an agent that is silent, goes away or talks nonsense is gone, at once and with
  * a reason, and nobody waits for it. Method: the compliance suite over a pair of streams; then agents played by the test, with time that
  * passes when the test says so.
  */
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { connectAgent, HandsClient } from '../../../../tools/conformance/hands/client.ts';
-import { IN_PROCESS_FEATURES } from '../../../../tools/conformance/hands/in-process.ts';
-import { MAX_ANSWER_BYTES } from '../../../../tools/conformance/hands/protocol.ts';
-import { describeHands } from './compliance.ts';
+import { AgentClient, connectAgent } from '../../../../tools/conformance/host-control/client.ts';
+import { IN_PROCESS_FEATURES } from '../../../../tools/conformance/host-control/in-process.ts';
+import { MAX_ANSWER_BYTES } from '../../../../tools/conformance/host-control/protocol.ts';
+import { describeHostControl } from './compliance.ts';
 import { HELLO, ManualTimers, playedAgent } from './played-agent.ts';
 import { streamPair } from './stream-pair.ts';
 import { servedSubject } from './worlds.ts';
 
-describeHands('hands behind client and server', { features: IN_PROCESS_FEATURES, conforms: true }, servedSubject);
+describeHostControl(
+  'host control behind client and server',
+  { features: IN_PROCESS_FEATURES, conforms: true },
+  servedSubject,
+);
 
 describe('a client', () => {
   it('learns who the agent is, and passes over features it does not know', async () => {
@@ -156,7 +160,7 @@ describe('an agent is gone for good', () => {
     ['one that does not say what it has', '{"hello":{"protocol":1,"device":"x"}}', /no agent of this protocol/],
   ])('that is %s', async (_what, text, reason) => {
     const [ours, theirs] = streamPair();
-    const opening = HandsClient.open(ours, { answerTimeoutMs: 1000, timers: new ManualTimers() });
+    const opening = AgentClient.open(ours, { answerTimeoutMs: 1000, timers: new ManualTimers() });
     theirs.write(`${text}\n`);
     await expect(opening).rejects.toMatchObject({ kind: 'gone', message: expect.stringMatching(reason) });
   });
@@ -164,7 +168,7 @@ describe('an agent is gone for good', () => {
   it('that never says who it is', async () => {
     const timers = new ManualTimers();
     const [ours] = streamPair();
-    const opening = expect(HandsClient.open(ours, { answerTimeoutMs: 1000, timers })).rejects.toMatchObject({
+    const opening = expect(AgentClient.open(ours, { answerTimeoutMs: 1000, timers })).rejects.toMatchObject({
       ...{ kind: 'gone', errno: 'ETIMEDOUT' },
     });
     timers.pass(1000);
@@ -176,7 +180,7 @@ describe('an agent is gone for good', () => {
     const [ours, theirs] = streamPair();
     ours.destroy();
     theirs.destroy();
-    const opening = HandsClient.open(ours, { answerTimeoutMs: 1000, timers: new ManualTimers() });
+    const opening = AgentClient.open(ours, { answerTimeoutMs: 1000, timers: new ManualTimers() });
     await expect(opening).rejects.toMatchObject({ kind: 'gone' });
   });
 });
@@ -202,7 +206,7 @@ describe('an address of an agent', () => {
     });
   });
 
-  it('at which one listens gives hands', async () => {
+  it('at which one listens gives host control', async () => {
     const server = createServer((socket) => {
       socket.write(`${JSON.stringify({ hello: HELLO })}\n`);
       socket.on('end', () => socket.end());

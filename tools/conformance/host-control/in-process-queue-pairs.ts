@@ -7,7 +7,7 @@
 import type { Device, ModifyAttributes, Qp } from 'rocev2';
 import { IpAddress, PSN_MASK } from 'rocev2/packets';
 import { QP_STATE_NAMES, type QpInspection, QpState, QpType, RcQueuePair, UnreliableQueuePair } from 'rocev2/transport';
-import type { HandsCalls, PathAttributes, QpAttributes, QpStateName, QpTypeName } from './hands.ts';
+import type { HostCalls, HostQpAttributes, PathAttributes, QpStateName, QpTypeName } from './host-control.ts';
 import {
   accessBits,
   accessFlags,
@@ -54,7 +54,7 @@ export function queuePairCalls(objects: Objects): Pick<Handlers, QueuePairCall> 
   };
 }
 
-function makeQp(objects: Objects, asked: Omit<HandsCalls['qp.create']['takes'], 'qp'>): MadeQp {
+function makeQp(objects: Objects, asked: Omit<HostCalls['qp.create']['takes'], 'qp'>): MadeQp {
   const { type, srq, msn, maxSendWr, maxRecvWr, maxSge, maxInline = 0 } = asked;
   const code = TYPES[type];
   if (code === undefined) throw refused('EINVAL', `there is no queue pair type ${type}`);
@@ -75,7 +75,7 @@ function checkMsn(type: QpTypeName, msn = 0): void {
 }
 
 /** At once, unless the way to a peer has to be found first. */
-function modify(device: Device, { qp, msn }: MadeQp, attributes: QpAttributes): object | Promise<object> {
+function modify(device: Device, { qp, msn }: MadeQp, attributes: HostQpAttributes): object | Promise<object> {
   checkPortAndPkey(qp, attributes);
   const { state, access, path, pkeyIndex, qkey, destQpn, rqPsn, mtu, maxDestRdAtomic, minRnrTimer } = attributes;
   const { sqPsn, timeout, retryCnt, rnrRetry, maxRdAtomic } = attributes;
@@ -97,7 +97,7 @@ function modify(device: Device, { qp, msn }: MadeQp, attributes: QpAttributes): 
 }
 
 /** One port, one P_Key: both are named on the way to INIT, and the port may be again where verbs allow it. */
-function checkPortAndPkey(qp: Qp, { state, port, pkeyIndex }: QpAttributes): void {
+function checkPortAndPkey(qp: Qp, { state, port, pkeyIndex }: HostQpAttributes): void {
   const from = qp.stateName;
   const to = state ?? from;
   if (port !== undefined && port !== 1) throw refused('EINVAL', `there is no port ${port}`);
@@ -111,7 +111,7 @@ function checkPortAndPkey(qp: Qp, { state, port, pkeyIndex }: QpAttributes): voi
     throw refused('EINVAL', `port cannot change from ${from} to ${to}`);
 }
 
-function query(device: Device, { core }: Qp): HandsCalls['qp.query']['gives'] {
+function query(device: Device, { core }: Qp): HostCalls['qp.query']['gives'] {
   const { config } = core;
   const inspectable = core instanceof RcQueuePair || core instanceof UnreliableQueuePair;
   const { responder, requester, nextPsn }: Partial<QpInspection> = inspectable ? core.inspect() : {};

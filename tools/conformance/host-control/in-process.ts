@@ -1,5 +1,5 @@
 /**
- * Hands of a device of our own, in this process: what an agent does with libibverbs, done with our verbs API, so that a case sees no
+ * Host control of a device of our own, in this process: what an agent does with libibverbs, done with our verbs API, so that a case sees no
  * difference. Owns the order of calls, the words for what is refused, and the description. The objects are in in-process-objects.ts,
  * the calls on them in in-process-resources.ts and in-process-queue-pairs.ts, the connection manager in in-process-cm.ts.
  *
@@ -10,21 +10,21 @@ import type { Device } from 'rocev2';
 import { RoceError } from 'rocev2/packets';
 import { packageVersion } from '../../package-version.ts';
 import {
-  type Description,
   FEATURES,
   type Feature,
-  type Hands,
-  type HandsCall,
-  type HandsCalls,
-  HandsError,
-} from './hands.ts';
+  type HostCall,
+  type HostCalls,
+  type HostControl,
+  HostControlError,
+  type HostDescription,
+} from './host-control.ts';
 import { connectionCalls } from './in-process-cm.ts';
 import { type Handlers, Objects } from './in-process-objects.ts';
 import { queuePairCalls } from './in-process-queue-pairs.ts';
 import { resourceCalls } from './in-process-resources.ts';
 
-/** What the hands cannot find out themselves. */
-export interface InProcessOptions {
+/** What the host control cannot find out themselves. */
+export interface InProcessHostOptions {
   /** Default `IN_PROCESS_FEATURES`, and `cnp` where `cnp` says so. */
   readonly features?: readonly Feature[];
   /** The device was made with congestion control: it answers marks with notifications. Default false. */
@@ -36,22 +36,22 @@ export interface InProcessOptions {
 /** What a device of our own can do, but for congestion control, which it may be made without. */
 export const IN_PROCESS_FEATURES: readonly Feature[] = FEATURES.filter((feature) => feature !== 'cnp');
 
-/** Hands of `device`, which stays the caller's: `close` destroys what was made through the hands, and not the device. */
-export function inProcessHands(device: Device, options: InProcessOptions = {}): Hands {
-  return new InProcessHands(device, options);
+/** Host control of `device`, which stays the caller's: `close` destroys what was made through the host control, and not the device. */
+export function inProcessHostControl(device: Device, options: InProcessHostOptions = {}): HostControl {
+  return new InProcessHostControl(device, options);
 }
 
-type Given<C extends HandsCall> = HandsCalls[C]['gives'];
+type Given<C extends HostCall> = HostCalls[C]['gives'];
 
-class InProcessHands implements Hands {
-  readonly description: Description;
+class InProcessHostControl implements HostControl {
+  readonly description: HostDescription;
   readonly #objects: Objects;
   readonly #handlers: Handlers;
   /** The calls that are not over; undefined when none is. */
   #tail: Promise<void> | undefined;
   #closed = false;
 
-  constructor(device: Device, options: InProcessOptions) {
+  constructor(device: Device, options: InProcessHostOptions) {
     this.description = describe(device, options);
     this.#objects = new Objects(device);
     this.#handlers = {
@@ -61,7 +61,7 @@ class InProcessHands implements Hands {
     };
   }
 
-  call<C extends HandsCall>(name: C, args: Readonly<HandsCalls[C]['takes']>): Promise<Given<C>> {
+  call<C extends HostCall>(name: C, args: Readonly<HostCalls[C]['takes']>): Promise<Given<C>> {
     if (this.#closed) return Promise.reject(closed());
     try {
       const given = this.#tail === undefined ? this.#do(name, args) : this.#tail.then(() => this.#do(name, args));
@@ -78,7 +78,7 @@ class InProcessHands implements Hands {
     this.#objects.close();
   }
 
-  #do<C extends HandsCall>(name: C, args: Readonly<HandsCalls[C]['takes']>): Given<C> | Promise<Given<C>> {
+  #do<C extends HostCall>(name: C, args: Readonly<HostCalls[C]['takes']>): Given<C> | Promise<Given<C>> {
     // They may have been closed while the call waited for others.
     if (this.#closed) throw closed();
     return this.#handlers[name](args);
@@ -98,11 +98,11 @@ class InProcessHands implements Hands {
   }
 }
 
-function closed(): HandsError {
-  return new HandsError('gone', 'ENODEV', 'these hands were closed');
+function closed(): HostControlError {
+  return new HostControlError('gone', 'ENODEV', 'this host control was closed');
 }
 
-function describe(device: Device, options: InProcessOptions): Description {
+function describe(device: Device, options: InProcessHostOptions): HostDescription {
   const { addresses, activeMtu, limits, name } = device;
   return {
     device: name,
@@ -120,5 +120,5 @@ function describe(device: Device, options: InProcessOptions): Description {
 function asHandsError(error: unknown): unknown {
   if (!(error instanceof RoceError)) return error;
   const kind = error.code === 'ERR_ROCE_UNSUPPORTED' ? 'unsupported' : 'refused';
-  return new HandsError(kind, error.errno, error.message);
+  return new HostControlError(kind, error.errno, error.message);
 }

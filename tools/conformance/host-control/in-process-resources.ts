@@ -4,7 +4,7 @@
  */
 import type { Device } from 'rocev2';
 import { type MemoryRegion, WcStatus, WorkCompletion } from 'rocev2/transport';
-import type { AsyncEvent, Completion, HandsCalls } from './hands.ts';
+import type { AsyncEvent, HostCalls, HostCompletion } from './host-control.ts';
 import { accessBits, CountingCq, DONE, type Handlers, type Objects, present, refused } from './in-process-objects.ts';
 import { addressVector, receiveOf } from './in-process-work.ts';
 
@@ -47,7 +47,7 @@ function domainAndQueueCalls(objects: Objects) {
     },
     'cq.poll': ({ cq, max }) => {
       const queue = cqs.get(cq);
-      const completions: Completion[] = [];
+      const completions: HostCompletion[] = [];
       while (completions.length < max && queue.poll(wc)) completions.push(completionOf(wc));
       return { completions };
     },
@@ -101,7 +101,7 @@ function memoryCalls(objects: Objects) {
   } satisfies Partial<Handlers>;
 }
 
-function register({ pds }: Objects, { pd, length, access }: Omit<HandsCalls['mr.reg']['takes'], 'mr'>): MemoryRegion {
+function register({ pds }: Objects, { pd, length, access }: Omit<HostCalls['mr.reg']['takes'], 'mr'>): MemoryRegion {
   const domain = pds.get(pd);
   if (!Number.isSafeInteger(length) || length < 0) throw refused('EINVAL', `a region has no ${length} bytes`);
   if (length > MAX_REGION_BYTES) throw refused('ENOMEM', `a region has at most ${MAX_REGION_BYTES} bytes`);
@@ -193,7 +193,7 @@ async function eventsOf({ device, qps, cqs, srqs }: Objects): Promise<AsyncEvent
   return events;
 }
 
-function completionOf(wc: WorkCompletion): Completion {
+function completionOf(wc: WorkCompletion): HostCompletion {
   const { wrId, status, opcode, byteLen, qpn, srcQpn, immData, invalidatedRkey, grh } = wc;
   // Of a failure verbs say no more than these; who looks at more is to see nothing in it, here as there.
   if (status !== WcStatus.Success) return { wrId, status, opcode: 0, byteLen: 0, qpn, srcQp: 0, grh: false };

@@ -1,9 +1,9 @@
 /** The part of the compliance suite about the connection manager: listening, connecting, refusing, saying nothing, ending. */
 import { expect, it } from 'vitest';
-import type { HandsCalls } from '../../../../tools/conformance/hands/hands.ts';
+import type { HostCalls } from '../../../../tools/conformance/host-control/host-control.ts';
 import type { Bench } from './subject.ts';
 
-type CmEvent = HandsCalls['cm.events']['gives']['events'][number];
+type CmEvent = HostCalls['cm.events']['gives']['events'][number];
 
 /** Tests with `cm`. */
 export function connectionTests(at: () => Bench): void {
@@ -12,8 +12,8 @@ export function connectionTests(at: () => Bench): void {
     const { left, right, rightGid } = bench.subject;
     const means = { receives: 4, receiveBytes: 64, regionBytes: 4096 };
     const log = new EventLog(bench);
-    await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT, ...means });
-    await bench.call({ hands: left }, 'cm.connect', {
+    await bench.call({ hostControl: right }, 'cm.listen', { listener: 1, port: PORT, ...means });
+    await bench.call({ hostControl: left }, 'cm.connect', {
       ...{ connection: 1, address: rightGid.address, port: PORT, privateData: 'beef', initiatorDepth: 1 },
     });
     const request = await log.until('connect-request', { listener: 1 });
@@ -24,10 +24,10 @@ export function connectionTests(at: () => Bench): void {
     const invitation = new DataView(Uint8Array.from(Buffer.from(made.privateData ?? '', 'hex')).buffer);
     expect(invitation.getBigUint64(0)).not.toBe(0n);
     expect(invitation.getUint32(12)).toBe(4096);
-    await bench.call({ hands: left }, 'cm.disconnect', { connection: 1 });
+    await bench.call({ hostControl: left }, 'cm.disconnect', { connection: 1 });
     await log.until('disconnected', { connection: 1 });
     await log.until('disconnected', { listener: 1 });
-    await bench.call({ hands: right }, 'cm.close', { listener: 1 });
+    await bench.call({ hostControl: right }, 'cm.close', { listener: 1 });
   });
 
   it('ends the newest connection of a listener', async () => {
@@ -35,20 +35,20 @@ export function connectionTests(at: () => Bench): void {
     const { left, right, rightGid } = bench.subject;
     const log = new EventLog(bench);
     const gone = { kind: 'refused', errno: 'ENOTCONN' };
-    await bench.call({ hands: right }, 'cm.listen', { listener: 3, port: PORT });
-    await expect(bench.call({ hands: right }, 'cm.disconnect', { listener: 3 })).rejects.toMatchObject(gone);
-    await bench.call({ hands: left }, 'cm.connect', { connection: 2, address: rightGid.address, port: PORT });
+    await bench.call({ hostControl: right }, 'cm.listen', { listener: 3, port: PORT });
+    await expect(bench.call({ hostControl: right }, 'cm.disconnect', { listener: 3 })).rejects.toMatchObject(gone);
+    await bench.call({ hostControl: left }, 'cm.connect', { connection: 2, address: rightGid.address, port: PORT });
     await log.until('established', { connection: 2 });
     await log.until('established', { listener: 3 });
-    await bench.call({ hands: right }, 'cm.disconnect', { listener: 3 });
+    await bench.call({ hostControl: right }, 'cm.disconnect', { listener: 3 });
     await log.until('disconnected', { connection: 2 });
   });
 
   it('refuses everybody where it is told to, with what it is told to say', async () => {
     const bench = at();
     const { left, right, rightGid } = bench.subject;
-    await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT, reject: '0dd0' });
-    await bench.call({ hands: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT });
+    await bench.call({ hostControl: right }, 'cm.listen', { listener: 1, port: PORT, reject: '0dd0' });
+    await bench.call({ hostControl: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT });
     const refusal = await new EventLog(bench).until('rejected', { connection: 1 });
     expect(refusal.status).toBe(28);
     expect(refusal.privateData).toMatch(/^0dd0/);
@@ -57,22 +57,22 @@ export function connectionTests(at: () => Bench): void {
   it('is refused where nobody listens', async () => {
     const bench = at();
     const { left, rightGid } = bench.subject;
-    await bench.call({ hands: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT + 1 });
+    await bench.call({ hostControl: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT + 1 });
     expect(await new EventLog(bench).until('rejected', { connection: 1 })).toMatchObject({ status: 8 });
   });
 
   it('says nothing where it is told to, and forgets who waits with reset', async () => {
     const bench = at();
     const { left, right, rightGid } = bench.subject;
-    await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT, mute: true });
-    await bench.call({ hands: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT });
+    await bench.call({ hostControl: right }, 'cm.listen', { listener: 1, port: PORT, mute: true });
+    await bench.call({ hostControl: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT });
     await new EventLog(bench).until('connect-request', { listener: 1 });
-    await bench.call({ hands: left }, 'reset', {});
-    await bench.call({ hands: right }, 'reset', {});
-    expect(await bench.call({ hands: left }, 'cm.events', {})).toEqual({ events: [] });
+    await bench.call({ hostControl: left }, 'reset', {});
+    await bench.call({ hostControl: right }, 'reset', {});
+    expect(await bench.call({ hostControl: left }, 'cm.events', {})).toEqual({ events: [] });
     const log = new EventLog(bench);
-    await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT });
-    await bench.call({ hands: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT });
+    await bench.call({ hostControl: right }, 'cm.listen', { listener: 1, port: PORT });
+    await bench.call({ hostControl: left }, 'cm.connect', { connection: 1, address: rightGid.address, port: PORT });
     await log.until('established', { connection: 1 });
     await log.until('established', { listener: 1 });
   });
@@ -80,8 +80,8 @@ export function connectionTests(at: () => Bench): void {
   it('refuses a port that is taken', async () => {
     const bench = at();
     const { right } = bench.subject;
-    await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT });
-    const again = bench.call({ hands: right }, 'cm.listen', { listener: 2, port: PORT });
+    await bench.call({ hostControl: right }, 'cm.listen', { listener: 1, port: PORT });
+    const again = bench.call({ hostControl: right }, 'cm.listen', { listener: 2, port: PORT });
     await expect(again).rejects.toMatchObject({ kind: 'refused' });
   });
 
@@ -89,18 +89,20 @@ export function connectionTests(at: () => Bench): void {
     const bench = at();
     const { left, right, rightGid } = bench.subject;
     const log = new EventLog(bench);
-    await bench.call({ hands: right }, 'cm.listen', { listener: 1, port: PORT });
+    await bench.call({ hostControl: right }, 'cm.listen', { listener: 1, port: PORT });
     const args = { address: rightGid.address, port: PORT };
-    await bench.call({ hands: left }, 'cm.connect', { connection: 1, ...args, privateData: '00'.repeat(57) }).then(
-      () => log.until('connect-error', { connection: 1 }),
-      (error: unknown) => expect(error).toMatchObject({ kind: 'refused', errno: 'EINVAL' }),
-    );
-    await bench.call({ hands: left }, 'cm.connect', { connection: 2, ...args, privateData: '00' });
+    await bench
+      .call({ hostControl: left }, 'cm.connect', { connection: 1, ...args, privateData: '00'.repeat(57) })
+      .then(
+        () => log.until('connect-error', { connection: 1 }),
+        (error: unknown) => expect(error).toMatchObject({ kind: 'refused', errno: 'EINVAL' }),
+      );
+    await bench.call({ hostControl: left }, 'cm.connect', { connection: 2, ...args, privateData: '00' });
     await log.until('established', { connection: 2 });
   });
 }
 
-/** What the connection managers of both hands have told; each event is looked for once. */
+/** What the connection managers of both host control has told; each event is looked for once. */
 class EventLog {
   readonly #bench: Bench;
   readonly #events: CmEvent[] = [];
@@ -114,8 +116,8 @@ class EventLog {
     const { left, right } = this.#bench.subject;
     let found: CmEvent | undefined;
     await this.#bench.until(async () => {
-      for (const hands of new Set([left, right]))
-        this.#events.push(...(await this.#bench.call({ hands }, 'cm.events', {})).events);
+      for (const hostControl of new Set([left, right]))
+        this.#events.push(...(await this.#bench.call({ hostControl }, 'cm.events', {})).events);
       const isIt = (one: CmEvent) =>
         one.event === event && one.listener === of.listener && one.connection === of.connection;
       const at = this.#events.findIndex(isIt);

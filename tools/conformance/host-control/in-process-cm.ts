@@ -6,14 +6,14 @@
 
 import { type CmService, type Connection, ConnectionRejected, type ConnectionRequest, type UdRequest } from 'rocev2';
 import { CM_REJ_PRIVATE_DATA_BYTES, CM_SIDR_REP_PRIVATE_DATA_BYTES, CmRejReason, RoceError } from 'rocev2/packets';
-import { type Handle, type HandsCalls, HandsError } from './hands.ts';
-import { checkMeans, type End, type Means, makeEnd } from './in-process-ends.ts';
-import { DONE, type Handlers, type Objects, present, refused, Table } from './in-process-objects.ts';
+import { type HostCalls, HostControlError, type HostHandle } from './host-control.ts';
+import { type CmConnectionSetup, type CmEnd, checkMeans, makeEnd } from './in-process-ends.ts';
+import { DONE, type Handlers, HandleTable, type Objects, present, refused } from './in-process-objects.ts';
 
 type ConnectionCall = Extract<keyof Handlers, `cm.${string}`>;
-type CmEvent = HandsCalls['cm.events']['gives']['events'][number];
-type Listen = Omit<HandsCalls['cm.listen']['takes'], 'listener'>;
-type Connect = Omit<HandsCalls['cm.connect']['takes'], 'connection'>;
+type CmEvent = HostCalls['cm.events']['gives']['events'][number];
+type Listen = Omit<HostCalls['cm.listen']['takes'], 'listener'>;
+type Connect = Omit<HostCalls['cm.connect']['takes'], 'connection'>;
 
 /** The calls on the connection manager. */
 export function connectionCalls(objects: Objects): Pick<Handlers, ConnectionCall> {
@@ -56,7 +56,7 @@ interface Listening {
 
 /** One that was begun here. */
 interface Begun {
-  readonly end: End;
+  readonly end: CmEnd;
   /** Once it has come about. */
   made: Connection | undefined;
 }
@@ -64,10 +64,10 @@ interface Begun {
 class Connections {
   readonly #objects: Objects;
   readonly #cm: CmService;
-  readonly #listeners = new Table<Listening>('listener');
-  readonly #begun = new Table<Begun>('connection');
+  readonly #listeners = new HandleTable<Listening>('listener');
+  readonly #begun = new HandleTable<Begun>('connection');
   /** All that are not over, whoever began them. */
-  readonly #ends = new Map<End, Connection | undefined>();
+  readonly #ends = new Map<CmEnd, Connection | undefined>();
   #events: CmEvent[] = [];
 
   constructor(objects: Objects) {
@@ -81,7 +81,7 @@ class Connections {
     return events;
   }
 
-  listen(handle: Handle, options: Listen): void {
+  listen(handle: HostHandle, options: Listen): void {
     const refusal = options.reject === undefined ? undefined : bytesOf(options.reject);
     const most = options.udp === true ? CM_SIDR_REP_PRIVATE_DATA_BYTES : CM_REJ_PRIVATE_DATA_BYTES;
     if ((refusal?.length ?? 0) > most) throw refused('EINVAL', `a refusal has room for ${most} bytes`);
@@ -95,12 +95,12 @@ class Connections {
     });
   }
 
-  unlisten(handle: Handle): void {
+  unlisten(handle: HostHandle): void {
     this.#listeners.remove(handle, endListening);
   }
 
   /** What cannot be is refused; what is on its way, `cm.events` tells of. */
-  async connect(handle: Handle, options: Connect): Promise<void> {
+  async connect(handle: HostHandle, options: Connect): Promise<void> {
     const { address, port, privateData, responderResources, initiatorDepth, retryCount, rnrRetryCount } = options;
     const chosen = present({ responderResources, initiatorDepth, retryCount, rnrRetryCount });
     const bytes = privateData === undefined ? {} : { privateData: bytesOf(privateData) };
@@ -117,7 +117,7 @@ class Connections {
     });
   }
 
-  disconnect(connection: Handle | undefined, listener: Handle | undefined): void {
+  disconnect(connection: HostHandle | undefined, listener: HostHandle | undefined): void {
     const made = connection === undefined ? undefined : this.#begun.get(connection).made;
     const taken = listener === undefined ? undefined : this.#listeners.get(listener).newest;
     const ending = made ?? taken;
@@ -137,7 +137,7 @@ class Connections {
   }
 
   /** A datagram service: every request is told the same queue pair. */
-  #offer(handle: Handle, options: Listen, refusal: Uint8Array | undefined): Listening {
+  #offer(handle: HostHandle, options: Listen, refusal: Uint8Array | undefined): Listening {
     const listener = this.#cm.listenUd(options.port);
     const answers = refusal === undefined && options.mute !== true;
     const end = answers ? this.#makeEnd('ud', options) : undefined;
@@ -162,7 +162,7 @@ class Connections {
   }
 
   async #take(
-    handle: Handle,
+    handle: HostHandle,
     listening: Listening,
     options: Listen,
     refusal: Uint8Array | undefined,
@@ -191,7 +191,7 @@ class Connections {
 
   /** From an attempt to the end of what comes of it. Of what was dropped in the meantime nothing is told. */
   async #follow(
-    end: End,
+    end: CmEnd,
     of: Pick<CmEvent, 'listener' | 'connection'>,
     attempt: Promise<Connection>,
     made: (connection: Connection) => void,
@@ -213,7 +213,7 @@ class Connections {
   }
 
   /** A request that there is no room for is refused. */
-  #endFor(request: ConnectionRequest, means: Means): End {
+  #endFor(request: ConnectionRequest, means: CmConnectionSetup): CmEnd {
     try {
       return this.#makeEnd('rc', means);
     } catch (error) {
@@ -222,13 +222,13 @@ class Connections {
     }
   }
 
-  #makeEnd(type: 'rc' | 'ud', means: Means): End {
+  #makeEnd(type: 'rc' | 'ud', means: CmConnectionSetup): CmEnd {
     const end = makeEnd(this.#objects.device, type, means);
     this.#ends.set(end, undefined);
     return end;
   }
 
-  #drop(end: End): void {
+  #drop(end: CmEnd): void {
     if (this.#ends.delete(end)) end.destroy();
   }
 
@@ -275,7 +275,7 @@ function bytesOf(hex: string): Uint8Array {
 
 /** A request that cannot be taken, or was taken back: for the peer to find out. */
 function passOver(error: unknown): void {
-  if (!(error instanceof RoceError || error instanceof HandsError)) throw error;
+  if (!(error instanceof RoceError || error instanceof HostControlError)) throw error;
 }
 
 /** What is wrong with the call itself, before anything was sent. */

@@ -1,43 +1,45 @@
 /**
- * Goal: hands of a device of our own do what hands do, leave nothing behind, and wait for no real time.
+ * Goal: host control of a device of our own do what host control do, leave nothing behind, and wait for no real time.
  * Method: the compliance suite on two devices of a simulated world; then what only somebody sees who has the device itself.
  */
 import { describe, expect, it } from 'vitest';
 import { attachDevice, World } from '../../../../src/index.ts';
-import { IN_PROCESS_FEATURES, inProcessHands } from '../../../../tools/conformance/hands/in-process.ts';
+import { IN_PROCESS_FEATURES, inProcessHostControl } from '../../../../tools/conformance/host-control/in-process.ts';
 import { RcQueuePair } from '../../../../transport/rc-queue-pair.ts';
-import { describeHands } from './compliance.ts';
+import { describeHostControl } from './compliance.ts';
 import { Bench } from './subject.ts';
 import { localSubject, makeWorld } from './worlds.ts';
 
-describeHands('hands of a device of our own', { features: IN_PROCESS_FEATURES, conforms: true }, async () =>
-  localSubject(),
+describeHostControl(
+  'host control of a device of our own',
+  { features: IN_PROCESS_FEATURES, conforms: true },
+  async () => localSubject(),
 );
 
-describe('hands of a device of our own, seen from the device', () => {
+describe('host control of a device of our own, seen from the device', () => {
   it('leave nothing behind, however often they begin anew', async () => {
     const world = new World({ seed: 3 });
     // With a thousandth left behind there would soon be no room.
     const limits = { maxQp: 2, maxMr: 2, maxSrq: 1, maxMcastGrp: 1 };
     const device = attachDevice(world, 'dut', { addresses: ['10.0.0.1/24'], limits });
-    const hands = inProcessHands(device);
+    const hostControl = inProcessHostControl(device);
     for (let round = 0; round < 1000; round++) {
       await world.run(
         Promise.all([
-          hands.call('pd.alloc', { pd: 1 }),
-          hands.call('cq.create', { cq: 1, entries: 16 }),
-          hands.call('mr.reg', { mr: 1, pd: 1, length: 64, access: ['local-write'] }),
-          hands.call('mw.alloc', { mw: 1, pd: 1 }),
-          hands.call('mw.alloc', { mw: 2, pd: 1 }),
-          hands.call('srq.create', { srq: 1, pd: 1, maxWr: 4 }),
-          hands.call('qp.create', { qp: 1, ...QP, type: 'rc', srq: 1 }),
-          hands.call('qp.create', { qp: 2, ...QP, type: 'ud' }),
-          hands.call('qp.modify', { qp: 2, state: 'INIT', port: 1, pkeyIndex: 0, qkey: 1 }),
-          hands.call('mcast.attach', { qp: 2, group: '239.0.0.1' }),
-          hands.call('ah.create', { ah: 1, pd: 1, destination: '239.0.0.1', sgidIndex: 0 }),
+          hostControl.call('pd.alloc', { pd: 1 }),
+          hostControl.call('cq.create', { cq: 1, entries: 16 }),
+          hostControl.call('mr.reg', { mr: 1, pd: 1, length: 64, access: ['local-write'] }),
+          hostControl.call('mw.alloc', { mw: 1, pd: 1 }),
+          hostControl.call('mw.alloc', { mw: 2, pd: 1 }),
+          hostControl.call('srq.create', { srq: 1, pd: 1, maxWr: 4 }),
+          hostControl.call('qp.create', { qp: 1, ...QP, type: 'rc', srq: 1 }),
+          hostControl.call('qp.create', { qp: 2, ...QP, type: 'ud' }),
+          hostControl.call('qp.modify', { qp: 2, state: 'INIT', port: 1, pkeyIndex: 0, qkey: 1 }),
+          hostControl.call('mcast.attach', { qp: 2, group: '239.0.0.1' }),
+          hostControl.call('ah.create', { ah: 1, pd: 1, destination: '239.0.0.1', sgidIndex: 0 }),
         ]),
       );
-      await hands.call('reset', {});
+      await hostControl.call('reset', {});
     }
     expect(device.qpCount).toBe(0);
     expect(device.multicast.size).toBe(0);
@@ -45,8 +47,8 @@ describe('hands of a device of our own, seen from the device', () => {
 
   it('leave no conversation of the connection manager behind once its peers have had their time', async () => {
     const { world, a, b } = makeWorld();
-    const left = inProcessHands(a);
-    const right = inProcessHands(b);
+    const left = inProcessHostControl(a);
+    const right = inProcessHostControl(b);
     for (let round = 0; round < 20; round++) {
       await right.call('cm.listen', { listener: 1, port: 7 });
       for (const connection of [1, 2]) await left.call('cm.connect', { connection, address: '10.0.0.2', port: 7 });
@@ -83,54 +85,54 @@ describe('hands of a device of our own, seen from the device', () => {
 
   it('are of no more use once closed, and what was on its way then is not kept', async () => {
     const { world, a } = makeWorld();
-    const hands = inProcessHands(a);
-    await hands.call('pd.alloc', { pd: 1 });
-    const making = hands.call('ah.create', { ah: 1, pd: 1, destination: '10.0.0.2', sgidIndex: 0 });
-    const later = expect(hands.call('pd.alloc', { pd: 2 })).rejects.toMatchObject({ kind: 'gone' });
-    await hands.close();
-    await expect(hands.call('events', {})).rejects.toMatchObject({ kind: 'gone' });
+    const hostControl = inProcessHostControl(a);
+    await hostControl.call('pd.alloc', { pd: 1 });
+    const making = hostControl.call('ah.create', { ah: 1, pd: 1, destination: '10.0.0.2', sgidIndex: 0 });
+    const later = expect(hostControl.call('pd.alloc', { pd: 2 })).rejects.toMatchObject({ kind: 'gone' });
+    await hostControl.close();
+    await expect(hostControl.call('events', {})).rejects.toMatchObject({ kind: 'gone' });
     await world.run(making);
     await later;
-    await hands.close();
+    await hostControl.close();
   });
 
   it('tell that nobody answers for an address once the device has given up asking', async () => {
     const { world, a } = makeWorld();
-    const hands = inProcessHands(a);
-    await hands.call('pd.alloc', { pd: 1 });
-    const making = hands.call('ah.create', { ah: 1, pd: 1, destination: '10.0.0.77', sgidIndex: 0 });
+    const hostControl = inProcessHostControl(a);
+    await hostControl.call('pd.alloc', { pd: 1 });
+    const making = hostControl.call('ah.create', { ah: 1, pd: 1, destination: '10.0.0.77', sgidIndex: 0 });
     await expect(world.run(making)).rejects.toMatchObject({ kind: 'refused', errno: 'EHOSTUNREACH' });
   });
 
   it('answer a datagram service with a queue pair of their own', async () => {
     const { world, a, b } = makeWorld();
-    const hands = inProcessHands(b);
-    await hands.call('cm.listen', { listener: 1, port: 9, udp: true, receives: 2, regionBytes: 128 });
+    const hostControl = inProcessHostControl(b);
+    await hostControl.call('cm.listen', { listener: 1, port: 9, udp: true, receives: 2, regionBytes: 128 });
     const pd = a.allocPd();
     const found = await world.run(a.cm.resolveUd({ address: '10.0.0.2', port: 9, pd }));
     expect(new DataView(found.privateData.buffer, found.privateData.byteOffset).getUint32(12)).toBe(128);
     expect([...b.queuePairs].map(({ qpn }) => qpn)).toContain(found.remoteQpn);
-    await hands.call('cm.close', { listener: 1 });
+    await hostControl.call('cm.close', { listener: 1 });
     expect(b.qpCount).toBe(0);
-    await hands.call('cm.listen', { listener: 1, port: 9, udp: true, reject: 'aa' });
+    await hostControl.call('cm.listen', { listener: 1, port: 9, udp: true, reject: 'aa' });
     await expect(world.run(a.cm.resolveUd({ address: '10.0.0.2', port: 9, pd }))).rejects.toMatchObject({
       code: 'ERR_ROCE_REJECTED',
     });
-    const { events } = await hands.call('cm.events', {});
+    const { events } = await hostControl.call('cm.events', {});
     expect(events.map(({ event }) => event)).toEqual(['connect-request', 'connect-request']);
   });
 
   it('refuse who still waits for an answer when they stop to listen', async () => {
     const { world, a, b } = makeWorld();
-    const hands = inProcessHands(b);
-    await hands.call('cm.listen', { listener: 1, port: 9, mute: true });
+    const hostControl = inProcessHostControl(b);
+    await hostControl.call('cm.listen', { listener: 1, port: 9, mute: true });
     const cq = a.createCq(8);
     const qp = a.allocPd().createQp({ sendCq: cq, recvCq: cq });
     const attempt = expect(a.cm.connect({ address: '10.0.0.2', port: 9, qp })).rejects.toMatchObject({ reason: 28 });
     // Long enough for the request to come again more than once.
     await world.run(world.sleep(20e9));
-    expect((await hands.call('cm.events', {})).events.map(({ event }) => event)).toEqual(['connect-request']);
-    await hands.call('reset', {});
+    expect((await hostControl.call('cm.events', {})).events.map(({ event }) => event)).toEqual(['connect-request']);
+    await hostControl.call('reset', {});
     await world.run(attempt);
     await world.run(world.sleep(300e9));
     expect(b.cm.size).toBe(0);
@@ -138,9 +140,9 @@ describe('hands of a device of our own, seen from the device', () => {
 
   it('take no request that had come when they stopped to listen', async () => {
     const { world, a, b } = makeWorld();
-    const hands = inProcessHands(b);
+    const hostControl = inProcessHostControl(b);
     for (const udp of [false, true]) {
-      await hands.call('cm.listen', { listener: 1, port: 9, udp });
+      await hostControl.call('cm.listen', { listener: 1, port: 9, udp });
       const pd = a.allocPd();
       const cq = a.createCq(8);
       const peer = { address: '10.0.0.2', port: 9 };
@@ -152,17 +154,17 @@ describe('hands of a device of our own, seen from the device', () => {
       for (let turn = 0; turn < 10; turn++) await null;
       // Without a turn of the promise queue between the last step and the reset: nobody has seen the request.
       while (b.counters.receivedFrames === before) world.step();
-      await hands.call('reset', {});
+      await hostControl.call('reset', {});
       await world.run(refused);
       expect(b.qpCount).toBe(0);
-      expect(await hands.call('cm.events', {})).toEqual({ events: [] });
+      expect(await hostControl.call('cm.events', {})).toEqual({ events: [] });
     }
   });
 
   it('refuse what no end of a connection has', async () => {
-    const hands = inProcessHands(makeWorld().b);
+    const hostControl = inProcessHostControl(makeWorld().b);
     for (const means of [{ receives: -1 }, { receiveBytes: 0.5 }, { regionBytes: 1e12 }, { reject: '00'.repeat(149) }])
-      await expect(hands.call('cm.listen', { listener: 1, port: 9, ...means })).rejects.toMatchObject({
+      await expect(hostControl.call('cm.listen', { listener: 1, port: 9, ...means })).rejects.toMatchObject({
         kind: 'refused',
         errno: 'EINVAL',
       });
@@ -172,8 +174,8 @@ describe('hands of a device of our own, seen from the device', () => {
     const world = new World({ seed: 5 });
     const a = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'] });
     const b = attachDevice(world, 'b', { addresses: ['10.0.0.2/24'], limits: { maxQp: 0 } });
-    const hands = inProcessHands(b);
-    await hands.call('cm.listen', { listener: 1, port: 9 });
+    const hostControl = inProcessHostControl(b);
+    await hostControl.call('cm.listen', { listener: 1, port: 9 });
     const cq = a.createCq(8);
     const qp = a.allocPd().createQp({ sendCq: cq, recvCq: cq });
     const attempt = a.cm.connect({ address: '10.0.0.2', port: 9, qp });

@@ -1,7 +1,7 @@
 /**
- * Ends of connections that hands of our own make by themselves: a queue pair with receives posted, and a region that the peer may do
+ * Ends of connections that host control of our own make by themselves: a queue pair with receives posted, and a region that the peer may do
  * everything with. Owns what is in them, what the peer is told of the region, and the domain that they share: so has librdmacm it, and a
- * tester without hands can look at the region of one connection through another.
+ * tester without host control can look at the region of one connection through another.
  */
 
 import type { Device, Pd, Qp } from 'rocev2';
@@ -10,7 +10,7 @@ import { Access, type MemoryRegion, QpState, QpType } from 'rocev2/transport';
 import { refused } from './in-process-objects.ts';
 
 /** How much there is for the peer. */
-export interface Means {
+export interface CmConnectionSetup {
   /** Default 16. */
   readonly receives?: number;
   /** Default 1024. */
@@ -20,15 +20,19 @@ export interface Means {
 }
 
 /** One end, and all it needs. */
-export interface End {
+export interface CmEnd {
   readonly qp: Qp;
   /** Address (8 bytes), key (4) and length (4) of the region, big-endian. */
   readonly invitation: Uint8Array;
   destroy(): void;
 }
 
-/** With the defaults. @throws HandsError EINVAL for what no device has */
-export function checkMeans({ receives = 16, receiveBytes = 1024, regionBytes = 65_536 }: Means): Required<Means> {
+/** With the defaults. @throws HostControlError EINVAL for what no device has */
+export function checkMeans({
+  receives = 16,
+  receiveBytes = 1024,
+  regionBytes = 65_536,
+}: CmConnectionSetup): Required<CmConnectionSetup> {
   for (const number of [receives, receiveBytes, regionBytes, receives * receiveBytes])
     if (!Number.isSafeInteger(number) || number < 0 || number > MAX_BYTES)
       throw refused('EINVAL', `an end of a connection has no ${number} of anything`);
@@ -36,7 +40,7 @@ export function checkMeans({ receives = 16, receiveBytes = 1024, regionBytes = 6
 }
 
 /** @throws RoceError for more than the device has left, HandsError for what no device has */
-export function makeEnd(device: Device, type: 'rc' | 'ud', means: Means): End {
+export function makeEnd(device: Device, type: 'rc' | 'ud', means: CmConnectionSetup): CmEnd {
   const checked = checkMeans(means);
   const undo: (() => void)[] = [];
   const destroy = (): void => {
@@ -54,9 +58,9 @@ export function makeEnd(device: Device, type: 'rc' | 'ud', means: Means): End {
 function fillEnd(
   device: Device,
   type: 'rc' | 'ud',
-  means: Required<Means>,
+  means: Required<CmConnectionSetup>,
   undo: (() => void)[],
-): Omit<End, 'destroy'> {
+): Omit<CmEnd, 'destroy'> {
   const { receives, receiveBytes, regionBytes } = means;
   const ud = type === 'ud';
   const bytes = receiveBytes + (ud ? GRH_BYTES : 0);

@@ -1,51 +1,51 @@
 /**
- * Watchers: every packet that the device sends during a run is held against the passive rules. A rule passes when at least one packet was
+ * Passive checks: every packet that the device sends during a run is compared with the passive rules. A rule passes when at least one packet was
  * looked at and none broke it; the first that did is named. Owns the counts and what is remembered of a connection; the rules are checks.ts.
  */
 import { describeSighting, type Sighting } from 'rocev2/packets/kit';
 import type { Dut } from '../tester/dut.ts';
-import { CHECKS, type WatchContext } from './checks.ts';
+import { PASSIVE_CHECKS, type PassiveCheckContext } from './checks.ts';
 import { findIcrcEnd, type Headers, readHeaders } from './headers.ts';
 
-export type { WatchContext } from './checks.ts';
+export type { PassiveCheckContext } from './checks.ts';
 
 /** A passive rule, judged. */
-export interface WatchResult {
+export interface PassiveCheckResult {
   readonly rule: string;
   readonly verdict: 'pass' | 'fail' | 'inconclusive';
   /** Why; empty for a pass. */
   readonly reason: string;
 }
 
-export interface Watchers {
+export interface PassiveChecks {
   /** A case begins: queue pair numbers of ours may mean others than before. */
   begin(): void;
   /** A RoCE packet of the device. */
-  see(sighting: Sighting): void;
+  check(sighting: Sighting): void;
   /** A frame that the parser took for nothing of RoCE; `ip` is where its IP header would be. It may be a RoCE packet all the same. */
-  seeOther(bytes: Uint8Array, ip: number, timeNs: number): void;
+  checkOther(bytes: Uint8Array, ip: number, timeNs: number): void;
   /** One result for each rule. */
-  results(): WatchResult[];
+  results(): PassiveCheckResult[];
 }
 
 /** The rules that are watched. */
-export const WATCHED_RULES: readonly string[] = CHECKS.map(({ rule }) => rule);
+export const PASSIVE_RULES: readonly string[] = PASSIVE_CHECKS.map(({ rule }) => rule);
 
-export function makeWatchers(context: WatchContext = {}): Watchers {
-  return new PacketWatchers(context);
+export function makePassiveChecks(context: PassiveCheckContext = {}): PassiveChecks {
+  return new PacketChecks(context);
 }
 
 /** For the packets of this device. */
-export function watchersOf({ features, addresses }: Pick<Dut, 'features' | 'addresses'>): Watchers {
-  return makeWatchers({
-    // Where nobody says that it has none it may have.
+export function passiveChecksOf({ features, addresses }: Pick<Dut, 'features' | 'addresses'>): PassiveChecks {
+  return makePassiveChecks({
+    // A device that does not say otherwise may have congestion control.
     congestion: features?.includes('cnp') !== false,
     addresses: addresses.map(({ address, ours }) => ({ device: `${address}`, ours: `${ours}` })),
   });
 }
 
-class PacketWatchers implements Watchers {
-  readonly #context: WatchContext;
+class PacketChecks implements PassiveChecks {
+  readonly #context: PassiveCheckContext;
   /** By check: packets looked at, and what the first that broke it was. */
   readonly #looked = new Map<string, number>();
   readonly #broken = new Map<string, string>();
@@ -53,7 +53,7 @@ class PacketWatchers implements Watchers {
   readonly #ports = new Map<number, number>();
   #count = 0;
 
-  constructor(context: WatchContext) {
+  constructor(context: PassiveCheckContext) {
     this.#context = context;
   }
 
@@ -61,19 +61,19 @@ class PacketWatchers implements Watchers {
     this.#ports.clear();
   }
 
-  see(sighting: Sighting): void {
+  check(sighting: Sighting): void {
     const headers = readHeaders(sighting.bytes, sighting.at.ip);
     if (headers !== undefined) this.#judge(headers, sighting, () => describeSighting(sighting), sighting.timeNs);
   }
 
-  seeOther(bytes: Uint8Array, ip: number, timeNs: number): void {
+  checkOther(bytes: Uint8Array, ip: number, timeNs: number): void {
     const headers = readHeaders(bytes, ip);
     if (headers === undefined || !isRoce(headers)) return;
     this.#judge(headers, undefined, () => `a packet of ${bytes.length - ip} bytes`, timeNs);
   }
 
-  results(): WatchResult[] {
-    return WATCHED_RULES.map((rule) => {
+  results(): PassiveCheckResult[] {
+    return PASSIVE_RULES.map((rule) => {
       const broken = this.#broken.get(rule);
       if (broken !== undefined) return { rule, verdict: 'fail', reason: broken };
       if ((this.#looked.get(rule) ?? 0) > 0) return { rule, verdict: 'pass', reason: '' };
@@ -88,7 +88,7 @@ class PacketWatchers implements Watchers {
       ...{ icrcEnd: end ?? headers.udp + headers.udpLength, icrcRight: end !== undefined },
     };
     this.#count++;
-    for (const { rule, concerns, broken } of CHECKS) {
+    for (const { rule, concerns, broken } of PASSIVE_CHECKS) {
       if (!concerns(packet)) continue;
       this.#looked.set(rule, (this.#looked.get(rule) ?? 0) + 1);
       const wrong = broken(packet);

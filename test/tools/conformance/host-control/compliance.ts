@@ -1,23 +1,27 @@
 /**
- * What any hands must do, as a suite that takes them: run over a device of our own, over client and server, over an agent on a host.
- * A part about what a device need not have is passed over where its hands do not list the feature.
+ * What any host control must do, as a suite that takes them: run over a device of our own, over client and server, over an agent on a host.
+ * A part about what a device need not have is passed over where its host control do not list the feature.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Feature } from '../../../../tools/conformance/hands/hands.ts';
+import type { Feature } from '../../../../tools/conformance/host-control/host-control.ts';
 import { connectionTests } from './compliance-cm.ts';
 import { extensionTests } from './compliance-extensions.ts';
 import { ALL, Bench, PSN, REGION_BYTES, type Subject } from './subject.ts';
 
-/** What can be expected of the device behind the hands. */
+/** What can be expected of the device behind the host control. */
 export interface Expectations {
   /** What it has. */
   readonly features: readonly Feature[];
-  /** It fails work as verbs say; where it is known not to, hands can only tell what it does. */
+  /** It fails work as verbs say; where it is known not to, host control can only tell what it does. */
   readonly conforms: boolean;
 }
 
 /** A suite under `name`; `open` gives a subject for each test. */
-export function describeHands(name: string, { features, conforms }: Expectations, open: () => Promise<Subject>): void {
+export function describeHostControl(
+  name: string,
+  { features, conforms }: Expectations,
+  open: () => Promise<Subject>,
+): void {
   describe(name, () => {
     let bench: Bench;
     const at = (): Bench => bench;
@@ -107,15 +111,15 @@ function objectTests(at: () => Bench): void {
 
   it('does calls in their order, whether or not they are waited for', async () => {
     const bench = at();
-    const { left: hands } = bench.subject;
+    const { left: hostControl } = bench.subject;
     const made = bench.subject.run(
       Promise.all([
-        hands.call('pd.alloc', { pd: 1 }),
-        hands.call('mr.reg', { mr: 1, pd: 1, length: 8, access: [] }),
-        hands.call('mem.write', { mr: 1, offset: 0, hex: '0102' }),
-        hands.call('mem.read', { mr: 1, offset: 0, length: 2 }),
-        hands.call('mr.dereg', { mr: 1 }),
-        hands.call('pd.dealloc', { pd: 1 }),
+        hostControl.call('pd.alloc', { pd: 1 }),
+        hostControl.call('mr.reg', { mr: 1, pd: 1, length: 8, access: [] }),
+        hostControl.call('mem.write', { mr: 1, offset: 0, hex: '0102' }),
+        hostControl.call('mem.read', { mr: 1, offset: 0, length: 2 }),
+        hostControl.call('mr.dereg', { mr: 1 }),
+        hostControl.call('pd.dealloc', { pd: 1 }),
       ]),
     );
     expect((await made)[3]).toEqual({ hex: '0102' });
@@ -123,11 +127,11 @@ function objectTests(at: () => Bench): void {
 
   it('has a port of Ethernet without LIDs, and counters of whole numbers', async () => {
     const bench = at();
-    const { left: hands } = bench.subject;
-    const port = await bench.call({ hands }, 'port.query', {});
+    const { left: hostControl } = bench.subject;
+    const port = await bench.call({ hostControl }, 'port.query', {});
     expect(port).toMatchObject({ state: 'PORT_ACTIVE', linkLayer: 'Ethernet', lid: 0, smLid: 0 });
     expect(port.pkeys).toContain(0xff_ff);
-    const { counters } = await bench.call({ hands }, 'counters', {});
+    const { counters } = await bench.call({ hostControl }, 'counters', {});
     for (const value of Object.values(counters)) expect(value).toBeGreaterThanOrEqual(0);
   });
 

@@ -9,14 +9,14 @@ import { buildFrame, type Route } from '../../../../packets/kit/build.ts';
 import { ack, nak, type Packet, pattern, readMiddle, readOnly, sendOnly } from '../../../../packets/kit/packet.ts';
 import { sightingOf } from '../../../../packets/kit/sighting.ts';
 import { Op } from '../../../../packets/opcode.ts';
-import { RULES } from '../../../../tools/conformance/rules/index.ts';
-import { DERIVED_RULES } from '../../../../tools/conformance/watch/derived.ts';
+import { DERIVED_RULES } from '../../../../tools/conformance/passive-checks/derived.ts';
 import {
-  makeWatchers,
-  WATCHED_RULES,
-  type WatchContext,
-  type Watchers,
-} from '../../../../tools/conformance/watch/index.ts';
+  makePassiveChecks,
+  PASSIVE_RULES,
+  type PassiveCheckContext,
+  type PassiveChecks,
+} from '../../../../tools/conformance/passive-checks/index.ts';
+import { RULES } from '../../../../tools/conformance/rules/index.ts';
 
 const routeOf = (version: 4 | 6): Route => ({
   medium: Medium.Ethernet,
@@ -29,26 +29,26 @@ const routeOf = (version: 4 | 6): Route => ({
   flowLabel: 0,
   sourcePort: 0xc0_01,
 });
-const CONTEXT: WatchContext = {
+const CONTEXT: PassiveCheckContext = {
   addresses: [
     { device: '192.0.2.1', ours: '192.0.2.2' },
     { device: '2001:db8::1', ours: '2001:db8::2' },
   ],
 };
 
-/** Gives the watchers the packet as the station would. */
-function show(watchers: Watchers, packet: Packet, version: 4 | 6): void {
+/** Gives the passive checks the packet as the station would. */
+function show(checks: PassiveChecks, packet: Packet, version: 4 | 6): void {
   const bytes = buildFrame(packet, routeOf(version), 0x77, 0);
   const frame = new Frame();
   const status = parseFrame(bytes, new DataView(bytes.buffer), 0, bytes.length, Medium.Ethernet, frame);
-  if (frame.bthOffset < 0) watchers.seeOther(bytes, 14, 5);
-  else watchers.see(sightingOf(frame, status, 5));
+  if (frame.bthOffset < 0) checks.checkOther(bytes, 14, 5);
+  else checks.check(sightingOf(frame, status, 5));
 }
 
 function verdicts(packets: readonly Packet[], version: 4 | 6 = 4, context = CONTEXT): Record<string, string> {
-  const watchers = makeWatchers(context);
-  for (const packet of packets) show(watchers, packet, version);
-  return Object.fromEntries(watchers.results().map(({ rule, verdict }) => [rule, verdict]));
+  const checks = makePassiveChecks(context);
+  for (const packet of packets) show(checks, packet, version);
+  return Object.fromEntries(checks.results().map(({ rule, verdict }) => [rule, verdict]));
 }
 
 const failing = (packet: Packet, version: 4 | 6 = 4, context = CONTEXT): string[] =>
@@ -63,18 +63,18 @@ const ALL: readonly Packet[] = [
   sendOnly({ psn: 1, payload: pattern(9) }),
 ];
 
-describe('watchers', () => {
+describe('passive checks', () => {
   it('are for rules of the registry, each once', () => {
     const ids = new Set(RULES.map(({ id }) => id));
-    expect(WATCHED_RULES.filter((rule) => !ids.has(rule))).toEqual([]);
-    expect(new Set(WATCHED_RULES).size).toBe(WATCHED_RULES.length);
+    expect(PASSIVE_RULES.filter((rule) => !ids.has(rule))).toEqual([]);
+    expect(new Set(PASSIVE_RULES).size).toBe(PASSIVE_RULES.length);
     expect(DERIVED_RULES.every(({ id }) => ids.has(id))).toBe(true);
   });
 
   it('pass for nothing that was not looked at', () => {
     expect(
       new Set(
-        makeWatchers()
+        makePassiveChecks()
           .results()
           .map(({ verdict }) => verdict),
       ),
@@ -93,15 +93,15 @@ describe('watchers', () => {
   it('pass for packets of every kind that are as they should be', () => {
     const ip4 = verdicts(ALL, 4);
     const ip6 = verdicts(ALL, 6);
-    for (const rule of WATCHED_RULES) expect([ip4[rule], ip6[rule]], rule).toContain('pass');
+    for (const rule of PASSIVE_RULES) expect([ip4[rule], ip6[rule]], rule).toContain('pass');
     expect(Object.values({ ...ip4, ...ip6 })).not.toContain('fail');
   });
 
   it('name the packet that broke a rule', () => {
-    const watchers = makeWatchers(CONTEXT);
-    show(watchers, ACK, 4);
-    show(watchers, { ...nak(0x60, { psn: 9, msn: 1 }), trafficClass: 1 }, 4);
-    expect(watchers.results().find(({ rule }) => rule === 'ANX-05')).toEqual({
+    const checks = makePassiveChecks(CONTEXT);
+    show(checks, ACK, 4);
+    show(checks, { ...nak(0x60, { psn: 9, msn: 1 }), trafficClass: 1 }, 4);
+    expect(checks.results().find(({ rule }) => rule === 'ANX-05')).toEqual({
       rule: 'ANX-05',
       verdict: 'fail',
       reason: 'ECN 1, in packet 2 of the device (at 5 ns): NAK 0x60 psn+9 msn 1',
@@ -179,24 +179,24 @@ describe('watchers', () => {
   });
 
   it('hold a connection to its source port, until the next case', () => {
-    const watchers = makeWatchers(CONTEXT);
-    const verdict = (): string | undefined => watchers.results().find(({ rule }) => rule === 'ANX-47')?.verdict;
-    show(watchers, ACK, 4);
-    watchers.begin();
-    show(watchers, { ...ACK, sourcePort: 50_000 }, 4);
+    const checks = makePassiveChecks(CONTEXT);
+    const verdict = (): string | undefined => checks.results().find(({ rule }) => rule === 'ANX-47')?.verdict;
+    show(checks, ACK, 4);
+    checks.begin();
+    show(checks, { ...ACK, sourcePort: 50_000 }, 4);
     expect(verdict()).toBe('pass');
-    show(watchers, { ...ACK, opcode: Op.UdSendOnly, sourcePort: 50_001 }, 4);
+    show(checks, { ...ACK, opcode: Op.UdSendOnly, sourcePort: 50_001 }, 4);
     expect(verdict()).toBe('pass');
-    show(watchers, ACK, 4);
+    show(checks, ACK, 4);
     expect(verdict()).toBe('fail');
   });
 
   it('pay no attention to frames that are not RoCE, whatever they hold', () => {
-    const watchers = makeWatchers(CONTEXT);
-    for (let length = 0; length < 200; length++) watchers.seeOther(pattern(length, length), 14, 0);
+    const checks = makePassiveChecks(CONTEXT);
+    for (let length = 0; length < 200; length++) checks.checkOther(pattern(length, length), 14, 0);
     const dns = buildFrame(ACK, routeOf(4), 0x77, 0);
     new DataView(dns.buffer).setUint16(14 + 22, 53);
-    watchers.seeOther(dns, 14, 0);
-    expect(new Set(watchers.results().map(({ verdict }) => verdict))).toEqual(new Set(['inconclusive']));
+    checks.checkOther(dns, 14, 0);
+    expect(new Set(checks.results().map(({ verdict }) => verdict))).toEqual(new Set(['inconclusive']));
   });
 });

@@ -1,14 +1,14 @@
 /**
- * Hands on the host of the device under test: verbs, called from afar. Types only.
+ * Host control on the host of the device under test: verbs, called from afar. Types only.
  *
- * Whoever implements `Hands` opens one device and does what it is told, one call after the other, in the order they were made; the
+ * An implementation of `HostControl` opens one device and executes calls one after the other, in the order they were made; the
  * caller need not wait between calls. The caller names the objects it makes: `qp: 7` in `qp.create` is queue pair 7 from then on.
  * `client.ts` speaks to an agent (JSON lines; `agent/`, docs/conformance-agent.md), `in-process.ts` is a device of our own.
  * Names, values and units are those of verbs; numbers are decimal, those of 64 bits are bigint (in JSON: "0x..." strings).
  */
 
 /** What the caller calls an object: any whole number from 1, for each kind by itself. */
-export type Handle = number;
+export type HostHandle = number;
 
 /** A GID of the port. */
 export interface GidEntry {
@@ -32,8 +32,8 @@ export const FEATURES = [
 
 export type Feature = (typeof FEATURES)[number];
 
-/** What the hands found. */
-export interface Description {
+/** What the host control found. */
+export interface HostDescription {
   /** `rxe0`, `mlx5_0`, `rocev2_0`. */
   readonly device: string;
   /** Driver or program, as far as it is known: `rdma_rxe`, `mlx5_core`, `rocev2`. */
@@ -62,7 +62,7 @@ export type QpTypeName = 'rc' | 'uc' | 'ud';
 export type QpStateName = 'RESET' | 'INIT' | 'RTR' | 'RTS' | 'SQD' | 'SQE' | 'ERR';
 
 /** Attributes of ibv_modify_qp; the mask is made of those that are there. */
-export interface QpAttributes {
+export interface HostQpAttributes {
   readonly state?: QpStateName;
   readonly port?: number;
   readonly pkeyIndex?: number;
@@ -100,8 +100,8 @@ export interface PathAttributes {
 }
 
 /** A piece of memory: of a region by name; `lkey` or `address` replace what the region has, to be wrong on purpose. */
-export interface Piece {
-  readonly mr: Handle;
+export interface MemoryPiece {
+  readonly mr: HostHandle;
   readonly offset: number;
   readonly length: number;
   readonly lkey?: number;
@@ -126,7 +126,7 @@ export type SendOpcode =
 export interface SendRequest {
   readonly wrId: number;
   readonly opcode: SendOpcode;
-  readonly pieces?: readonly Piece[];
+  readonly pieces?: readonly MemoryPiece[];
   /** Default true. */
   readonly signaled?: boolean;
   readonly solicited?: boolean;
@@ -141,13 +141,13 @@ export interface SendRequest {
   readonly compareAdd?: bigint;
   readonly swap?: bigint;
   /** UD. */
-  readonly ah?: Handle;
+  readonly ah?: HostHandle;
   readonly remoteQpn?: number;
   readonly remoteQkey?: number;
   /** BIND MW. */
   readonly bind?: {
-    readonly mw: Handle;
-    readonly mr: Handle;
+    readonly mw: HostHandle;
+    readonly mr: HostHandle;
     readonly offset: number;
     readonly length: number;
     readonly access: readonly AccessFlag[];
@@ -159,7 +159,7 @@ export interface SendRequest {
 }
 
 /** ibv_wc. */
-export interface Completion {
+export interface HostCompletion {
   readonly wrId: number;
   /** Value of ibv_wc_status. */
   readonly status: number;
@@ -176,54 +176,57 @@ export interface Completion {
   readonly grh: boolean;
 }
 
-/** An asynchronous event, name as ibv_event_type without IBV_EVENT_, in lower case: `qp-fatal`, `qp-access-err`, `sq-drained`, ... */
+/** An asynchronous event, name as ibv_event_type without IBV_EVENT_, in lower case: `qp-expectFatalNak`, `qp-access-err`, `sq-drained`, ... */
 export interface AsyncEvent {
   readonly event: string;
   /** Which object, where it is of one the caller made. */
-  readonly qp?: Handle;
-  readonly cq?: Handle;
-  readonly srq?: Handle;
+  readonly qp?: HostHandle;
+  readonly cq?: HostHandle;
+  readonly srq?: HostHandle;
 }
 
-/** Calls by name: what they take and what they give. All reject with `HandsError` for what verbs refuse. */
-export interface HandsCalls {
-  'pd.alloc': { readonly takes: { pd: Handle }; readonly gives: Nothing };
-  'pd.dealloc': { readonly takes: { pd: Handle }; readonly gives: Nothing };
-  'cq.create': { readonly takes: { cq: Handle; entries: number }; readonly gives: Nothing };
-  'cq.destroy': { readonly takes: { cq: Handle }; readonly gives: Nothing };
+/** Calls by name: what they take and what they give. All reject with `HostControlError` for what verbs refuse. */
+export interface HostCalls {
+  'pd.alloc': { readonly takes: { pd: HostHandle }; readonly gives: Nothing };
+  'pd.dealloc': { readonly takes: { pd: HostHandle }; readonly gives: Nothing };
+  'cq.create': { readonly takes: { cq: HostHandle; entries: number }; readonly gives: Nothing };
+  'cq.destroy': { readonly takes: { cq: HostHandle }; readonly gives: Nothing };
   /** Completions that are there now, at most `max`. Never waits. */
-  'cq.poll': { readonly takes: { cq: Handle; max: number }; readonly gives: { completions: readonly Completion[] } };
+  'cq.poll': {
+    readonly takes: { cq: HostHandle; max: number };
+    readonly gives: { completions: readonly HostCompletion[] };
+  };
   /** ibv_req_notify_cq. */
-  'cq.arm': { readonly takes: { cq: Handle; solicitedOnly: boolean }; readonly gives: Nothing };
+  'cq.arm': { readonly takes: { cq: HostHandle; solicitedOnly: boolean }; readonly gives: Nothing };
   /** Completion events since the last call (ibv_get_cq_event, acknowledged). Never waits. */
-  'cq.events': { readonly takes: { cq: Handle }; readonly gives: { count: number } };
+  'cq.events': { readonly takes: { cq: HostHandle }; readonly gives: { count: number } };
   /** Zeroed memory; `va` is where peers reach it. */
   'mr.reg': {
-    readonly takes: { mr: Handle; pd: Handle; length: number; access: readonly AccessFlag[] };
+    readonly takes: { mr: HostHandle; pd: HostHandle; length: number; access: readonly AccessFlag[] };
     readonly gives: { va: bigint; lkey: number; rkey: number };
   };
-  'mr.dereg': { readonly takes: { mr: Handle }; readonly gives: Nothing };
+  'mr.dereg': { readonly takes: { mr: HostHandle }; readonly gives: Nothing };
   /** Bytes as hexadecimal digits. */
-  'mem.read': { readonly takes: { mr: Handle; offset: number; length: number }; readonly gives: { hex: string } };
-  'mem.write': { readonly takes: { mr: Handle; offset: number; hex: string }; readonly gives: Nothing };
-  'mw.alloc': { readonly takes: { mw: Handle; pd: Handle }; readonly gives: { rkey: number } };
-  'mw.dealloc': { readonly takes: { mw: Handle }; readonly gives: Nothing };
-  'srq.create': { readonly takes: { srq: Handle; pd: Handle; maxWr: number }; readonly gives: Nothing };
+  'mem.read': { readonly takes: { mr: HostHandle; offset: number; length: number }; readonly gives: { hex: string } };
+  'mem.write': { readonly takes: { mr: HostHandle; offset: number; hex: string }; readonly gives: Nothing };
+  'mw.alloc': { readonly takes: { mw: HostHandle; pd: HostHandle }; readonly gives: { rkey: number } };
+  'mw.dealloc': { readonly takes: { mw: HostHandle }; readonly gives: Nothing };
+  'srq.create': { readonly takes: { srq: HostHandle; pd: HostHandle; maxWr: number }; readonly gives: Nothing };
   /** Arms the limit event. */
-  'srq.modify': { readonly takes: { srq: Handle; limit: number }; readonly gives: Nothing };
+  'srq.modify': { readonly takes: { srq: HostHandle; limit: number }; readonly gives: Nothing };
   'srq.recv': {
-    readonly takes: { srq: Handle; wrId: number; pieces: readonly Piece[] };
+    readonly takes: { srq: HostHandle; wrId: number; pieces: readonly MemoryPiece[] };
     readonly gives: Nothing;
   };
-  'srq.destroy': { readonly takes: { srq: Handle }; readonly gives: Nothing };
+  'srq.destroy': { readonly takes: { srq: HostHandle }; readonly gives: Nothing };
   'qp.create': {
     readonly takes: {
-      qp: Handle;
-      pd: Handle;
+      qp: HostHandle;
+      pd: HostHandle;
       type: QpTypeName;
-      sendCq: Handle;
-      recvCq: Handle;
-      srq?: Handle;
+      sendCq: HostHandle;
+      recvCq: HostHandle;
+      srq?: HostHandle;
       maxSendWr: number;
       maxRecvWr: number;
       maxSge: number;
@@ -232,16 +235,22 @@ export interface HandsCalls {
     };
     readonly gives: { qpn: number };
   };
-  'qp.modify': { readonly takes: { qp: Handle } & QpAttributes; readonly gives: Nothing };
-  'qp.query': { readonly takes: { qp: Handle }; readonly gives: { state: QpStateName } & Omit<QpAttributes, 'state'> };
-  'qp.destroy': { readonly takes: { qp: Handle }; readonly gives: Nothing };
-  'qp.send': { readonly takes: { qp: Handle } & SendRequest; readonly gives: Nothing };
-  'qp.recv': { readonly takes: { qp: Handle; wrId: number; pieces: readonly Piece[] }; readonly gives: Nothing };
-  'ah.create': { readonly takes: { ah: Handle; pd: Handle } & PathAttributes; readonly gives: Nothing };
-  'ah.destroy': { readonly takes: { ah: Handle }; readonly gives: Nothing };
+  'qp.modify': { readonly takes: { qp: HostHandle } & HostQpAttributes; readonly gives: Nothing };
+  'qp.query': {
+    readonly takes: { qp: HostHandle };
+    readonly gives: { state: QpStateName } & Omit<HostQpAttributes, 'state'>;
+  };
+  'qp.destroy': { readonly takes: { qp: HostHandle }; readonly gives: Nothing };
+  'qp.send': { readonly takes: { qp: HostHandle } & SendRequest; readonly gives: Nothing };
+  'qp.recv': {
+    readonly takes: { qp: HostHandle; wrId: number; pieces: readonly MemoryPiece[] };
+    readonly gives: Nothing;
+  };
+  'ah.create': { readonly takes: { ah: HostHandle; pd: HostHandle } & PathAttributes; readonly gives: Nothing };
+  'ah.destroy': { readonly takes: { ah: HostHandle }; readonly gives: Nothing };
   /** `group` is an IPv4 or IPv6 multicast address; `mlid` as ibv_attach_mcast takes it, default 0. */
-  'mcast.attach': { readonly takes: { qp: Handle; group: string; mlid?: number }; readonly gives: Nothing };
-  'mcast.detach': { readonly takes: { qp: Handle; group: string; mlid?: number }; readonly gives: Nothing };
+  'mcast.attach': { readonly takes: { qp: HostHandle; group: string; mlid?: number }; readonly gives: Nothing };
+  'mcast.detach': { readonly takes: { qp: HostHandle; group: string; mlid?: number }; readonly gives: Nothing };
   /** Asynchronous events since the last call. Never waits. */
   events: { readonly takes: Nothing; readonly gives: { events: readonly AsyncEvent[] } };
   /** ibv_query_port and ibv_query_device, as far as rules ask. */
@@ -266,7 +275,7 @@ export interface HandsCalls {
    */
   'cm.listen': {
     readonly takes: {
-      listener: Handle;
+      listener: HostHandle;
       port: number;
       receives?: number;
       receiveBytes?: number;
@@ -277,11 +286,11 @@ export interface HandsCalls {
     };
     readonly gives: Nothing;
   };
-  'cm.close': { readonly takes: { listener: Handle }; readonly gives: Nothing };
+  'cm.close': { readonly takes: { listener: HostHandle }; readonly gives: Nothing };
   /** Begins to connect to somebody who listens (rdma_connect), with private data as hex; what comes of it, `cm.events` tells. */
   'cm.connect': {
     readonly takes: {
-      connection: Handle;
+      connection: HostHandle;
       address: string;
       port: number;
       privateData?: string;
@@ -293,7 +302,7 @@ export interface HandsCalls {
     readonly gives: Nothing;
   };
   /** Ends a connection that `cm.connect` made, or of a listener's the newest. */
-  'cm.disconnect': { readonly takes: { connection?: Handle; listener?: Handle }; readonly gives: Nothing };
+  'cm.disconnect': { readonly takes: { connection?: HostHandle; listener?: HostHandle }; readonly gives: Nothing };
   /** Events of the connection manager since the last call (rdma_event_str without RDMA_CM_EVENT_, lower case with hyphens). */
   'cm.events': {
     readonly takes: Nothing;
@@ -301,8 +310,8 @@ export interface HandsCalls {
       events: readonly {
         event: string;
         status: number;
-        listener?: Handle;
-        connection?: Handle;
+        listener?: HostHandle;
+        connection?: HostHandle;
         qpn?: number;
         privateData?: string;
       }[];
@@ -315,28 +324,28 @@ export interface HandsCalls {
 /** Nothing at all. */
 export type Nothing = Readonly<Record<never, never>>;
 
-export type HandsCall = keyof HandsCalls;
+export type HostCall = keyof HostCalls;
 
-/** Hands of one device. */
-export interface Hands {
-  readonly description: Description;
-  /** Does one thing. @throws HandsError when verbs refuse, or when the agent is gone */
-  call<C extends HandsCall>(name: C, args: Readonly<HandsCalls[C]['takes']>): Promise<HandsCalls[C]['gives']>;
+/** Host control of one device. */
+export interface HostControl {
+  readonly description: HostDescription;
+  /** Does one thing. @throws HostControlError when verbs refuse, or when the agent is gone */
+  call<C extends HostCall>(name: C, args: Readonly<HostCalls[C]['takes']>): Promise<HostCalls[C]['gives']>;
   /** Lets go of the device. */
   close(): Promise<void>;
 }
 
 /**
- * Why something was not done: `refused` with the errno's name that verbs gave (`EINVAL`), `unsupported` where the hands cannot do that,
- * `gone` when nobody answers.
+ * Why a call failed: `refused` with the errno's name that verbs gave (`EINVAL`), `unsupported` where the host control cannot do that,
+ * `gone` when the agent does not answer.
  */
-export class HandsError extends Error {
+export class HostControlError extends Error {
   readonly kind: 'refused' | 'unsupported' | 'gone';
   readonly errno: string;
 
   constructor(kind: 'refused' | 'unsupported' | 'gone', errno: string, message: string) {
     super(message);
-    this.name = 'HandsError';
+    this.name = 'HostControlError';
     this.kind = kind;
     this.errno = errno;
   }

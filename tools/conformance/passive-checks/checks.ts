@@ -7,7 +7,7 @@ import type { Sighting } from 'rocev2/packets/kit';
 import type { Headers } from './headers.ts';
 
 /** What is known of the device beside its packets. */
-export interface WatchContext {
+export interface PassiveCheckContext {
   /** It has congestion management, so the ECN bits are its own to set. Default no. */
   readonly congestion?: boolean;
   /** P_Key of its queue pairs; default 0xFFFF. */
@@ -17,7 +17,7 @@ export interface WatchContext {
 }
 
 /** A packet of the device. */
-export interface Watched {
+export interface CheckedPacket {
   readonly headers: Headers;
   /** Absent for what the parser refused although it is a RoCE packet. */
   readonly sighting: Sighting | undefined;
@@ -26,34 +26,34 @@ export interface Watched {
   readonly icrcRight: boolean;
   /** The source port that this connected queue pair used first in this case; its own where it is the first. */
   readonly firstPort: number;
-  readonly context: WatchContext;
+  readonly context: PassiveCheckContext;
 }
 
-export interface Check {
+export interface PassiveCheck {
   readonly rule: string;
   /** Whether the rule says something of this packet. */
-  readonly concerns: (packet: Watched) => boolean;
+  readonly concerns: (packet: CheckedPacket) => boolean;
   /** What is wrong, in words; undefined when the rule is kept. */
-  readonly broken: (packet: Watched) => string | undefined;
+  readonly broken: (packet: CheckedPacket) => string | undefined;
 }
 
 const all = (): boolean => true;
-const v4 = ({ headers }: Watched): boolean => headers.version === 4;
-const v6 = ({ headers }: Watched): boolean => headers.version === 6;
-const flagsOf = ({ sighting }: Watched): number => OPCODE_FLAGS[sighting?.opcode ?? -1] ?? 0;
-const wellFormed = ({ sighting }: Watched): boolean => sighting?.wellFormed === true;
-const connected = ({ sighting }: Watched): boolean => {
+const v4 = ({ headers }: CheckedPacket): boolean => headers.version === 4;
+const v6 = ({ headers }: CheckedPacket): boolean => headers.version === 6;
+const flagsOf = ({ sighting }: CheckedPacket): number => OPCODE_FLAGS[sighting?.opcode ?? -1] ?? 0;
+const wellFormed = ({ sighting }: CheckedPacket): boolean => sighting?.wellFormed === true;
+const connected = ({ sighting }: CheckedPacket): boolean => {
   const service = (sighting?.opcode ?? 0xff) & SERVICE_MASK;
   return service === Service.Rc || service === Service.Uc || service === Service.Xrc;
 };
-const response = (packet: Watched): boolean => wellFormed(packet) && (flagsOf(packet) & OpFlag.Response) !== 0;
-const readResponse = (packet: Watched): boolean => {
+const response = (packet: CheckedPacket): boolean => wellFormed(packet) && (flagsOf(packet) & OpFlag.Response) !== 0;
+const readResponse = (packet: CheckedPacket): boolean => {
   const opcode = (packet.sighting?.opcode ?? 0xff) & ~SERVICE_MASK;
   return response(packet) && opcode >= Op.ReadResponseFirst && opcode <= Op.ReadResponseOnly;
 };
 const unless = (kept: boolean, otherwise: string): string | undefined => (kept ? undefined : otherwise);
 
-const layoutChecks: readonly Check[] = [
+const layoutChecks: readonly PassiveCheck[] = [
   {
     rule: 'ANX-02',
     concerns: all,
@@ -92,7 +92,7 @@ const layoutChecks: readonly Check[] = [
   },
 ];
 
-const ipv4Checks: readonly Check[] = [
+const ipv4Checks: readonly PassiveCheck[] = [
   { rule: 'ANX-03', concerns: v4, broken: ({ headers }) => unless(headers.ihl === 5, `IHL ${headers.ihl}`) },
   { rule: 'ANX-05', concerns: v4, broken: ecn },
   {
@@ -116,7 +116,7 @@ const ipv4Checks: readonly Check[] = [
   { rule: 'ANX-12', concerns: (packet) => v4(packet) && addressed(packet), broken: destinationIsOurs },
 ];
 
-const ipv6Checks: readonly Check[] = [
+const ipv6Checks: readonly PassiveCheck[] = [
   { rule: 'ANX-14', concerns: v6, broken: ecn },
   {
     rule: 'ANX-15',
@@ -132,7 +132,7 @@ const ipv6Checks: readonly Check[] = [
   { rule: 'ANX-19', concerns: (packet) => v6(packet) && addressed(packet), broken: destinationIsOurs },
 ];
 
-const transportChecks: readonly Check[] = [
+const transportChecks: readonly PassiveCheck[] = [
   {
     rule: 'LEN-14',
     concerns: wellFormed,
@@ -177,22 +177,27 @@ const transportChecks: readonly Check[] = [
 ];
 
 /** Every passive rule. */
-export const CHECKS: readonly Check[] = [...layoutChecks, ...ipv4Checks, ...ipv6Checks, ...transportChecks];
+export const PASSIVE_CHECKS: readonly PassiveCheck[] = [
+  ...layoutChecks,
+  ...ipv4Checks,
+  ...ipv6Checks,
+  ...transportChecks,
+];
 
-function ecn({ headers: { trafficClass }, context }: Watched): string | undefined {
+function ecn({ headers: { trafficClass }, context }: CheckedPacket): string | undefined {
   return unless(context.congestion === true || (trafficClass & 3) === 0, `ECN ${trafficClass & 3}`);
 }
 
-function udpInside({ headers: { protocol } }: Watched): string | undefined {
+function udpInside({ headers: { protocol } }: CheckedPacket): string | undefined {
   return unless(protocol === 17, `protocol ${protocol}`);
 }
 
 /** Who is spoken to by datagrams and notifications is the affair of what they answer. */
-function addressed(packet: Watched): boolean {
+function addressed(packet: CheckedPacket): boolean {
   return packet.context.addresses !== undefined && wellFormed(packet) && connected(packet);
 }
 
-function sourceIsGid({ sighting, context: { addresses = [] } }: Watched): string | undefined {
+function sourceIsGid({ sighting, context: { addresses = [] } }: CheckedPacket): string | undefined {
   const source = sighting?.ip.source ?? '';
   return unless(
     addresses.some(({ device }) => device === source),
@@ -200,7 +205,7 @@ function sourceIsGid({ sighting, context: { addresses = [] } }: Watched): string
   );
 }
 
-function destinationIsOurs({ sighting, context: { addresses = [] } }: Watched): string | undefined {
+function destinationIsOurs({ sighting, context: { addresses = [] } }: CheckedPacket): string | undefined {
   const { source = '', destination = '' } = sighting?.ip ?? {};
   const pair = addresses.find(({ device }) => device === source);
   return unless(

@@ -1,17 +1,17 @@
 /**
- * The objects that hands of our own have made, by the caller's names: tables, the order in which all of them can be destroyed, and what
+ * The objects that host control of our own have made, by the caller's names: tables, the order in which all of them can be destroyed, and what
  * calls of every kind need: names of rights as bits, and finding an object or refusing.
  */
 
 import { type Ah, Cq, type Device, type Mw, type Pd, type Qp, type Srq } from 'rocev2';
 import { Access, type MemoryRegion } from 'rocev2/transport';
-import { type AccessFlag, type Handle, type HandsCall, type HandsCalls, HandsError } from './hands.ts';
+import { type AccessFlag, type HostCall, type HostCalls, HostControlError, type HostHandle } from './host-control.ts';
 
 /** Who does a call: at once, or in virtual time. */
 export type Handlers = {
-  readonly [C in HandsCall]: (
-    args: Readonly<HandsCalls[C]['takes']>,
-  ) => HandsCalls[C]['gives'] | Promise<HandsCalls[C]['gives']>;
+  readonly [C in HostCall]: (
+    args: Readonly<HostCalls[C]['takes']>,
+  ) => HostCalls[C]['gives'] | Promise<HostCalls[C]['gives']>;
 };
 
 /** A queue pair and what was said when it was made. */
@@ -22,42 +22,42 @@ export interface MadeQp {
 }
 
 /** Objects of one kind by the caller's names. */
-export class Table<T> {
+export class HandleTable<T> {
   readonly #kind: string;
-  readonly #things = new Map<Handle, T>();
+  readonly #things = new Map<HostHandle, T>();
 
   constructor(kind: string) {
     this.#kind = kind;
   }
 
   /** Everything there is, oldest first. */
-  get all(): ReadonlyMap<Handle, T> {
+  get all(): ReadonlyMap<HostHandle, T> {
     return this.#things;
   }
 
-  /** Makes the object of a name. @throws HandsError EEXIST, or what `make` throws */
-  make(handle: Handle, make: () => T): T {
+  /** Makes the object of a name. @throws HostControlError EEXIST, or what `make` throws */
+  make(handle: HostHandle, make: () => T): T {
     this.demandFree(handle);
     const thing = make();
     this.#things.set(handle, thing);
     return thing;
   }
 
-  /** @throws HandsError EEXIST for a name in use, EINVAL for one that is none */
-  demandFree(handle: Handle): void {
+  /** @throws HostControlError EEXIST for a name in use, EINVAL for one that is none */
+  demandFree(handle: HostHandle): void {
     if (!Number.isSafeInteger(handle) || handle < 1) throw refused('EINVAL', `${handle} names no ${this.#kind}`);
     if (this.#things.has(handle)) throw refused('EEXIST', `there is a ${this.#kind} ${handle} already`);
   }
 
-  /** @throws HandsError ENOENT when there is none of that name */
-  get(handle: Handle): T {
+  /** @throws HostControlError ENOENT when there is none of that name */
+  get(handle: HostHandle): T {
     const thing = this.#things.get(handle);
     if (thing === undefined) throw refused('ENOENT', `there is no ${this.#kind} ${handle}`);
     return thing;
   }
 
   /** Destroys the object of a name; it stays when `destroy` throws. */
-  remove(handle: Handle, destroy: (thing: T) => void): void {
+  remove(handle: HostHandle, destroy: (thing: T) => void): void {
     destroy(this.get(handle));
     this.#things.delete(handle);
   }
@@ -86,16 +86,16 @@ export class CountingCq extends Cq {
   }
 }
 
-/** All that was made through one pair of hands. */
+/** All that was made through one pair of host control. */
 export class Objects {
   readonly device: Device;
-  readonly pds = new Table<Pd>('protection domain');
-  readonly cqs = new Table<CountingCq>('completion queue');
-  readonly mrs = new Table<MemoryRegion>('memory region');
-  readonly mws = new Table<Mw>('memory window');
-  readonly srqs = new Table<Srq>('shared receive queue');
-  readonly qps = new Table<MadeQp>('queue pair');
-  readonly ahs = new Table<Ah>('address handle');
+  readonly pds = new HandleTable<Pd>('protection domain');
+  readonly cqs = new HandleTable<CountingCq>('completion queue');
+  readonly mrs = new HandleTable<MemoryRegion>('memory region');
+  readonly mws = new HandleTable<Mw>('memory window');
+  readonly srqs = new HandleTable<Srq>('shared receive queue');
+  readonly qps = new HandleTable<MadeQp>('queue pair');
+  readonly ahs = new HandleTable<Ah>('address handle');
   /** What else is to be ended first, and how: of the connection manager. */
   readonly endings: (() => void)[] = [];
   #closed = false;
@@ -104,7 +104,7 @@ export class Objects {
     this.device = device;
   }
 
-  /** What was being made when the hands were closed is not kept. */
+  /** What was being made when the host control was closed is not kept. */
   get closed(): boolean {
     return this.#closed;
   }
@@ -134,11 +134,11 @@ export class Objects {
 }
 
 /** Verbs say no. */
-export function refused(errno: string, message: string): HandsError {
-  return new HandsError('refused', errno, message);
+export function refused(errno: string, message: string): HostControlError {
+  return new HostControlError('refused', errno, message);
 }
 
-/** Names of rights as a bit set of `Access`. @throws HandsError EINVAL */
+/** Names of rights as a bit set of `Access`. @throws HostControlError EINVAL */
 export function accessBits(flags: readonly AccessFlag[]): number {
   return flags.reduce((bits, flag) => {
     const bit = ACCESS_BITS[flag];

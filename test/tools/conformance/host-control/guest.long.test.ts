@@ -1,33 +1,33 @@
 /**
- * Goal: hands of our own device and those of an agent on a host mean the same by the same calls. Method: the compliance suite on the
+ * Goal: host control of our own device and those of an agent on a host mean the same by the same calls. Method: the compliance suite on the
  * agent in a guest of the lab, whose device speaks to itself.
  */
 import { afterAll, beforeAll } from 'vitest';
 import { startAgent } from '../../../../tools/conformance/agent/in-guest.ts';
-import { HandsClient } from '../../../../tools/conformance/hands/client.ts';
-import type { Feature } from '../../../../tools/conformance/hands/hands.ts';
+import { AgentClient } from '../../../../tools/conformance/host-control/client.ts';
+import type { Feature } from '../../../../tools/conformance/host-control/host-control.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
 import { describeWith } from '../../../support/need.ts';
-import { describeHands } from './compliance.ts';
+import { describeHostControl } from './compliance.ts';
 
-describeWith(['lab', 'compiler'], 'hands by way of the agent in a guest with Linux 6.12', () => {
+describeWith(['lab', 'compiler'], 'host control by way of the agent in a guest with Linux 6.12', () => {
   let guest: Guest | undefined;
-  let hands: HandsClient | undefined;
+  let hostControl: AgentClient | undefined;
 
   beforeAll(async () => {
     guest = await Guest.boot({ image: await buildImage('6.12'), addresses: [`${ADDRESS}/24`], hands: true });
     const { socket } = await startAgent(guest);
-    hands = await HandsClient.open(socket, { answerTimeoutMs: 60_000 });
+    hostControl = await AgentClient.open(socket, { answerTimeoutMs: 60_000 });
   }, 300_000);
 
   afterAll(async () => {
-    await hands?.close();
+    await hostControl?.close();
     await guest?.stop();
   });
 
-  describeHands('the agent', { features: FEATURES, conforms: false }, async () => {
-    const here = hands;
+  describeHostControl('the agent', { features: FEATURES, conforms: false }, async () => {
+    const here = hostControl;
     if (here === undefined) throw new Error('the guest did not boot');
     const index = here.description.gids.find(({ address, type }) => address === ADDRESS && type === 'v2')?.index ?? -1;
     const gid = { index, address: ADDRESS };

@@ -1,12 +1,18 @@
 /**
- * Hands of a device elsewhere: JSON lines to an agent on its host. Owns the calls under way and the end of it all: an agent that does not
+ * Host control of a device elsewhere: JSON lines to an agent on its host. Owns the calls under way and the end of it all: an agent that does not
  * answer in time, answers what makes no sense, or goes away is gone for good, and every call under way and every later one says so.
  * Calls leave at once, in the order in which they were made, whether or not earlier ones were answered. Protocol: protocol.ts.
  */
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { RoceError } from 'rocev2/packets';
-import { type Description, type Hands, type HandsCall, type HandsCalls, HandsError } from './hands.ts';
+import {
+  type HostCall,
+  type HostCalls,
+  type HostControl,
+  HostControlError,
+  type HostDescription,
+} from './host-control.ts';
 import { LineReader } from './lines.ts';
 import { ANSWER, faultOf, GIVES, HELLO, MAX_ANSWER_BYTES, MAX_REQUEST_BYTES, requestLine } from './protocol.ts';
 
@@ -35,21 +41,21 @@ export interface ConnectAgentOptions extends ClientOptions {
 interface Pending {
   /** Takes what is in `ok`; says what is wrong with it. */
   readonly give: (ok: unknown) => string | undefined;
-  readonly refuse: (error: HandsError) => void;
+  readonly refuse: (error: HostControlError) => void;
 }
 
-/** Hands by way of a stream to an agent. */
-export class HandsClient implements Hands {
+/** Host control by way of a stream to an agent. */
+export class AgentClient implements HostControl {
   readonly #stream: Duplex;
   readonly #timers: Timers;
   readonly #timeoutMs: number;
   readonly #reader = new LineReader(MAX_ANSWER_BYTES);
   readonly #pending = new Map<number, Pending>();
   readonly #closed: Promise<void>;
-  #description: Description | undefined;
-  #greeted: ((error?: HandsError) => void) | undefined;
+  #description: HostDescription | undefined;
+  #greeted: ((error?: HostControlError) => void) | undefined;
   #lastId = 0;
-  #gone: HandsError | undefined;
+  #gone: HostControlError | undefined;
   /** When the agent last said something whole, or was first asked. */
   #heardAt = 0;
   #stopTimer: (() => void) | undefined;
@@ -66,14 +72,15 @@ export class HandsClient implements Hands {
   }
 
   /** Waits for the agent's first line. Rejects with HandsError `gone` when none that makes sense comes in time. */
-  static async open(stream: Duplex, options: ClientOptions): Promise<HandsClient> {
-    const client = new HandsClient(stream, options);
+  static async open(stream: Duplex, options: ClientOptions): Promise<AgentClient> {
+    const client = new AgentClient(stream, options);
     await client.#greeting();
     return client;
   }
 
-  get description(): Description {
-    if (this.#description === undefined) throw new HandsError('gone', 'EPROTO', 'the agent has not said who it is');
+  get description(): HostDescription {
+    if (this.#description === undefined)
+      throw new HostControlError('gone', 'EPROTO', 'the agent has not said who it is');
     return this.#description;
   }
 
@@ -82,12 +89,12 @@ export class HandsClient implements Hands {
     return this.#gone?.message;
   }
 
-  call<C extends HandsCall>(name: C, args: Readonly<HandsCalls[C]['takes']>): Promise<HandsCalls[C]['gives']> {
+  call<C extends HostCall>(name: C, args: Readonly<HostCalls[C]['takes']>): Promise<HostCalls[C]['gives']> {
     if (this.#gone !== undefined) return Promise.reject(this.#gone);
     const id = ++this.#lastId;
     const line = requestLine(id, name, args);
     if (Buffer.byteLength(line) > MAX_REQUEST_BYTES)
-      return Promise.reject(new HandsError('refused', 'EMSGSIZE', `${name} is longer than an agent takes`));
+      return Promise.reject(new HostControlError('refused', 'EMSGSIZE', `${name} is longer than an agent takes`));
     return new Promise((resolve, reject) => {
       const give = (ok: unknown): string | undefined => {
         const given = GIVES[name].safeParse(ok);
@@ -104,7 +111,7 @@ export class HandsClient implements Hands {
   /** Says goodbye; an agent that does not hang up in time is left. Calls under way are rejected as `gone`. */
   async close(): Promise<void> {
     const wasGone = this.#gone !== undefined;
-    this.#end('ENODEV', 'these hands were closed', false);
+    this.#end('ENODEV', 'this host control was closed', false);
     if (!wasGone) this.#stream.end();
     let stop: (() => void) | undefined;
     const late = new Promise<void>((resolve) => {
@@ -150,7 +157,7 @@ export class HandsClient implements Hands {
     this.#pending.delete(id);
     if ('error' in answer.data) {
       const { kind, errno, message } = answer.data.error;
-      pending.refuse(new HandsError(kind, errno, message));
+      pending.refuse(new HostControlError(kind, errno, message));
       return undefined;
     }
     const fault = pending.give(answer.data.ok);
@@ -185,7 +192,7 @@ export class HandsClient implements Hands {
   /** For good. */
   #end(errno: string, message: string, abruptly = true): void {
     if (this.#gone !== undefined) return;
-    const gone = new HandsError('gone', errno, message);
+    const gone = new HostControlError('gone', errno, message);
     this.#gone = gone;
     this.#stopTimer?.();
     this.#greeted?.(gone);
@@ -197,12 +204,12 @@ export class HandsClient implements Hands {
 }
 
 /**
- * Hands of the agent that listens at `HOST:PORT` (an IPv6 address in brackets). Rejects with RoceError ERR_ROCE_ARGUMENT for what is no
+ * Host control of the agent that listens at `HOST:PORT` (an IPv6 address in brackets). Rejects with RoceError ERR_ROCE_ARGUMENT for what is no
  * such address, and with HandsError `gone` when nobody listens there, or nobody who speaks the protocol.
  */
-export async function connectAgent(address: string, options: ConnectAgentOptions): Promise<HandsClient> {
+export async function connectAgent(address: string, options: ConnectAgentOptions): Promise<AgentClient> {
   const socket = await connected(address, options);
-  return HandsClient.open(socket, options);
+  return AgentClient.open(socket, options);
 }
 
 function connected(address: string, { connectTimeoutMs, timers = REAL_TIME }: ConnectAgentOptions): Promise<Socket> {
@@ -215,7 +222,7 @@ function connected(address: string, { connectTimeoutMs, timers = REAL_TIME }: Co
     const socket = connect({ host, port, noDelay: true });
     const fail = (errno: string, why: string): void => {
       socket.destroy();
-      reject(new HandsError('gone', errno, `no agent answers at ${address}: ${why}`));
+      reject(new HostControlError('gone', errno, `no agent answers at ${address}: ${why}`));
     };
     const stop = timers.set(() => fail('ETIMEDOUT', `not within ${connectTimeoutMs} ms`), connectTimeoutMs);
     socket.once('error', (error: NodeJS.ErrnoException) => {

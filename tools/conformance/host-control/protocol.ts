@@ -1,15 +1,15 @@
 /**
- * The line protocol between hands and who uses them, as data: what each call takes and gives, in JSON. Owns the shapes and the bounds, and
+ * The line protocol between host control and who uses them, as data: what each call takes and gives, in JSON. Owns the shapes and the bounds, and
  * that numbers of 64 bits travel as "0x..." strings. docs/conformance-agent.md is the text to it.
  *
  * From the agent, first: {"hello":{...,"protocol":1}}. To it: {"id":1,"call":"qp.create","args":{...}}. From it, for each call:
  * {"id":1,"ok":{...}} or {"id":1,"error":{"kind":"refused","errno":"EINVAL","message":"..."}}.
  */
 import { z } from 'zod';
-import { FEATURES, type HandsCall, type HandsCalls } from './hands.ts';
+import { FEATURES, type HostCall, type HostCalls } from './host-control.ts';
 
 /** The only one there is. */
-export const PROTOCOL = 1;
+export const AGENT_PROTOCOL = 1;
 /** Longest line that an agent is sent, and that it may send. */
 export const MAX_REQUEST_BYTES = 1 << 20;
 export const MAX_ANSWER_BYTES = 4 << 20;
@@ -17,7 +17,7 @@ export const MAX_ANSWER_BYTES = 4 << 20;
 export const MAX_READ_BYTES = 1 << 20;
 
 /** One line to the agent. */
-export function requestLine(id: number, call: HandsCall, args: object): string {
+export function requestLine(id: number, call: HostCall, args: object): string {
   return line({ id, call, args });
 }
 
@@ -126,10 +126,10 @@ const sendRequest = z.strictObject({
 const nothing = z.strictObject({});
 const mcast = z.strictObject({ qp: handle, group: text, mlid: whole.exactOptional() });
 
-type TakesOf<C extends HandsCall> = Readonly<HandsCalls[C]['takes']>;
+type TakesOf<C extends HostCall> = Readonly<HostCalls[C]['takes']>;
 
-/** What each call takes, as it comes out of JSON. Members nobody knows are a mistake. */
-export const TAKES: { readonly [C in HandsCall]: z.ZodType<TakesOf<C>> } = {
+/** What each call takes, as it comes out of JSON. Unknown members are an error. */
+export const TAKES: { readonly [C in HostCall]: z.ZodType<TakesOf<C>> } = {
   'pd.alloc': z.strictObject({ pd: handle }),
   'pd.dealloc': z.strictObject({ pd: handle }),
   'cq.create': z.strictObject({ cq: handle, entries: whole }),
@@ -198,7 +198,7 @@ export const TAKES: { readonly [C in HandsCall]: z.ZodType<TakesOf<C>> } = {
   reset: nothing,
 };
 
-// What agents say. Members nobody knows are left out: a later agent may have more to say.
+// What agents say. Unknown members are left out: a later agent may have more to say.
 
 const done = z.object({});
 
@@ -231,7 +231,7 @@ const cmEvent = z.object({
 });
 
 /** What each call gives, as it comes out of JSON. */
-export const GIVES: { readonly [C in HandsCall]: z.ZodType<HandsCalls[C]['gives']> } = {
+export const GIVES: { readonly [C in HostCall]: z.ZodType<HostCalls[C]['gives']> } = {
   'pd.alloc': done,
   'pd.dealloc': done,
   'cq.create': done,
@@ -282,7 +282,7 @@ const feature = z.enum(FEATURES);
 /** The first line of an agent. */
 export const HELLO = z.object({
   hello: z.object({
-    protocol: z.literal(PROTOCOL),
+    protocol: z.literal(AGENT_PROTOCOL),
     device: text,
     driver: text,
     version: text,
@@ -308,7 +308,7 @@ export const ANSWER = z.union([
 export const REQUEST = z.object({ id: handle, call: z.string(), args: z.unknown().optional() });
 
 /** Whether there is such a call. */
-export function isCall(name: string): name is HandsCall {
+export function isCall(name: string): name is HostCall {
   return Object.hasOwn(TAKES, name);
 }
 

@@ -1,9 +1,9 @@
 /** An agent that says what the test says, line by line, and time that passes when the test says so. */
 import type { Duplex } from 'node:stream';
-import { HandsClient, type Timers } from '../../../../tools/conformance/hands/client.ts';
+import { AgentClient, type Timers } from '../../../../tools/conformance/host-control/client.ts';
 import { streamPair } from './stream-pair.ts';
 
-/** Time in the hands of the test. */
+/** Time in the host control of the test. */
 export class ManualTimers implements Timers {
   #now = 0;
   readonly #timers = new Set<{ readonly at: number; readonly callback: () => void }>();
@@ -99,7 +99,7 @@ export class PlayedAgent {
 }
 
 export interface Played {
-  readonly client: HandsClient;
+  readonly client: AgentClient;
   readonly agent: PlayedAgent;
 }
 
@@ -112,7 +112,7 @@ export async function playedAgent(
   const [ours, theirs] = streamPair();
   const agent = new PlayedAgent(theirs, hangsUp);
   agent.say({ hello: { ...HELLO, ...hello } });
-  return { agent, client: await HandsClient.open(ours, { answerTimeoutMs: 1000, timers }) };
+  return { agent, client: await AgentClient.open(ours, { answerTimeoutMs: 1000, timers }) };
 }
 
 /** What an agent says first. */

@@ -1,12 +1,12 @@
 /**
  * Goal: a client of the server is answered whatever it asks, loses its connection for what is no request, and leaves nothing behind.
- * Method: lines written by the test to a server of hands of a device in a simulated world.
+ * Method: lines written by the test to a server of host control of a device in a simulated world.
  */
 import type { Duplex } from 'node:stream';
 import { expect, it } from 'vitest';
-import { inProcessHands } from '../../../../tools/conformance/hands/in-process.ts';
-import { MAX_REQUEST_BYTES } from '../../../../tools/conformance/hands/protocol.ts';
-import { serveHands } from '../../../../tools/conformance/hands/server.ts';
+import { inProcessHostControl } from '../../../../tools/conformance/host-control/in-process.ts';
+import { MAX_REQUEST_BYTES } from '../../../../tools/conformance/host-control/protocol.ts';
+import { serveHostControl } from '../../../../tools/conformance/host-control/server.ts';
 import { streamPair } from './stream-pair.ts';
 import { makeWorld } from './worlds.ts';
 
@@ -53,11 +53,11 @@ it.each([
   expect(device.qpCount).toBe(0);
 });
 
-it('serves one client after another with the same hands', async () => {
+it('serves one client after another with the same host control', async () => {
   const { a: device } = makeWorld();
-  const hands = inProcessHands(device);
+  const hostControl = inProcessHostControl(device);
   for (let round = 0; round < 3; round++) {
-    const { client, said, over } = serve(hands, device);
+    const { client, said, over } = serve(hostControl, device);
     client.write('{"id":1,"call":"pd.alloc","args":{"pd":1}}\n');
     expect((await said(2))[1]).toEqual({ id: 1, ok: {} });
     client.end();
@@ -81,9 +81,9 @@ interface Served {
   readonly said: (count: number) => Promise<object[]>;
 }
 
-function serve(hands?: ReturnType<typeof inProcessHands>, device = makeWorld().a): Served {
+function serve(hostControl?: ReturnType<typeof inProcessHostControl>, device = makeWorld().a): Served {
   const [client, theirs] = streamPair();
-  const over = serveHands(hands ?? inProcessHands(device), theirs);
+  const over = serveHostControl(hostControl ?? inProcessHostControl(device), theirs);
   let text = '';
   let woken = (): void => {};
   client.on('error', () => {});
