@@ -119,13 +119,13 @@ const EXIT_FAILED = 1;
 const EXIT_BAD_COMMAND_LINE = 2;
 
 /** Where the program's own words go; what commands print goes to standard output and standard error. */
-export interface ProgramOutput {
+export interface RoceOutput {
   out(text: string): void;
   err(text: string): void;
 }
 
 /** Runs a command line, without the program's name; resolves with the exit code, or undefined where a command has set its own. */
-export async function runProgram(args: readonly string[], output: ProgramOutput): Promise<number | undefined> {
+export async function runProgram(args: readonly string[], output: RoceOutput): Promise<number | undefined> {
   // Drivers do it too; commands that read captures have none.
   installBulkCrc32();
   const program = new Command('roce')
@@ -150,7 +150,7 @@ export async function runProgram(args: readonly string[], output: ProgramOutput)
 }
 
 /** Makes a command and all below it speak and end as the conventions say. */
-function adopt(command: Command, path: string, output: ProgramOutput): void {
+function adopt(command: Command, path: string, output: RoceOutput): void {
   command
     .exitOverride()
     .showSuggestionAfterError(false)
@@ -167,7 +167,7 @@ function oneLine(text: string): string {
 }
 
 /** Says what is left to say. @throws what is a bug */
-function exitCodeFor(error: unknown, path: string, output: ProgramOutput): number {
+function exitCodeFor(error: unknown, path: string, output: RoceOutput): number {
   // commander has said it already; help and version are no error.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_BAD_COMMAND_LINE;
   if (error instanceof RoceError || isSystemError(error)) {

@@ -7,7 +7,7 @@
 import { EventQueue, fatTree, type LinkSpec, type SwitchOptions, star } from 'rocev2/sim';
 import type { CongestionOptions } from 'rocev2/transport';
 import { type Bench, type BenchSettings, contest, scaled, secondsOf } from './bench.ts';
-import { FabricRig, type Flow } from './fabric-rig.ts';
+import { FabricRig, type WriteFlow } from './fabric-rig.ts';
 
 /** The incast of 16 to 1 that the figures of ns-3 are for: 100 Gb/s, DCQCN with the rules of Mellanox. */
 export const fabricIncastBench: Bench = {
@@ -116,7 +116,7 @@ function residentMebibytes(settings: BenchSettings): number {
   const topology = fatTree({ k, link: LINK });
   const rig = new FabricRig({ topology, switches: SWITCHES, mtu: MTU, messageBytes: HOST_BYTES });
   const { hostCount } = topology;
-  const flows: Flow[] = Array.from({ length: hostCount }, (_, host) => ({
+  const flows: WriteFlow[] = Array.from({ length: hostCount }, (_, host) => ({
     from: host,
     to: (host + hostCount / 2) % hostCount,
   }));

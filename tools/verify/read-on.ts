@@ -5,7 +5,7 @@
  */
 
 import { ETHERTYPE_IPV4, FrameStatus, opcodeInfo } from 'rocev2/packets';
-import { Absent, type Expectation, type FramePair, Present, Whatever } from './expectation.ts';
+import { Absent, type FramePair, type KnownDifference, Present, Whatever } from './expectation.ts';
 import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
 
 type Confirm = (theirs: TsharkFrame, ours: FramePair['ours']) => boolean;
@@ -32,7 +32,7 @@ const FAULTS: readonly (readonly [FrameStatus, string, Confirm, string])[] = [
 ];
 
 /** Rows for what is not whole, or not of RoCEv2, and that tshark makes something of. */
-const OTHERS: readonly Expectation[] = [
+const OTHERS: readonly KnownDifference[] = [
   {
     id: 'ip-length-0',
     blind: 'us',
@@ -59,7 +59,7 @@ const OTHERS: readonly Expectation[] = [
 ];
 
 /** A row for each. */
-export const READ_ON: readonly Expectation[] = OTHERS.concat(
+export const READ_ON: readonly KnownDifference[] = OTHERS.concat(
   FAULTS.flatMap(([status, id, confirm, truth]) => {
     const common = {
       versions: { from: '0' },

@@ -5,7 +5,7 @@
 
 import { openLink } from 'rocev2/node';
 import { IpAddress, RoceError } from 'rocev2/packets';
-import { Port } from '../../experiment/port.ts';
+import { CablePort } from '../../experiment/port.ts';
 import { connectAgent, type HandsClient } from '../hands/client.ts';
 import { HandsError } from '../hands/hands.ts';
 import { type LiveEnd, liveTheatre } from './live.ts';
@@ -32,7 +32,7 @@ export function openRemotes(a: RemoteEnd, b: RemoteEnd): Promise<Theatre> {
 }
 
 async function openRemote({ link, agent, addresses, minTimeBetweenCnpsNs }: RemoteEnd): Promise<LiveEnd> {
-  const port = await Port.open(openLink(link));
+  const port = await CablePort.open(openLink(link));
   let hands: HandsClient | undefined;
   try {
     hands = await agentAt(agent);

@@ -36,7 +36,7 @@ export type NoteKind =
   | 'unreliable-loss';
 
 /** One decision. */
-export interface Note {
+export interface SessionNote {
   readonly kind: NoteKind;
   /** Whose. */
   readonly host: number;
@@ -44,7 +44,7 @@ export interface Note {
 }
 
 /** A completion as it was polled. */
-export interface Completion {
+export interface PolledCompletion {
   readonly host: number;
   readonly timeNs: number;
   readonly qpn: number;
@@ -63,13 +63,13 @@ export interface Completion {
 export class HostNotes implements QpTrace {
   readonly #host: number;
   readonly #name: string;
-  readonly #notes: Note[];
+  readonly #notes: SessionNote[];
   readonly #counters = new Map<string, number>();
   /** Queue pairs that were asked to wait and have not been heard of since. */
   readonly waiting = new Set<number>();
 
   /** Appends to `notes`, which all hosts share. */
-  constructor(host: number, name: string, notes: Note[]) {
+  constructor(host: number, name: string, notes: SessionNote[]) {
     this.#host = host;
     this.#name = name;
     this.#notes = notes;
