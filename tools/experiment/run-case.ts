@@ -63,7 +63,7 @@ export async function runCase(
     problem = error.message;
   } finally {
     await commands.killAll();
-    // What is on its way arrives: a last acknowledge, the answer to a disconnect.
+    // What is on its way arrives: a last ACK, the answer to a disconnect.
     await delay(SETTLE_MS);
     rates = watch.stop();
     records = await wires.stop();

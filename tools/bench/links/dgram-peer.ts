@@ -98,7 +98,7 @@ export class DgramPeer implements BenchPeer {
     return new Promise((resolve) => this.#socket.close(resolve));
   }
 
-  /** Datagrams a second that arrived, as the acknowledges tell. */
+  /** Datagrams a second that arrived, as the ACKs tell. */
   #stream(length: number, { seconds, least }: Amount): Promise<number> {
     const data = new Uint8Array(length).fill(Kind.Data);
     const clock = new Interval(seconds);
@@ -234,7 +234,7 @@ class Receiver {
 
 interface Report {
   readonly count: number;
-  /** Asked for, and not just an acknowledge. */
+  /** Asked for, and not just an ACK. */
   readonly answer: boolean;
   readonly elapsedMs: number;
 }

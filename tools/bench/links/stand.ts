@@ -92,7 +92,7 @@ export class RunningContestant {
     const now = await this.counters();
     const since = (name: string): number => (now[name] ?? 0) - (this.#baseline[name] ?? 0);
     const bare = since('lostPkts');
-    // An acknowledge may have been under way when the baseline was taken.
+    // An ACK may have been under way when the baseline was taken.
     const lost = Math.max(0, since('sentPkts') - since('rcvdPkts'));
     return { sent: since('sentPkts'), lost: this.contestant.ours ? lost : bare, sentAgain: since('retransmittedPkts') };
   }

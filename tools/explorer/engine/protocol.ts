@@ -130,7 +130,7 @@ export interface LadderWindow {
   readonly originNs: number;
 }
 
-/** Points of a PSN space, column by column, and the line of acknowledges. */
+/** Points of a PSN space, column by column, and the line of ACKs. */
 export interface SequencePicture {
   readonly fromNs: number;
   readonly toNs: number;

@@ -302,7 +302,7 @@ export class CaptureSession {
   }
 }
 
-/** Whether a syndrome is a positive acknowledge; the top three bits are 0. */
+/** Whether a syndrome is a positive ACK; the top three bits are 0. */
 export function isAck(syndrome: number): boolean {
   return (syndrome & SYNDROME_KIND_MASK) === 0;
 }
