@@ -23,22 +23,22 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   },
   {
     name: 'rping',
-    description: 'RDMA ping-pong over a connection, client or server; speaks to rping of rdmacm-utils',
+    description: 'RDMA ping-pong over a connection, client or server; works with rping of rdmacm-utils',
     load: async () => (await import('./rping/main.ts')).rpingCommand(),
   },
   {
     name: 'rstream',
-    description: 'streams over RDMA both ways, timed; speaks to rstream of rdmacm-utils',
+    description: 'streams over RDMA both ways, timed; works with rstream of rdmacm-utils',
     load: async () => (await import('./rsockets/main.ts')).rstreamCommand(),
   },
   {
     name: 'riostream',
-    description: 'RDMA writes into mapped buffers both ways, timed; speaks to riostream of rdmacm-utils',
+    description: 'RDMA writes into mapped buffers both ways, timed; works with riostream of rdmacm-utils',
     load: async () => (await import('./rsockets/main.ts')).riostreamCommand(),
   },
   {
     name: 'rcopy',
-    description: 'copies a file over RDMA, client or server; speaks to rcopy of rdmacm-utils',
+    description: 'copies a file over RDMA, client or server; works with rcopy of rdmacm-utils',
     load: async () => (await import('./rsockets/main.ts')).rcopyCommand(),
   },
   {
@@ -48,12 +48,12 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   },
   {
     name: 'perf',
-    description: 'bandwidth and latency of WRITE, READ, SEND and atomics; speaks to the programs of perftest',
+    description: 'bandwidth and latency of WRITE, READ, SEND and atomics; works with the programs of perftest',
     load: async () => (await import('./perf/main.ts')).perfCommand(),
   },
   {
     name: 'pingpong',
-    description: 'queue pairs that answer each message with one; speaks to the pingpong programs of libibverbs',
+    description: 'queue pairs that answer each message with one; works with the pingpong programs of libibverbs',
     load: async () => (await import('./pingpong/main.ts')).pingpongCommand(),
   },
   {
@@ -78,7 +78,7 @@ export const SUBCOMMANDS: readonly Subcommand[] = [
   },
   {
     name: 'view',
-    description: 'show a capture in the explorer, a page in the browser that asks the network for nothing',
+    description: 'show a capture in the explorer, a page in the browser that loads nothing from the network',
     load: async () => (await import('./explorer/command.ts')).viewCommand(),
   },
   {

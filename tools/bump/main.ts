@@ -37,7 +37,7 @@ export function bumpCommand(): Command {
       'stand between two Ethernet links and drop, delay, corrupt, mark or rewrite what passes, by rule or chance',
     )
     .addOption(
-      new Option('--a <link>', `one side: ${linkUsage()}; "roce links" tells of each`)
+      new Option('--a <link>', `one side: ${linkUsage()}; "roce links" describes each`)
         .argParser(link)
         .makeOptionMandatory(),
     )

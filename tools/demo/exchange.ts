@@ -193,7 +193,7 @@ function checkReceive(
 ): string[] {
   if (wc?.status !== 0) return [`the receive ended with "${wcStatusName(wc?.status ?? -1)}"`];
   const faults: string[] = [];
-  if (wc.byteLen !== size) faults.push(`the receiver was told of ${wc.byteLen} bytes instead of ${size}`);
+  if (wc.byteLen !== size) faults.push(`the completion of the receiver says ${wc.byteLen} bytes instead of ${size}`);
   const expected = operation === 'SEND' ? -1 : immData;
   if (wc.immData !== expected) faults.push(`the immediate data is ${wc.immData} instead of ${expected}`);
   return faults;

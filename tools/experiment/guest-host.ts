@@ -58,7 +58,7 @@ class GuestHost implements ExperimentHost {
       // Each look takes time too, on a processor that is emulated.
       { timeoutMs: timeoutMs * 2 },
     );
-    if (code !== 0) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
+    if (code !== 0) throw new RoceError('ERR_ROCE_TIMEOUT', `no listener on port ${port}`);
   }
 
   rates(): readonly [] {

@@ -56,7 +56,7 @@ class StackHost implements ExperimentHost {
       ...(tcp === undefined ? [] : [() => tcp.listen(port)]),
     ];
     while (!listen.some(isTaken)) {
-      if (performance.now() > deadline) throw new RoceError('ERR_ROCE_TIMEOUT', `nobody listens on port ${port}`);
+      if (performance.now() > deadline) throw new RoceError('ERR_ROCE_TIMEOUT', `no listener on port ${port}`);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }

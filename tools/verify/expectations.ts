@@ -188,7 +188,7 @@ export const EXPECTATIONS: readonly KnownDifference[] = [
     fields: ['infiniband.invariant.crc', 'infiniband.vendor'],
     when: ({ ours: { status } }) => status === FrameStatus.UnknownOpcode,
     says: (pair, field) => (field === 'infiniband.vendor' ? behindBth(pair) : Absent),
-    tshark: 'shows what is behind the BTH of an opcode that nobody knows as vendor specific',
+    tshark: 'shows what is behind the BTH of an opcode that is unknown as vendor specific',
     truth: 'the ICRC is there all the same',
     source: MEASURED,
   },

@@ -25,7 +25,7 @@ const FAULTS: readonly (readonly [FrameStatus, string, Confirm, string])[] = [
     FrameStatus.BadTransportVersion,
     'transport-version',
     (theirs) => number(theirs, 'infiniband.bth.tver') !== 0,
-    'a version of the header that nobody knows',
+    'a version of the header that is unknown',
   ],
   [FrameStatus.BadPad, 'pad-count', isShortOfHeaders, 'more pad than there are bytes'],
   [FrameStatus.BadHeaderLength, 'header-length', isShortOfHeaders, 'shorter than the headers of its opcode'],

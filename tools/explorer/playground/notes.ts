@@ -106,7 +106,7 @@ export class HostNotes implements QpTrace {
   }
 
   notified(): void {
-    this.#note('notified', `${this.#name} was told of congestion and slows down`);
+    this.#note('notified', `${this.#name} received a CNP and slows down`);
   }
 
   rate(): void {}
@@ -142,7 +142,7 @@ function packets(count: number): string {
 
 /** "12.5 us", "1.2 ms". */
 export function microseconds(ns: number): string {
-  if (ns === Infinity) return 'for ever';
+  if (ns === Infinity) return 'infinitely';
   if (ns >= 1e6) return `${round(ns / 1e6)} ms`;
   return ns >= 1_000 ? `${round(ns / 1_000)} us` : `${ns} ns`;
 }
@@ -162,8 +162,16 @@ const JUDGEMENTS: Readonly<Record<RequestJudgement, string>> = {
 const COUNTED: readonly (readonly [keyof DeviceCounters | keyof PortCounters, NoteKind, string])[] = [
   ['badIcrc', 'icrc', 'finds the ICRC wrong: it drops the packet without a word'],
   ['badIpChecksum', 'icrc', 'finds the IP checksum wrong: it drops the packet without a word'],
-  ['brokenMessage', 'unreliable-loss', 'misses a part of the message: the rest of it is worthless, and nobody is told'],
-  ['noReceive', 'unreliable-loss', 'has no receive posted: the message is gone, and nobody is told'],
-  ['bufferTooSmall', 'unreliable-loss', 'has a receive that is too small: the message is gone, and nobody is told'],
-  ['accessRefused', 'unreliable-loss', 'does not allow this WRITE: it is dropped, and nobody is told'],
+  [
+    'brokenMessage',
+    'unreliable-loss',
+    'misses a part of the message: the rest of it is worthless, and no error is reported',
+  ],
+  ['noReceive', 'unreliable-loss', 'has no receive posted: the message is gone, and no error is reported'],
+  [
+    'bufferTooSmall',
+    'unreliable-loss',
+    'has a receive that is too small: the message is gone, and no error is reported',
+  ],
+  ['accessRefused', 'unreliable-loss', 'does not allow this WRITE: it is dropped, and no error is reported'],
 ];

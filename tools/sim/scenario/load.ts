@@ -40,7 +40,7 @@ export function scenarioPath(fileOrName: string): string {
   if (existsSync(fileOrName) && statSync(fileOrName).isFile()) return fileOrName;
   const path = join(BUILT_IN, `${fileOrName}.json`);
   if (/^[a-z0-9.-]+$/.test(fileOrName) && existsSync(path)) return path;
-  throw new RoceError('ERR_ROCE_ARGUMENT', `${fileOrName}: no such file or scenario; --list tells of those built in`);
+  throw new RoceError('ERR_ROCE_ARGUMENT', `${fileOrName}: no such file or scenario; --list prints the built-in ones`);
 }
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for what is no JSON */
