@@ -21,7 +21,7 @@ export function addCongestionOptions(command: Command): void {
     .addOption(
       new Option(
         '--cc <control>',
-        'congestion control: our packets say they are ECN-capable, marked ones that come draw CNPs, and CNPs that come slow down by DCQCN (paper, mlx), or not (none, or fixed:RATE in bits a second)',
+        'congestion control: our packets say they are ECN-capable, a received mark is answered with a CNP, and a received CNP lowers the rate by DCQCN (paper, mlx), or not (none, or fixed:RATE in bits a second)',
       ).argParser(control),
     )
     .option('--line-rate <bits/s>', 'with --cc: the rate that flows start at, such as 25g (default: 10g)', rate)

@@ -65,7 +65,7 @@ export function addLinkOptions(command: Command, { optional = false } = {}): Com
     )
     .option('--gateway <address>', 'router for addresses that are not on our subnets', parser(address))
     .addOption(
-      new Option('--peer <kind>', 'what kind of peer we speak to (default: default, which works with all)').choices(
+      new Option('--peer <kind>', 'the kind of peer (default: default, which works with all)').choices(
         PEER_PROFILES.map(({ name }) => name),
       ),
     )
@@ -89,10 +89,14 @@ function addEthernetOptions(command: Command): void {
     .addOption(
       new Option(
         '--neighbour <address=mac>',
-        'MAC address of a neighbour, which is then never asked for; may be repeated; Ethernet links only',
+        'MAC address of a neighbour, which is then never resolved; may be repeated; Ethernet links only',
       ).argParser(collect(neighbour)),
     )
-    .option('--vlan <id[:priority]>', 'the VLAN to be on: tags all frames, hears no others; Ethernet links only', vlan);
+    .option(
+      '--vlan <id[:priority]>',
+      'the VLAN to be on: tags all frames, ignores all others; Ethernet links only',
+      vlan,
+    );
 }
 
 function addPathOptions(command: Command): void {

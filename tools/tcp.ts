@@ -171,7 +171,7 @@ function roceErrorOf(error: Error & { readonly code?: string }, who: string): Ro
   const options = { cause: error };
   if (error.code === 'ECONNREFUSED')
     return new RoceError('ERR_ROCE_REJECTED', `${who} refuses the connection`, options);
-  if (error.code === 'EADDRINUSE') return new RoceError('ERR_ROCE_IN_USE', `somebody listens on ${who}`, options);
+  if (error.code === 'EADDRINUSE') return new RoceError('ERR_ROCE_IN_USE', `the address is in use: ${who}`, options);
   if (error.code === 'ETIMEDOUT') return new RoceError('ERR_ROCE_TIMEOUT', `${who} does not answer`, options);
   if (error.code === 'ECONNRESET' || error.code === 'EPIPE')
     return new RoceError('ERR_ROCE_CLOSED', `${who} has reset the connection`, options);

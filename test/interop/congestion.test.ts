@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { loadExperiment } from '../../tools/experiment/load.ts';
 import type { FlowRates, RateRecord } from '../../tools/experiment/rates.ts';
 import { type CaseResult, failuresOf, runJudgedCase } from '../../tools/experiment/run.ts';
-import { Stages } from '../../tools/experiment/stage.ts';
+import { HostPool } from '../../tools/experiment/stage.ts';
 import type { CaseSpec, Experiment } from '../../tools/experiment/types.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { type TsharkRow, tsharkRows } from '../../tools/tshark.ts';
@@ -80,7 +80,7 @@ describeWith(['netns', 'tshark'], 'congestion control between two processes', ()
 
 /** Runs each case once, on one stage, and wants it to end as its file says. */
 function runner(experiment: Experiment): (spec: CaseSpec) => Promise<CaseResult> {
-  const stages = new Stages(() => {});
+  const stages = new HostPool(() => {});
   const results = new Map<string, CaseResult>();
   afterAll(() => stages.close());
   return async (spec) => {

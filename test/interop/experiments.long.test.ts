@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { builtInNames, loadExperiment } from '../../tools/experiment/load.ts';
 import { failuresOf, runJudgedCase } from '../../tools/experiment/run.ts';
-import { Stages } from '../../tools/experiment/stage.ts';
+import { HostPool } from '../../tools/experiment/stage.ts';
 import { buildImage } from '../../tools/lab/image.ts';
 import { describeWith } from '../support/need.ts';
 
@@ -49,7 +49,7 @@ describeWith(['lab', 'tshark'], 'with guests', () => {
 });
 
 function experiments(names: readonly string[]): void {
-  const stages = new Stages(() => {});
+  const stages = new HostPool(() => {});
   afterAll(() => stages.close());
   describe.each(names)('%s', (name) => {
     const experiment = loadExperiment(name);

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadExperiment } from '../../tools/experiment/load.ts';
 import { failuresOf, runJudgedCase } from '../../tools/experiment/run.ts';
-import { Stages } from '../../tools/experiment/stage.ts';
+import { HostPool } from '../../tools/experiment/stage.ts';
 import { CELLS } from '../../tools/interop/cells/index.ts';
 import { caseName } from '../../tools/interop/experiments.ts';
 import { parseInterop } from '../../tools/interop/interop-file.ts';
@@ -60,7 +60,7 @@ function matrix(kernel: '6.1' | '6.12'): void {
   });
 
   describe('errors', () => {
-    const stages = new Stages(() => {});
+    const stages = new HostPool(() => {});
     const experiment = loadExperiment('interop-errors', { kernel });
     afterAll(() => stages.close());
 

@@ -11,7 +11,7 @@ import { type Browser, chromium, type Page } from 'playwright-core';
 import { invariant } from 'rocev2/packets';
 import { explorerPage } from '../explorer/page-file.ts';
 import { serveExplorer } from '../explorer/serve.ts';
-import { type Bench, type BenchRow, type BenchSettings, rowFrom, type Skipped, scaled } from './bench.ts';
+import { type Bench, type BenchRow, type BenchSettings, rowFrom, type SkippedBench, scaled } from './bench.ts';
 import { transfersCapture } from './transfers-capture.ts';
 
 /** Time until the first packets can be seen. */
@@ -54,7 +54,7 @@ async function withFigures(
   name: string,
   settings: BenchSettings,
   row: (figures: Figures) => BenchRow,
-): Promise<BenchRow | Skipped> {
+): Promise<BenchRow | SkippedBench> {
   const program = chromiumProgram();
   if (program === undefined) return { name, skipped: 'there is no chromium in PATH' };
   let figures = measured.get(settings.scale);

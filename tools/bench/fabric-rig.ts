@@ -34,7 +34,7 @@ export interface RigOptions {
 }
 
 /** Who sends to whom, by number of host. */
-export interface Flow {
+export interface WriteFlow {
   readonly from: number;
   readonly to: number;
 }
@@ -75,7 +75,7 @@ export class FabricRig {
   }
 
   /** WRITEs of `bytes` each from one host to another, each over a queue pair of its own; they begin when the world runs. */
-  write(flows: readonly Flow[], bytes: number): void {
+  write(flows: readonly WriteFlow[], bytes: number): void {
     for (const { from, to } of flows) {
       this.#peersOf(from).add(to);
       this.#peersOf(to).add(from);
@@ -83,7 +83,7 @@ export class FabricRig {
     for (const flow of flows) this.#write(flow, bytes);
   }
 
-  #write({ from, to }: Flow, bytes: number): void {
+  #write({ from, to }: WriteFlow, bytes: number): void {
     const { pd, cq, region } = this.#station(from);
     const target = this.#station(to);
     const message = this.#memory.length;

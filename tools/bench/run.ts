@@ -16,7 +16,7 @@ import * as zlib from 'node:zlib';
 import { Command, InvalidArgumentError } from 'commander';
 import { useBulkCrc32 } from 'rocev2/packets';
 import { analyzeBench, analyzeMemoryBench } from './analyze.ts';
-import type { Bench, BenchRow, BenchSettings, Skipped } from './bench.ts';
+import type { Bench, BenchRow, BenchSettings, SkippedBench } from './bench.ts';
 import { decodeBench } from './decode.ts';
 import { encodeBench } from './encode.ts';
 import { explorerOpenBench, explorerScrollBench } from './explorer.ts';
@@ -104,7 +104,7 @@ async function run(flags: BenchFlags): Promise<void> {
 async function runBenches({ json, only }: BenchFlags, settings: BenchSettings): Promise<boolean> {
   // As every driver does; the simulated world leaves it to who runs it.
   useBulkCrc32(zlib.crc32);
-  const rows: (BenchRow | Skipped)[] = [];
+  const rows: (BenchRow | SkippedBench)[] = [];
   for (const bench of BENCHES) {
     if (only.length > 0 && !only.includes(bench.name)) continue;
     if (json !== true) process.stderr.write(`${bench.title} ...\n`);

@@ -104,7 +104,7 @@ export class Recorder implements NetworkTap {
   }
 
   #comments(fate: number, serial: number): string[] {
-    if ((fate & Fate.Dropped) !== 0) return ['LOST: this frame was sent and never received'];
+    if ((fate & Fate.Dropped) !== 0) return ['LOST: the wire dropped this frame'];
     const comments: string[] = [];
     if ((fate & Fate.Corrupted) !== 0) comments.push('CORRUPT: the wire flipped one bit, the ICRC no longer matches');
     if ((fate & Fate.Delayed) !== 0) comments.push('LATE: the wire held this frame back, later ones overtook it');

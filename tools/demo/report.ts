@@ -9,7 +9,7 @@ import { OPERATIONS } from './exchange.ts';
 import type { Counts, DemoRun, Phase, RecordedTransfer } from './run.ts';
 import type { DemoSettings } from './settings.ts';
 
-export interface ReportOptions {
+export interface DemoReportOptions {
   /** ANSI colours. */
   readonly color: boolean;
 }
@@ -27,7 +27,7 @@ export function openingLines({ seed, mtu }: DemoSettings): string[] {
   ];
 }
 
-export function cleanLines(run: DemoRun, options: ReportOptions): string[] {
+export function cleanLines(run: DemoRun, options: DemoReportOptions): string[] {
   const phase = phaseNamed(run, 'clean');
   if (phase === undefined) return [];
   return [
@@ -44,7 +44,7 @@ export function cleanLines(run: DemoRun, options: ReportOptions): string[] {
   ];
 }
 
-export function badLines(run: DemoRun, options: ReportOptions): string[] {
+export function badLines(run: DemoRun, options: DemoReportOptions): string[] {
   const phase = phaseNamed(run, 'bad');
   if (phase === undefined) return [];
   const { loss, duplicate, reorder, corrupt } = run.settings;
@@ -68,7 +68,7 @@ export function badLines(run: DemoRun, options: ReportOptions): string[] {
 }
 
 /** Whether all bytes are right, with every fault if not. */
-export function verdictLines(run: DemoRun, options: ReportOptions): string[] {
+export function verdictLines(run: DemoRun, options: DemoReportOptions): string[] {
   const transfers = run.phases.flatMap((phase) => phase.transfers);
   const wrong = transfers.filter((transfer) => transfer.faults.length > 0);
   const bytes = transfers.reduce((sum, transfer) => sum + transfer.bytes, 0);
@@ -189,7 +189,7 @@ function countTable(counts: Counts): string[] {
   );
 }
 
-function title(text: string, { color }: ReportOptions): string[] {
+function title(text: string, { color }: DemoReportOptions): string[] {
   return ['', color ? `\x1b[1m${text}\x1b[0m` : text];
 }
 

@@ -6,9 +6,9 @@ import { PortCounters } from 'rocev2/transport';
 import { FRAME_FATES } from '../bump/account.ts';
 import { FINDING_IDS } from './findings.ts';
 import type {
+  CaseExpectation,
   CaseSpec,
   CommandStep,
-  Expectation,
   Experiment,
   FindingsExpectation,
   WireConduct,
@@ -124,7 +124,7 @@ class CaseCheck {
       this.#say([...path, 'ready'], 'A namespace does not tell who listens for RDMA connections: use "prints"');
   }
 
-  #checkExpectation(path: readonly (string | number)[], expectation: Expectation): void {
+  #checkExpectation(path: readonly (string | number)[], expectation: CaseExpectation): void {
     if ('wire' in expectation) {
       this.#demandWire([...path, 'wire'], expectation.wire);
       const wire = this.#experiment.wires.find(({ name }) => name === expectation.wire);

@@ -6,7 +6,7 @@
 import type { Link, LinkSink } from 'rocev2';
 import { invariant, type RoceError } from 'rocev2/packets';
 
-export class Port {
+export class CablePort {
   readonly #link: Link;
   #borrower: LinkSink | undefined;
   #error: RoceError | undefined;
@@ -17,8 +17,8 @@ export class Port {
   }
 
   /** Starts a link for the life of the port. Rejects as its `start` does. */
-  static async open(link: Link): Promise<Port> {
-    const port = new Port(link);
+  static async open(link: Link): Promise<CablePort> {
+    const port = new CablePort(link);
     await link.start({
       receive: (batch) => port.#borrower?.receive(batch),
       writable: () => port.#borrower?.writable(),

@@ -6,7 +6,7 @@
 import type { RateState } from 'rocev2/transport';
 import { FAULT_DIRECTIONS } from '../bump/rules-file.ts';
 import type { RunningBump } from '../bump/run.ts';
-import type { Host } from './host.ts';
+import type { ExperimentHost } from './host.ts';
 
 /** How fast one queue pair may send, over time: columns of equal length. */
 export interface FlowRates {
@@ -52,14 +52,14 @@ export interface WatchedWire {
 }
 
 export class RateWatch {
-  readonly #hosts: ReadonlyMap<string, Pick<Host, 'rates' | 'counters'>>;
+  readonly #hosts: ReadonlyMap<string, Pick<ExperimentHost, 'rates' | 'counters'>>;
   #wires: readonly WatchedWire[] = [];
   readonly #started = performance.now();
   readonly #flows = new Map<string, FlowColumns>();
   readonly #values = new Map<string, ValueColumns>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(hosts: ReadonlyMap<string, Pick<Host, 'rates' | 'counters'>>) {
+  constructor(hosts: ReadonlyMap<string, Pick<ExperimentHost, 'rates' | 'counters'>>) {
     this.#hosts = hosts;
   }
 

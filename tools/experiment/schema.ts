@@ -12,15 +12,15 @@ import { congestionSchema } from './congestion-schema.ts';
 import { checkNames } from './names.ts';
 import { RATE_STATISTICS } from './rates.ts';
 import type {
+  CaseExpectation,
   CaseSpec,
+  CaseStep,
   Count,
   Excuse,
-  Expectation,
   Experiment,
   HostSpec,
   ParameterValue,
   Ready,
-  Step,
   WireConduct,
   WireSpec,
 } from './types.ts';
@@ -153,7 +153,7 @@ const excuseSchema: z.ZodType<Excuse> = z.strictObject({
   why: wordsSchema,
 });
 
-const stepSchema: z.ZodType<Step> = byKey<Step>({
+const stepSchema: z.ZodType<CaseStep> = byKey<CaseStep>({
   command: z.strictObject({
     name: nameSchema.exactOptional(),
     host: nameSchema,
@@ -173,7 +173,7 @@ const stepSchema: z.ZodType<Step> = byKey<Step>({
 const statedShape = { why: wordsSchema.exactOptional(), mustFail: wordsSchema.exactOptional() };
 const wireShape = { wire: nameSchema, at: nameSchema.exactOptional(), ...statedShape };
 
-const expectationSchema: z.ZodType<Expectation> = byKey<Expectation>({
+const expectationSchema: z.ZodType<CaseExpectation> = byKey<CaseExpectation>({
   filter: z.strictObject({ ...wireShape, filter: wordsSchema, count: countSchema }),
   sound: z.strictObject({ ...wireShape, sound: z.literal(true) }),
   icrc: z.strictObject({ ...wireShape, icrc: z.enum(['good', 'bad']), count: countSchema }),

@@ -75,11 +75,11 @@ export interface CaseSpec {
   readonly about?: string;
   /** Conduct of a wire in this case, by its name; takes the place of the wire's own, field by field. */
   readonly wires?: Readonly<Record<string, WireConduct>>;
-  readonly run: readonly Step[];
-  readonly expect: readonly Expectation[];
+  readonly run: readonly CaseStep[];
+  readonly expect: readonly CaseExpectation[];
 }
 
-export type Step = CommandStep | WaitStep | EndStep;
+export type CaseStep = CommandStep | WaitStep | EndStep;
 
 export interface CommandStep {
   /** By which expectations and `end` know it; default the host's name, where that is unique in the case. */
@@ -121,7 +121,7 @@ export interface EndStep {
 /** How many: exactly, or within bounds. */
 export type Count = number | { readonly min?: number; readonly max?: number | undefined };
 
-export type Expectation =
+export type CaseExpectation =
   | FilterExpectation
   | SoundExpectation
   | IcrcExpectation

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { BumpAccount } from '../bump/account.ts';
 import { type RunningBump, runBump } from '../bump/run.ts';
 import { conductOf } from './names.ts';
-import type { Stage } from './stage.ts';
+import type { RunningHosts } from './stage.ts';
 import type { CaseSpec, Experiment, WireSpec } from './types.ts';
 
 /** What is left of a wire when its case is over. */
@@ -27,7 +27,7 @@ export interface OpenWires {
 
 /** Joins the hosts of a stage; `onFrame` is called for every frame that comes in anywhere. Rejects with RoceError ERR_ROCE_ARGUMENT for a conduct that makes no sense. */
 export async function openWires(
-  stage: Stage,
+  stage: RunningHosts,
   { wires }: Experiment,
   spec: CaseSpec,
   directory: string,

@@ -19,7 +19,7 @@ interface ViewFlags {
 
 export function viewCommand(): Command {
   return new Command('view')
-    .description('show a capture in the explorer, a page in the browser that asks the network for nothing')
+    .description('show a capture in the explorer, a page in the browser that loads nothing from the network')
     .argument('[file]', 'capture file (pcap, pcapng) or trace (docs/trace.md); without one the page asks for it')
     .option('--no-open', 'print the address and open no browser')
     .option('--html <out>', 'write one HTML file with the capture inside, and serve nothing')

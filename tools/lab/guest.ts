@@ -9,7 +9,7 @@ import { RoceError } from 'rocev2/packets';
 import { AgentChannel, type JobExit, type OutputStream } from './agent.ts';
 import type { Image } from './image.ts';
 import type { GuestJob, RunResult } from './job.ts';
-import { connectWire, Place } from './place.ts';
+import { connectWire, GuestDirectory } from './place.ts';
 import { type AttachedProgram, HandsPort } from './port.ts';
 import { type GuestNetwork, QemuProcess } from './qemu.ts';
 
@@ -46,13 +46,13 @@ export class Guest {
   readonly bootMs: number;
   readonly #qemu: QemuProcess;
   readonly #agent: AgentChannel;
-  readonly #place: Place;
+  readonly #place: GuestDirectory;
   readonly #port: HandsPort | undefined;
 
   private constructor(parts: {
     qemu: QemuProcess;
     agent: AgentChannel;
-    place: Place;
+    place: GuestDirectory;
     hands: boolean;
     release: string;
     bootMs: number;
@@ -72,7 +72,7 @@ export class Guest {
   static async boot(options: GuestOptions): Promise<Guest> {
     checkOptions(options);
     options.signal?.throwIfAborted();
-    const place = await Place.create();
+    const place = await GuestDirectory.create();
     let qemu: QemuProcess | undefined;
     try {
       const network = await chooseNetwork(options, place);
@@ -183,7 +183,7 @@ export class Guest {
   }
 }
 
-async function chooseNetwork(options: GuestOptions, place: Place): Promise<GuestNetwork> {
+async function chooseNetwork(options: GuestOptions, place: GuestDirectory): Promise<GuestNetwork> {
   if (options.tap !== undefined) return { kind: 'tap', name: options.tap };
   if (options.netSocket === undefined) return { kind: 'socket', socket: await connectWire(await place.sink()) };
   const { path, listen: listening = false } = options.netSocket;
@@ -192,7 +192,10 @@ async function chooseNetwork(options: GuestOptions, place: Place): Promise<Guest
   return { kind: 'listen', path };
 }
 
-async function awaitAgent(place: Place, ended: Promise<string>): Promise<{ agent: AgentChannel; release: string }> {
+async function awaitAgent(
+  place: GuestDirectory,
+  ended: Promise<string>,
+): Promise<{ agent: AgentChannel; release: string }> {
   const socket = await new Promise<Socket>((resolve) => place.control.once('connection', resolve));
   const agent = new AgentChannel(socket, ended);
   return { agent, release: await agent.ready };

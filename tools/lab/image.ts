@@ -18,7 +18,7 @@ import { moduleName, parseBuiltin, resolveModules, writeModulesDep } from './mod
 import { resolvePackages } from './packages.ts';
 import {
   type BuildOptions,
-  type Built,
+  type BuiltPart,
   buildPart,
   defaultCacheDirectory,
   hash,
@@ -77,7 +77,7 @@ function userlandPart(cache: string, options: BuildOptions): Promise<string> {
   );
 }
 
-async function buildUserland(scratch: string, options: BuildOptions): Promise<Built> {
+async function buildUserland(scratch: string, options: BuildOptions): Promise<BuiltPart> {
   options.log?.(`userland: packages of ${recipe.USERLAND_SUITE}`);
   const apt = await AptRoot.create(join(scratch, 'apt'), recipe.USERLAND_SUITE, options.signal);
   const wanted = Object.keys(recipe.USERLAND_PROGRAMS);
@@ -97,7 +97,7 @@ async function buildKernel(
   scratch: string,
   userland: string,
   options: BuildOptions,
-): Promise<Built> {
+): Promise<BuiltPart> {
   const suite = recipe.KERNEL_SUITES[kernel];
   options.log?.(`kernel ${kernel}: packages of ${suite}`);
   const apt = await AptRoot.create(join(scratch, 'apt'), suite, options.signal);

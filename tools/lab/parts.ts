@@ -21,7 +21,7 @@ export interface BuildOptions {
 }
 
 /** What a build writes into its scratch directory's `out`, and which packages it came from. */
-export interface Built {
+export interface BuiltPart {
   readonly release: string;
   readonly packages: readonly PackageRecord[];
 }
@@ -31,7 +31,7 @@ export async function buildPart(
   parent: string,
   prefix: string,
   options: BuildOptions,
-  build: (scratch: string) => Promise<Built>,
+  build: (scratch: string) => Promise<BuiltPart>,
 ): Promise<string> {
   const existing = (await wholeDirectories(parent, `${prefix}-`)).at(-1);
   if (existing !== undefined && options.refresh !== true) return existing;

@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { RoceError } from 'rocev2/packets';
 
 /** A private directory with the control socket of a guest, and the wire that leads nowhere where one is needed. */
-export class Place {
+export class GuestDirectory {
   readonly controlPath: string;
   /** Where qemu listens for who speaks to a program of the guest. */
   readonly handsPath: string;
@@ -29,9 +29,9 @@ export class Place {
     this.control = createServer();
   }
 
-  static async create(): Promise<Place> {
+  static async create(): Promise<GuestDirectory> {
     // A socket's path has at most 107 bytes, so it lies in the system's temporary directory and not in the cache.
-    const place = new Place(await mkdtemp(join(tmpdir(), 'roce-lab-')));
+    const place = new GuestDirectory(await mkdtemp(join(tmpdir(), 'roce-lab-')));
     leftovers.add(place.#directory);
     await listen(place.control, place.controlPath);
     return place;

@@ -92,7 +92,7 @@ export class HandsPort {
     return new Promise((resolve, reject) => {
       const socket = connect(this.#path);
       socket.on('error', (cause) => {
-        reject(new RoceError('ERR_ROCE_LINK_UNAVAILABLE', "no program listens at the guest's port", { cause }));
+        reject(new RoceError('ERR_ROCE_LINK_UNAVAILABLE', "no listener at the guest's port", { cause }));
       });
       socket.once('connect', () => resolve(socket));
     });

@@ -82,7 +82,7 @@ async function connect(
 
 async function nextRequest(listener: RdmaListener) {
   const { value, done } = await listener.next();
-  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no client came before the end');
+  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
   return value;
 }
 

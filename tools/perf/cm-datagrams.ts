@@ -49,7 +49,7 @@ function bringUp(session: PerfSession, qp: RdmaQp, psn: number): void {
 
 async function answerOne(session: PerfSession, listener: RdmaUdListener, qp: RdmaQp, i: number): Promise<void> {
   const { value, done } = await listener.next();
-  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no client came before the end');
+  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
   const answers = serverAnswers(session);
   if (answers) session.postReceive(i);
   value.accept({ qp, qkey: RDMA_UDP_QKEY });

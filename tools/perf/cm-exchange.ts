@@ -90,7 +90,7 @@ export class CmExchange implements Exchange {
     signal.addEventListener('abort', stop);
     try {
       const { value, done } = await listener.next();
-      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no client came before the end');
+      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
       this.localAddress = value.localAddress;
       return await value.accept({ qp: this.#qp, ...NO_READS });
     } finally {

@@ -43,7 +43,7 @@ export class TcpExchange implements Exchange {
     signal.addEventListener('abort', stop);
     try {
       const { value, done } = await listener.next();
-      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no client came before the end');
+      if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
       return new TcpExchange(value, 'server');
     } finally {
       signal.removeEventListener('abort', stop);

@@ -20,7 +20,7 @@ export interface BwReport {
 }
 
 /** What both sides will do alike. */
-export interface Terms {
+export interface PerfAgreement {
   /** Path MTU in bytes: the smaller of both. */
   readonly mtu: number;
   /** What the addresses of small messages walk round in: the larger of both, in bytes. */
@@ -28,7 +28,7 @@ export interface Terms {
 }
 
 /** Exchanges what comes before queue pairs are made. Rejects with ERR_ROCE_REJECTED for who speaks another dialect. */
-export async function introduce(exchange: Exchange, mtu: number): Promise<Terms> {
+export async function introduce(exchange: Exchange, mtu: number): Promise<PerfAgreement> {
   const version = new Uint8Array(VERSION_BYTES);
   version.set(new TextEncoder().encode(PERFTEST_VERSION));
   const theirs = new TextDecoder('latin1').decode(await exchange.swap(version)).replace(/\0.*$/s, '');

@@ -63,7 +63,7 @@ async function pingBySend(session: PerfSession, size: number, run: Run): Promise
       }
     }
     if (!run.goesOn(posted.length)) continue;
-    // A stock program that sleeps for events misses one when our answer overtakes the acknowledge of what it answers.
+    // A stock program that sleeps for events misses one when our answer overtakes the ACK of what it answers.
     if (options.events === true) await context.turn();
     posted.push(context.clock());
     qp?.postSend(request);

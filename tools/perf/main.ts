@@ -64,7 +64,7 @@ export interface PerfFlags {
 
 export function perfCommand(): Command {
   const command = new Command('perf').description(
-    'bandwidth and latency of WRITE, READ, SEND and atomics; speaks to the programs of perftest',
+    'bandwidth and latency of WRITE, READ, SEND and atomics; works with the programs of perftest',
   );
   for (const verb of new Set(PERF_PROGRAMS.map((program) => program.verb))) {
     const ofVerb = new Command(verb).description(`as ib_${verb}_bw and ib_${verb}_lat`);
@@ -94,7 +94,7 @@ export function addPerfOptions(command: Command, { verb, test }: PerfProgram, mt
     .option('-a, --all', 'sizes 2 to 2^23, one after the other')
     .addOption(new Option('-c, --connection <type>', 'service').choices(['RC', 'UC', 'UD']))
     .option(`-m, ${mtuName} <bytes>`, 'path MTU: 256 to 4096 (default: what the link carries)', parseMtu)
-    .option('-x, --gid-index <index>', 'which of our addresses to speak from', integer(0, 255))
+    .option('-x, --gid-index <index>', 'which of our addresses to send from', integer(0, 255))
     .option('-u, --qp-timeout <code>', 'ACK timeout 4.096 us * 2^code (default: 14, with -R 17)', integer(0, 31))
     .option('-R, --rdma_cm', 'connect by the connection manager')
     .option('-z, --comm_rdma_cm', 'introduce ourselves by the connection manager, connect by hand')

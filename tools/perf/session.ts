@@ -20,7 +20,7 @@ import {
 } from 'rocev2/transport';
 import type { ToolOutput } from '../output.ts';
 import type { PerfDest } from './dest.ts';
-import type { Terms } from './introductions.ts';
+import type { PerfAgreement } from './introductions.ts';
 import { ATOMIC_BYTES, type PerfOptions, type PerfService } from './options.ts';
 
 /** What a run happens in. */
@@ -66,7 +66,7 @@ export class PerfSession {
   /** Bytes of one queue pair's piece. */
   readonly #pieceBytes: number;
 
-  constructor(context: PerfContext, options: PerfOptions, terms: Terms, gid: IpAddress, largest: number) {
+  constructor(context: PerfContext, options: PerfOptions, terms: PerfAgreement, gid: IpAddress, largest: number) {
     const { device, randomPsn } = context;
     const { queuePairs, txDepth, rxDepth, inlineBytes, outstandingReads } = options;
     this.context = context;

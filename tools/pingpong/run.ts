@@ -94,7 +94,7 @@ export async function nextClient(listener: TcpListener, signal: AbortSignal | un
     () => listener.close(),
     () => listener.next(),
   );
-  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no client came before the end');
+  if (done === true) throw new RoceError('ERR_ROCE_CLOSED', 'no peer connected before the end');
   return value;
 }
 

@@ -33,7 +33,7 @@ export type RpingRun = (device: RdmaDevice, output: ToolOutput, signal: AbortSig
 export function rpingCommand(): Command {
   const command = addRpingOptions(
     new Command('rping').description(
-      'RDMA ping-pong over a connection, client or server; speaks to rping of rdmacm-utils',
+      'RDMA ping-pong over a connection, client or server; works with rping of rdmacm-utils',
     ),
   );
   return addLinkOptions(command).action(async (flags: RpingFlags & LinkFlags) => {
@@ -52,7 +52,7 @@ export function addRpingOptions(command: Command): Command {
     .option('-p <port>', 'port', integer(0, 65_535), RPING_PORT)
     .option('-v', 'print the data of each ping')
     .option('-V', 'compare what came back with what was sent')
-    .option('-d', 'tell every step')
+    .option('-d', 'print every step')
     .option('-S <bytes>', 'size of a ping', integer(MIN_PING_BYTES, MAX_PING_BYTES), DEFAULT_PING_BYTES)
     .option('-C <count>', 'number of pings, 0 for no end', integer(0, 2 ** 31 - 1), 0)
     .option('-P', 'server: serve any number of clients, at the same time too')

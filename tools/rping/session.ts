@@ -52,7 +52,7 @@ export const PingState = {
 } as const;
 export type PingState = (typeof PingState)[keyof typeof PingState];
 
-export type Role = 'server' | 'client';
+export type PingRole = 'server' | 'client';
 
 export class PingSession {
   readonly qp: RdmaQp;
@@ -64,7 +64,7 @@ export class PingSession {
   /** What the client has advertised last. */
   peerBuffer: RemoteBuffer = { address: 0n, rkey: 0, size: 0 };
   readonly #device: RdmaDevice;
-  readonly #role: Role;
+  readonly #role: PingRole;
   readonly #options: RpingOptions;
   readonly #output: ToolOutput;
   readonly #pd: RdmaPd;
@@ -77,7 +77,7 @@ export class PingSession {
   #ending = false;
   #disconnected: Promise<unknown> | undefined;
 
-  constructor(device: RdmaDevice, role: Role, options: RpingOptions, output: ToolOutput) {
+  constructor(device: RdmaDevice, role: PingRole, options: RpingOptions, output: ToolOutput) {
     this.#device = device;
     this.#role = role;
     this.#options = options;

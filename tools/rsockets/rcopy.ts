@@ -33,4 +33,4 @@ export function rcopyRun(command: Command, { p: port, into }: RcopyFlags, words:
   };
 }
 
-export const RCOPY_SUMMARY = 'copies a file over RDMA, client or server; speaks to rcopy of rdmacm-utils';
+export const RCOPY_SUMMARY = 'copies a file over RDMA, client or server; works with rcopy of rdmacm-utils';

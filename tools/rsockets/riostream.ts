@@ -106,7 +106,7 @@ function nextTurn(): Promise<void> {
 }
 
 export const RIOSTREAM_SUMMARY =
-  'RDMA writes into mapped buffers both ways, timed; speaks to riostream of rdmacm-utils';
+  'RDMA writes into mapped buffers both ways, timed; works with riostream of rdmacm-utils';
 const UNMAPPED = 'the peer has mapped too little';
 /** A last byte that no turn has before the 256th. */
 const NOBODY = 0xff;

@@ -87,7 +87,7 @@ class Rstream implements StreamTool {
   }
 }
 
-export const RSTREAM_SUMMARY = 'streams over RDMA both ways, timed; speaks to rstream of rdmacm-utils';
+export const RSTREAM_SUMMARY = 'streams over RDMA both ways, timed; works with rstream of rdmacm-utils';
 /** What a test says when the peer leaves in its middle. */
 export const ENDED = 'the peer has ended the stream';
 /** What both send before the clock runs. */

@@ -64,7 +64,7 @@ export function addStreamOptions(command: Command, { keepalive }: { readonly kee
     )
     .option(
       '--limit <count>',
-      'ladder: at most so many transfers a test; the other side has to be told the same',
+      'ladder: at most so many transfers a test; the other side needs the same value',
       integer(1, 100_000),
     );
 }

@@ -26,7 +26,7 @@ export function simCommand(): Command {
     .argument('[scenario]', 'a file, or the name of one that is built in');
   addOutputOptions(addRunOptions(command)).action((scenario: string | undefined, flags: SimFlags) => {
     if (flags.list === true) return list();
-    if (scenario === undefined) return command.error('error: a scenario is missing; --list shows those built in');
+    if (scenario === undefined) return command.error('error: a scenario is missing; --list prints the built-in ones');
     return run(scenario, flags);
   });
   addOutputOptions(

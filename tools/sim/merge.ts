@@ -8,7 +8,7 @@ import { type RunRecord, recordSchema } from './run/record.ts';
 import { issuesOf } from './scenario/issues.ts';
 import { pathText } from './scenario/json.ts';
 
-export interface Merged {
+export interface MergedRecords {
   readonly records: readonly RunRecord[];
   /** The lines themselves, byte for byte, in the same order. */
   readonly lines: readonly string[];
@@ -23,12 +23,12 @@ interface ReadLine {
 }
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for a line that is none, or is of another scenario, version or plan than the others */
-export function mergeFiles(paths: readonly string[]): Merged {
+export function mergeFiles(paths: readonly string[]): MergedRecords {
   const all = paths.flatMap((path) => linesOf(path, readFileSync(path, 'utf8')));
   return mergeLines(all);
 }
 
-function mergeLines(all: readonly ReadLine[]): Merged {
+function mergeLines(all: readonly ReadLine[]): MergedRecords {
   const [first] = all;
   if (first === undefined) throw new RoceError('ERR_ROCE_ARGUMENT', 'there is no line in these files');
   const byIndex = new Map<number, ReadLine>();

@@ -20,7 +20,7 @@ import { runJobs } from './run/pool.ts';
 import { isGood, type RunRecord, recordLine } from './run/record.ts';
 import { type LoadedScenario, loadScenario, readScenario } from './scenario/load.ts';
 
-export interface Prepared {
+export interface PreparedRuns {
   readonly scenario: string;
   /** The first run's, which says what all are about. */
   readonly loaded: LoadedScenario;
@@ -28,7 +28,7 @@ export interface Prepared {
 }
 
 /** @throws RoceError ERR_ROCE_ARGUMENT for a scenario, or a value set or swept, that makes no sense */
-export function prepare(name: string, flags: SimFlags): Prepared {
+export function prepare(name: string, flags: SimFlags): PreparedRuns {
   const file = readScenario(name);
   const only = flags.variant;
   const seeds = flags.seeds ?? (flags.seed === undefined ? [] : [flags.seed]);
@@ -52,7 +52,7 @@ function captureRequest({ capture, captureFrames }: SimFlags, runs: number) {
 }
 
 /** Resolves with the exit code. */
-export async function runSession(prepared: Prepared, flags: SimFlags): Promise<number> {
+export async function runSession(prepared: PreparedRuns, flags: SimFlags): Promise<number> {
   const { jobs } = prepared;
   prepareFolder(flags);
   const sink = new LineFiles(lineFiles(flags));
@@ -86,7 +86,7 @@ export async function runSession(prepared: Prepared, flags: SimFlags): Promise<n
 }
 
 function conclude(
-  { scenario, loaded, jobs }: Prepared,
+  { scenario, loaded, jobs }: PreparedRuns,
   flags: SimFlags,
   results: readonly JobResult[],
   cut: boolean,

@@ -8,7 +8,7 @@ import type { FieldValue } from 'rocev2/packets';
 import { type TsharkFrame, valuesOf } from './tshark-frames.ts';
 
 /** A field of which the two say different things. */
-export interface Difference {
+export interface FieldDifference {
   /** tshark's name of it. */
   readonly field: string;
   /** Undefined: we print no such field. */
@@ -18,17 +18,17 @@ export interface Difference {
 }
 
 /** What a comparison found. */
-export interface Comparison {
+export interface FieldComparison {
   /** Names that were held against each other, ours as well as tshark's that we do not print. */
   readonly compared: readonly string[];
   /** Those of them on which the two differ. */
-  readonly differences: readonly Difference[];
+  readonly differences: readonly FieldDifference[];
 }
 
 /** Compares `ours`, as `frameFields` has it, with what tshark says of the same frame. */
-export function compareFields(ours: Readonly<Record<string, FieldValue>>, theirs: TsharkFrame): Comparison {
+export function compareFields(ours: Readonly<Record<string, FieldValue>>, theirs: TsharkFrame): FieldComparison {
   const compared: string[] = [];
-  const differences: Difference[] = [];
+  const differences: FieldDifference[] = [];
   for (const [ownName, value] of Object.entries(ours)) {
     const field = nameAtTshark(ownName, theirs);
     if (field === undefined) continue;

@@ -21,7 +21,7 @@ import {
   Service,
 } from 'rocev2/packets';
 import { colonHex } from './compare.ts';
-import { Absent, type Expectation, type FramePair, Present, type Said, Whatever } from './expectation.ts';
+import { Absent, type ExpectedValue, type FramePair, type KnownDifference, Present, Whatever } from './expectation.ts';
 import { READ_ON } from './read-on.ts';
 import { valuesOf } from './tshark-frames.ts';
 
@@ -52,7 +52,7 @@ const UNREAD: readonly (readonly [string, (opcode: number) => boolean, string])[
   ],
 ];
 
-const UNREAD_ROWS: readonly Expectation[] = UNREAD.flatMap(([id, isMeant, truth]) => {
+const UNREAD_ROWS: readonly KnownDifference[] = UNREAD.flatMap(([id, isMeant, truth]) => {
   const common = {
     blind: 'tshark' as const,
     versions: SINCE,
@@ -78,7 +78,7 @@ const UNREAD_ROWS: readonly Expectation[] = UNREAD.flatMap(([id, isMeant, truth]
   ];
 });
 
-const PATH_ROWS: readonly Expectation[] = ['prim', 'alt'].map((which) => ({
+const PATH_ROWS: readonly KnownDifference[] = ['prim', 'alt'].map((which) => ({
   id: `cm-req-${which}-flow-label`,
   blind: 'tshark',
   versions: SINCE,
@@ -91,7 +91,7 @@ const PATH_ROWS: readonly Expectation[] = ['prim', 'alt'].map((which) => ({
 }));
 
 /** All rows. The first that fits a difference explains it. */
-export const EXPECTATIONS: readonly Expectation[] = [
+export const EXPECTATIONS: readonly KnownDifference[] = [
   ...PATH_ROWS,
   {
     id: 'cm-req-gid-form',
@@ -188,7 +188,7 @@ export const EXPECTATIONS: readonly Expectation[] = [
     fields: ['infiniband.invariant.crc', 'infiniband.vendor'],
     when: ({ ours: { status } }) => status === FrameStatus.UnknownOpcode,
     says: (pair, field) => (field === 'infiniband.vendor' ? behindBth(pair) : Absent),
-    tshark: 'shows what is behind the BTH of an opcode that nobody knows as vendor specific',
+    tshark: 'shows what is behind the BTH of an opcode that is unknown as vendor specific',
     truth: 'the ICRC is there all the same',
     source: MEASURED,
   },
@@ -342,7 +342,7 @@ function misreadPath({ ours }: FramePair, field: string, which: string): number 
 
 type Fields = FramePair['ours']['fields'];
 
-function gidForm({ ours: { fields, frame } }: FramePair, field: string): Said {
+function gidForm({ ours: { fields, frame } }: FramePair, field: string): ExpectedValue {
   if (fields[field] !== undefined) return field.endsWith('_ipv4') === (frame.ipVersion === 4) ? Whatever : Absent;
   const mapped = fields[`${field}_ipv4`];
   if (mapped !== undefined) return `::ffff:${mapped}`;
@@ -382,7 +382,7 @@ function bytesText(value: FieldValue | undefined, bytes: number): string {
   return digits.replaceAll(/..(?!$)/g, '$&:');
 }
 
-function readLate({ ours: { frame }, theirs }: FramePair, field: string): Said {
+function readLate({ ours: { frame }, theirs }: FramePair, field: string): ExpectedValue {
   const isShown = field === 'infiniband.rdeth.eecnxt' && theirs[field] !== undefined;
   return isShown ? frame.view.getUint32(frame.bthOffset + BTH_BYTES + 8) & 0xff_ff_ff : Whatever;
 }

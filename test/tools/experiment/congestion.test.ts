@@ -9,7 +9,7 @@ import { Frame, Medium, OpFlag, parseFrame } from '../../../packets/index.ts';
 import { CaptureReader, Direction } from '../../../pcap/index.ts';
 import { type RateRecord, RateWatch, rateOf } from '../../../tools/experiment/rates.ts';
 import { failuresOf } from '../../../tools/experiment/run.ts';
-import type { CaseSpec, Expectation } from '../../../tools/experiment/types.ts';
+import type { CaseExpectation, CaseSpec } from '../../../tools/experiment/types.ts';
 import { experimentOf, run } from './support.ts';
 
 /** Nothing recovers: each notification is seen for ever. */
@@ -69,7 +69,7 @@ function dataOf(path: string): { bytes: number; seconds: number } {
   return { bytes: data, seconds: last - first };
 }
 
-const marked = (...expectations: readonly Expectation[]) =>
+const marked = (...expectations: readonly CaseExpectation[]) =>
   experimentOf({ hosts: { alice: ALICE, bob: BOB }, cases: [{ ...MARKED, expect: expectations }] });
 
 describe('a host that reacts to congestion', () => {

@@ -12,19 +12,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { explorerPage, pageWithCapture } from '../../../tools/explorer/page-file.ts';
-import { type ExplorerServer, serveExplorer } from '../../../tools/explorer/serve.ts';
+import { type ExplorerHttpServer, serveExplorer } from '../../../tools/explorer/serve.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SAMPLE = fileURLToPath(new URL('../../vectors/rxe-sample.pcap', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'rocev2-view-'));
-const servers: ExplorerServer[] = [];
+const servers: ExplorerHttpServer[] = [];
 
 afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function serve(file?: string): Promise<ExplorerServer> {
+async function serve(file?: string): Promise<ExplorerHttpServer> {
   const server = await serveExplorer('<p>page</p>', file);
   servers.push(server);
   return server;

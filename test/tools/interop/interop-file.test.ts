@@ -1,6 +1,6 @@
 /** Goal: docs/interop.md can be read back, and says what is true of one set of versions. Method: write, read, merge small files. */
 import { describe, expect, it } from 'vitest';
-import type { Cell } from '../../../tools/interop/cell.ts';
+import type { InteropCell } from '../../../tools/interop/cell.ts';
 import {
   type FileRow,
   formatInterop,
@@ -9,7 +9,7 @@ import {
   parseInterop,
 } from '../../../tools/interop/interop-file.ts';
 
-const cell = (name: string, tool: string, options: string): Cell => ({
+const cell = (name: string, tool: string, options: string): InteropCell => ({
   name,
   tool,
   options,

@@ -158,11 +158,11 @@ describe('the exit code', () => {
 
   it.each([
     ['an unknown field', [written('red.json', small({ colour: 'red' }))], /^roce sim: .+: colour: unknown field\n$/],
-    ['no scenario', [], /^roce sim: a scenario is missing; --list shows those built in\n$/],
+    ['no scenario', [], /^roce sim: a scenario is missing; --list prints the built-in ones\n$/],
     [
       'a strange name',
       ['no-such-thing'],
-      /^roce sim: no-such-thing: no such file or scenario; --list shows those built in\n$/,
+      /^roce sim: no-such-thing: no such file or scenario; --list prints the built-in ones\n$/,
     ],
     [
       'a value that is none',

@@ -15,7 +15,7 @@ import {
   allTsharkFrames,
   compareFrame,
   EXPECTATIONS,
-  type Expectation,
+  type KnownDifference,
   expectationsFor,
   FrameDescriber,
   type FrameDifference,
@@ -45,7 +45,7 @@ async function verify(packets: readonly CapturedPacket[], theirs: readonly Tshar
 }
 
 describeWith('tshark', 'verify', () => {
-  let table: readonly Expectation[];
+  let table: readonly KnownDifference[];
   const scratch = new Scratch();
   /** All of IPv4 and a quarter of the rest; all of them, with other seeds, are in verify.long.test.ts. */
   let frames: MadeFrame[];

@@ -11,15 +11,15 @@ import { setImmediate as eventLoop, setTimeout as sleep } from 'node:timers/prom
 import { kernelDrops } from './kernel-drops.ts';
 import {
   type Amount,
-  type Counters,
+  type BenchPeer,
   type DgramConfig,
   type Figures,
+  type MeasuredTask,
   MIDDLE_HEADER_BYTES,
   PATH_MTU,
-  type Peer,
+  type PeerCounters,
   SEND_ONLY_HEADER_BYTES,
   SMALL_BYTES,
-  type Task,
   WRITE_ONLY_HEADER_BYTES,
 } from './protocol.ts';
 import { Interval, Samples } from './samples.ts';
@@ -38,7 +38,7 @@ const STALLED_MS = 50;
 /** A count and a duration in milliseconds. */
 const REPORT_BYTES = 16;
 
-export class DgramPeer implements Peer {
+export class DgramPeer implements BenchPeer {
   readonly #socket: Socket;
   readonly #send: Send;
   readonly #receiver: Receiver | undefined;
@@ -69,7 +69,7 @@ export class DgramPeer implements Peer {
     await this.#ask(Kind.Begin);
   }
 
-  async measure(task: Task, amount: Amount): Promise<Figures> {
+  async measure(task: MeasuredTask, amount: Amount): Promise<Figures> {
     await this.#ask(Kind.Begin);
     const packets = { ...amount, least: amount.least * ACK_EVERY };
     switch (task) {
@@ -90,7 +90,7 @@ export class DgramPeer implements Peer {
     throw new Error('bare datagrams are not soaked');
   }
 
-  counters(): Counters {
+  counters(): PeerCounters {
     return { ...kernelDrops(), lostPkts: this.#lost };
   }
 
@@ -98,7 +98,7 @@ export class DgramPeer implements Peer {
     return new Promise((resolve) => this.#socket.close(resolve));
   }
 
-  /** Datagrams a second that arrived, as the acknowledges tell. */
+  /** Datagrams a second that arrived, as the ACKs tell. */
   #stream(length: number, { seconds, least }: Amount): Promise<number> {
     const data = new Uint8Array(length).fill(Kind.Data);
     const clock = new Interval(seconds);
@@ -234,7 +234,7 @@ class Receiver {
 
 interface Report {
   readonly count: number;
-  /** Asked for, and not just an acknowledge. */
+  /** Asked for, and not just an ACK. */
   readonly answer: boolean;
   readonly elapsedMs: number;
 }

@@ -4,7 +4,7 @@
  */
 import { randomFillSync } from 'node:crypto';
 import { Access, type MemoryRegion, WcOpcode, type WorkCompletion, WrOpcode } from 'rocev2/transport';
-import { type Counters, MESSAGE_BYTES } from './protocol.ts';
+import { MESSAGE_BYTES, type PeerCounters } from './protocol.ts';
 import { MAX_SEND_BYTES, type RoceSession } from './roce-session.ts';
 
 /** Pieces under way at a time. */
@@ -46,7 +46,7 @@ export class Soak {
     }
   }
 
-  counters(): Counters {
+  counters(): PeerCounters {
     return {
       'soak.writtenBytes': this.#written,
       'soak.readBytes': this.#read,

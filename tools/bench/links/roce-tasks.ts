@@ -1,6 +1,6 @@
 /** What a connected client measures: goodput and message rate of RC WRITEs, round trips of SENDs. Owns the loops, not the connection. */
 import { WcOpcode, WrOpcode } from 'rocev2/transport';
-import { type Amount, type Figures, MESSAGE_BYTES, MESSAGE_SLOTS, SMALL_BYTES, type Task } from './protocol.ts';
+import { type Amount, type Figures, MESSAGE_BYTES, MESSAGE_SLOTS, type MeasuredTask, SMALL_BYTES } from './protocol.ts';
 import type { RoceSession } from './roce-session.ts';
 import { Interval, Samples } from './samples.ts';
 
@@ -10,7 +10,7 @@ const OUTSTANDING = 4;
 const RATE_BATCH = 16;
 const RATE_BATCHES = 8;
 
-export function runTask(session: RoceSession, task: Task, amount: Amount): Promise<Figures> {
+export function runTask(session: RoceSession, task: MeasuredTask, amount: Amount): Promise<Figures> {
   switch (task) {
     case 'goodput':
       return goodput(session, amount);

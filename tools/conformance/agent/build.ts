@@ -10,7 +10,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RoceError } from 'rocev2/packets';
 import { resolvePackages } from '../../lab/packages.ts';
-import { type BuildOptions, type Built, buildPart, defaultCacheDirectory, hash } from '../../lab/parts.ts';
+import { type BuildOptions, type BuiltPart, buildPart, defaultCacheDirectory, hash } from '../../lab/parts.ts';
 import { AptRoot, type Suite } from '../../lab/sources.ts';
 import { findTool, runTool } from '../../lab/tool.ts';
 
@@ -53,7 +53,7 @@ async function readSources(): Promise<Record<string, string>> {
   return Object.fromEntries(names.map((name, index) => [name, texts[index] ?? '']));
 }
 
-async function unpack(scratch: string, options: BuildOptions): Promise<Built> {
+async function unpack(scratch: string, options: BuildOptions): Promise<BuiltPart> {
   options.log?.(`agent: packages of ${SUITE}`);
   const apt = await AptRoot.create(join(scratch, 'apt'), SUITE, options.signal);
   // What these depend on beyond one another serves programs that are linked with them otherwise.

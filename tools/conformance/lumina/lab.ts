@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { openDevice } from 'rocev2';
 import { QemuLink } from 'rocev2/node';
 import { IpAddress, RoceError } from 'rocev2/packets';
-import { Port } from '../../experiment/port.ts';
+import { CablePort } from '../../experiment/port.ts';
 import { Guest } from '../../lab/guest.ts';
 import { buildImage } from '../../lab/image.ts';
 import { labAvailable } from '../../lab/probe.ts';
@@ -39,7 +39,7 @@ export async function openLab(options: LabOptions): Promise<TestbedFactory> {
 async function openGuest({ kernel, log }: LabOptions, path: string, host: number): Promise<LiveEnd> {
   const building = log === undefined ? {} : { log };
   const image = await buildImage(kernel, building);
-  const port = await Port.open(new QemuLink({ path, mtu: LAN_MTU }));
+  const port = await CablePort.open(new QemuLink({ path, mtu: LAN_MTU }));
   let guest: Guest | undefined;
   try {
     guest = await Guest.boot({
@@ -70,7 +70,7 @@ async function openGuest({ kernel, log }: LabOptions, path: string, host: number
 }
 
 async function openOurs(path: string, host: number): Promise<LiveEnd> {
-  const port = await Port.open(new QemuLink({ path, mtu: LAN_MTU }));
+  const port = await CablePort.open(new QemuLink({ path, mtu: LAN_MTU }));
   try {
     const open = await openDevice({
       ...{ link: `qemu:${path},connect`, mac: `02:00:00:00:78:0${host}`, mtu: LAN_MTU },

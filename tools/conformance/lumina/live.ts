@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runBump } from '../../bump/run.ts';
-import type { Port } from '../../experiment/port.ts';
+import type { CablePort } from '../../experiment/port.ts';
 import type { TestbedEnd, TestbedFactory } from './stage.ts';
 
 /** A device, our end of its cable, and the end of both. */
 export interface LiveEnd {
   readonly end: TestbedEnd;
-  readonly port: Port;
+  readonly port: CablePort;
   close(): Promise<void>;
 }
 

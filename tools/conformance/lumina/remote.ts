@@ -5,7 +5,7 @@
 
 import { openLink } from 'rocev2/node';
 import { IpAddress, RoceError } from 'rocev2/packets';
-import { Port } from '../../experiment/port.ts';
+import { CablePort } from '../../experiment/port.ts';
 import { type AgentClient, connectAgent } from '../host-control/client.ts';
 import { HostControlError } from '../host-control/host-control.ts';
 import { type LiveEnd, liveTestbeds } from './live.ts';
@@ -32,7 +32,7 @@ export function openRemotes(a: RemoteEnd, b: RemoteEnd): Promise<TestbedFactory>
 }
 
 async function openRemote({ link, agent, addresses, minTimeBetweenCnpsNs }: RemoteEnd): Promise<LiveEnd> {
-  const port = await Port.open(openLink(link));
+  const port = await CablePort.open(openLink(link));
   let hostControl: AgentClient | undefined;
   try {
     hostControl = await agentAt(agent);

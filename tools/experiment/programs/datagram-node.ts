@@ -57,7 +57,7 @@ export class DatagramNode {
 
   /** Sends every message; with `signaled` each of them completes. */
   send(signaled: boolean): void {
-    if (this.target === undefined) throw new RoceError('ERR_ROCE_STATE', 'no receiver is known');
+    if (this.target === undefined) throw new RoceError('ERR_ROCE_STATE', 'no destination is known');
     const { messages, messageBytes } = this.#options;
     const sges = [{ mr: this.#region, length: messageBytes }];
     const common = { opcode: WrOpcode.SendWithImm, sges, immData: this.qp.qpn, signaled, ...this.target };

@@ -6,14 +6,11 @@ import { Command, CommanderError } from 'commander';
 import type { Device } from 'rocev2';
 import type { ToolOutput } from '../../output.ts';
 
-/** Where lines go. */
-export type ProgramOutput = ToolOutput;
-
 export interface ProgramContext {
   readonly device: Device;
   /** What followed the name. */
   readonly words: readonly string[];
-  readonly output: ProgramOutput;
+  readonly output: ToolOutput;
   /** Ends the program in good order. */
   readonly signal: AbortSignal;
 }

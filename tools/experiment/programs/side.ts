@@ -31,7 +31,7 @@ export interface AcceptChoices {
   readonly minRnrTimer?: number;
 }
 
-export class Side {
+export class RpingEnd {
   readonly qp: Qp;
   /** 64 KiB that the peer may read and write. */
   readonly buffer: MemoryRegion;

@@ -6,7 +6,7 @@
 import { type Analysis, Analyzer, type CapturedPacket, type PacketFacts } from 'rocev2/pcap';
 
 /** What a conversation's number has become. */
-export interface Settled {
+export interface MergedConversation {
   readonly from: number;
   readonly to: number;
   /** Its end 0 is the other's end 1. */
@@ -14,7 +14,7 @@ export interface Settled {
 }
 
 /** Follows a capture from its first packet to its last. */
-export class Follower {
+export class CaptureAnalysis {
   readonly #analyzer = new Analyzer();
   /** The highest number of a conversation that facts had. */
   #last = 0;
@@ -32,8 +32,8 @@ export class Follower {
   }
 
   /** Conversations that are part of another one by now. */
-  settled(): Settled[] {
-    const settled: Settled[] = [];
+  settled(): MergedConversation[] {
+    const settled: MergedConversation[] = [];
     for (let from = 1; from <= this.#last; from++) {
       const whole = this.#analyzer.wholeOf(from);
       if (whole !== undefined) settled.push({ from, to: whole.id, crosswise: whole.crosswise });

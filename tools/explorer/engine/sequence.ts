@@ -7,7 +7,7 @@ import { OpFlag, opcodeInfo } from 'rocev2/packets';
 import { Mark } from 'rocev2/pcap';
 import { NONE } from './packet-table.ts';
 import type { Requests, SequencePicture } from './protocol.ts';
-import { isAck, type Session } from './session.ts';
+import { type CaptureSession, isAck } from './session.ts';
 
 /** What a point of the picture is. */
 export const PointKind = {
@@ -27,7 +27,7 @@ export const PointKind = {
 } as const;
 
 /** The picture of one PSN space between two times; the whole space where `toNs` is not above `fromNs`. */
-export function sequencePicture(session: Session, params: Requests['sequence']['params']): SequencePicture {
+export function sequencePicture(session: CaptureSession, params: Requests['sequence']['params']): SequencePicture {
   const space = new Space(session, params.conversation, params.requester);
   const range = space.range(params.fromNs, params.toNs);
   const columns = Math.max(1, Math.min(MOST_PIXELS, Math.floor(params.width)));
@@ -75,11 +75,11 @@ interface Range {
 class Space {
   /** Packets that were seen by the last `each`. */
   packets = 0;
-  readonly #session: Session;
+  readonly #session: CaptureSession;
   readonly #conversation: number;
   readonly #requester: 0 | 1;
 
-  constructor(session: Session, conversation: number, requester: 0 | 1) {
+  constructor(session: CaptureSession, conversation: number, requester: 0 | 1) {
     this.#session = session;
     this.#conversation = conversation;
     this.#requester = requester;

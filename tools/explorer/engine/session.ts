@@ -16,13 +16,13 @@ import {
 import type { TraceEvent } from 'rocev2/trace';
 import { withDrops } from '../../analyze/drops.ts';
 import { makeFilter, type PacketTest } from './filter.ts';
-import { Follower, type Settled } from './follow.ts';
+import { CaptureAnalysis, type MergedConversation } from './follow.ts';
 import { NONE, NumberList, PacketTable } from './packet-table.ts';
 import type { FilterResult } from './protocol.ts';
 import { openSource, type PacketSource } from './source.ts';
 
 /** An open capture. */
-export class Session {
+export class CaptureSession {
   readonly table = new PacketTable();
   /** Indices of the packets of a conversation, by its id. */
   readonly byConversation = new Map<number, NumberList>();
@@ -36,7 +36,7 @@ export class Session {
   readonly name: string;
   readonly #bytes: Uint8Array;
   #source: PacketSource | undefined;
-  #follower: Follower | undefined = new Follower();
+  #follower: CaptureAnalysis | undefined = new CaptureAnalysis();
   readonly #dissection = new Dissection();
   readonly #comments = new Map<number, readonly string[]>();
   /** Packets whose bytes are not those of the file, by index. */
@@ -184,7 +184,7 @@ export class Session {
   }
 
   /** Gives the packets of a half to the conversation that it turned out to be a part of. */
-  #settle({ from, to, crosswise }: Settled): void {
+  #settle({ from, to, crosswise }: MergedConversation): void {
     const { table } = this;
     const half = this.packetsOf(from);
     for (const index of half.values) {
@@ -302,7 +302,7 @@ export class Session {
   }
 }
 
-/** Whether a syndrome is a positive acknowledge; the top three bits are 0. */
+/** Whether a syndrome is a positive ACK; the top three bits are 0. */
 export function isAck(syndrome: number): boolean {
   return (syndrome & SYNDROME_KIND_MASK) === 0;
 }

@@ -115,7 +115,7 @@ export function wordsOf(packet: LadderPacket): string {
   return words.join('  ');
 }
 
-/** Short name of an operation, or what an acknowledge says. */
+/** Short name of an operation, or what an ACK says. */
 export function nameOf(opcode: number, syndrome: number): string {
   const { name, flags, known } = opcodeInfo(opcode);
   if (!known) return name;

@@ -11,7 +11,7 @@ export class ScenarioError extends Error {
 type Parse<T> = (value: unknown, path: string) => T;
 
 /** The fields of one object, each asked for by name. */
-export class Fields {
+export class CheckedFields {
   readonly names: readonly string[];
   readonly #values: ReadonlyMap<string, unknown>;
   readonly #path: string;

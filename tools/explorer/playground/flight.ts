@@ -6,7 +6,7 @@
  */
 import { Frame, Medium, parseFrame } from 'rocev2/packets';
 import { markCongestion, type Prng } from 'rocev2/sim';
-import type { Action, Intervention, LinkSpec } from './scenario.ts';
+import type { HostLinkSpec, Intervention, PacketAction } from './scenario.ts';
 
 /** Where a packet is. */
 export type FlightState = 'flying' | 'delivered' | 'lost';
@@ -56,7 +56,7 @@ export class Flight {
   }
 
   /** Whether `action` is to be done to it, or was done. */
-  meets(action: Action): Intervention | undefined {
+  meets(action: PacketAction): Intervention | undefined {
     return this.fate.find((one) => one.action === action);
   }
 
@@ -87,7 +87,7 @@ export class Flight {
  * What befalls the next packet of a host by chance. Draws the same count of numbers for each packet, so that what is done to one by hand
  * changes nobody else's luck.
  */
-export function drawFate(random: Prng, link: LinkSpec, host: number, packet: number): Intervention[] {
+export function drawFate(random: Prng, link: HostLinkSpec, host: number, packet: number): Intervention[] {
   const fate: Intervention[] = [];
   for (const [action, name] of CHANCES) {
     const drawn = random.u32() / TWO_POW_32;
@@ -102,7 +102,7 @@ const CHANCES = [
   ['duplicate', 'duplicate'],
   ['delay', 'reorder'],
   ['mark', 'mark'],
-] as const satisfies readonly (readonly [Action, keyof LinkSpec])[];
+] as const satisfies readonly (readonly [PacketAction, keyof HostLinkSpec])[];
 const TWO_POW_32 = 0x1_00_00_00_00;
 /** Filled and read within one call. */
 const PARSED = new Frame();

@@ -7,11 +7,11 @@
  */
 import { ScenarioError } from './fields.ts';
 import { compactScenario, parseScenario } from './parse-scenario.ts';
-import { LIMITS, type Scenario } from './scenario.ts';
+import { LIMITS, type PlaygroundScenario } from './scenario.ts';
 
 /** What a link says. */
 export interface LinkedSession {
-  readonly scenario: Scenario;
+  readonly scenario: PlaygroundScenario;
   /** Steps to be taken. */
   readonly position: number;
 }

@@ -36,7 +36,7 @@ export type NoteKind =
   | 'unreliable-loss';
 
 /** One decision. */
-export interface Note {
+export interface SessionNote {
   readonly kind: NoteKind;
   /** Whose. */
   readonly host: number;
@@ -44,7 +44,7 @@ export interface Note {
 }
 
 /** A completion as it was polled. */
-export interface Completion {
+export interface PolledCompletion {
   readonly host: number;
   readonly timeNs: number;
   readonly qpn: number;
@@ -63,13 +63,13 @@ export interface Completion {
 export class HostNotes implements QpTrace {
   readonly #host: number;
   readonly #name: string;
-  readonly #notes: Note[];
+  readonly #notes: SessionNote[];
   readonly #counters = new Map<string, number>();
   /** Queue pairs that were asked to wait and have not been heard of since. */
   readonly waiting = new Set<number>();
 
   /** Appends to `notes`, which all hosts share. */
-  constructor(host: number, name: string, notes: Note[]) {
+  constructor(host: number, name: string, notes: SessionNote[]) {
     this.#host = host;
     this.#name = name;
     this.#notes = notes;
@@ -106,7 +106,7 @@ export class HostNotes implements QpTrace {
   }
 
   notified(): void {
-    this.#note('notified', `${this.#name} was told of congestion and slows down`);
+    this.#note('notified', `${this.#name} received a CNP and slows down`);
   }
 
   rate(): void {}
@@ -162,8 +162,16 @@ const JUDGEMENTS: Readonly<Record<RequestJudgement, string>> = {
 const COUNTED: readonly (readonly [keyof DeviceCounters | keyof PortCounters, NoteKind, string])[] = [
   ['badIcrc', 'icrc', 'finds the ICRC wrong: it drops the packet without a word'],
   ['badIpChecksum', 'icrc', 'finds the IP checksum wrong: it drops the packet without a word'],
-  ['brokenMessage', 'unreliable-loss', 'misses a part of the message: the rest of it is worthless, without an answer'],
-  ['noReceive', 'unreliable-loss', 'has no receive posted: the message is gone, without an answer'],
-  ['bufferTooSmall', 'unreliable-loss', 'has a receive that is too small: the message is gone, without an answer'],
-  ['accessRefused', 'unreliable-loss', 'does not allow this WRITE: it is dropped, without an answer'],
+  [
+    'brokenMessage',
+    'unreliable-loss',
+    'misses a part of the message: the rest of it is worthless, and no error is reported',
+  ],
+  ['noReceive', 'unreliable-loss', 'has no receive posted: the message is gone, and no error is reported'],
+  [
+    'bufferTooSmall',
+    'unreliable-loss',
+    'has a receive that is too small: the message is gone, and no error is reported',
+  ],
+  ['accessRefused', 'unreliable-loss', 'does not allow this WRITE: it is dropped, and no error is reported'],
 ];

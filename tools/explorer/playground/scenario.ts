@@ -27,7 +27,7 @@ export const MISTAKES = ['rkey', 'range', 'right'] as const;
 export type Mistake = (typeof MISTAKES)[number];
 
 /** Work requests that one side of a connection posts. */
-export interface Operation {
+export interface PlaygroundOperation {
   readonly kind: OperationKind;
   /** Index into `Scenario.connections`; default 0. */
   readonly connection?: number;
@@ -58,7 +58,7 @@ export interface Operation {
 /** What can be done to a packet on its way. */
 export const ACTIONS = ['drop', 'corrupt', 'duplicate', 'delay', 'mark'] as const;
 /** One of them: `mark` marks Congestion Experienced. */
-export type Action = (typeof ACTIONS)[number];
+export type PacketAction = (typeof ACTIONS)[number];
 
 /** Something that is done to one packet. */
 export interface Intervention {
@@ -66,7 +66,7 @@ export interface Intervention {
   readonly host: number;
   /** Which of those it sends, from 1. */
   readonly packet: number;
-  readonly action: Action;
+  readonly action: PacketAction;
   /** `delay`: how much later it arrives; `duplicate`: how much later the copy does. Default 20,000 and 1,000. */
   readonly byNs?: number;
 }
@@ -80,7 +80,7 @@ export interface EcnSpec {
 }
 
 /** Every host's cable to the switch in the middle, both ways. */
-export interface LinkSpec {
+export interface HostLinkSpec {
   /** Bits a second. */
   readonly rateBps: number;
   /** Rates of single hosts, where they differ: `ratesBps[2]` is C's. 0: as all others. */
@@ -137,23 +137,23 @@ export interface ConnectionSpec {
 }
 
 /** All of it. */
-export interface Scenario {
+export interface PlaygroundScenario {
   /** 0 .. 2^32 - 1: keys, queue pair numbers, memory and chance follow from it. */
   readonly seed: number;
   /** How many, 2..8. */
   readonly hosts: number;
   /** Bytes of each host's outgoing, incoming and exposed memory. */
   readonly memoryBytes: number;
-  readonly link: LinkSpec;
+  readonly link: HostLinkSpec;
   readonly qp: QpSpec;
   readonly congestion?: CongestionSpec;
   readonly connections: readonly ConnectionSpec[];
-  readonly operations: readonly Operation[];
+  readonly operations: readonly PlaygroundOperation[];
   readonly interventions: readonly Intervention[];
 }
 
 /** Two hosts, one reliable connection, one SEND of 64 bytes. */
-export const DEFAULT_SCENARIO: Scenario = {
+export const DEFAULT_SCENARIO: PlaygroundScenario = {
   seed: 1,
   hosts: 2,
   memoryBytes: 16_384,
@@ -214,23 +214,23 @@ export function hostName(host: number): string {
 }
 
 /** Bytes of each message of an operation. */
-export function bytesOf(operation: Operation): number {
+export function bytesOf(operation: PlaygroundOperation): number {
   return EIGHT_BYTES.includes(operation.kind) ? 8 : (operation.bytes ?? 64);
 }
 
 /** Bytes of memory from the beginning that an operation reaches on either side. */
-export function reachOf(operation: Operation): number {
+export function reachOf(operation: PlaygroundOperation): number {
   const room = takesReceive(operation) || operation.kind === 'recv' ? DATAGRAM_HEADER_BYTES : 0;
   return (operation.offset ?? 0) + (operation.count ?? 1) * (bytesOf(operation) + room);
 }
 
 /** Whether it changes the peer's counters. */
-export function isCounting({ kind }: Operation): boolean {
+export function isCounting({ kind }: PlaygroundOperation): boolean {
   return EIGHT_BYTES.includes(kind);
 }
 
 /** Whether each message of it takes a receive of the peer. */
-export function takesReceive({ kind }: Operation): boolean {
+export function takesReceive({ kind }: PlaygroundOperation): boolean {
   return kind === 'send' || kind === 'send-imm' || kind === 'write-imm';
 }
 

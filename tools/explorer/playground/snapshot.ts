@@ -10,11 +10,11 @@ import {
   RcQueuePair,
   UnreliableQueuePair,
 } from 'rocev2/transport';
-import type { Endpoint, Host } from './hosts.ts';
+import type { ConnectedEnd, PlaygroundHost } from './hosts.ts';
 import { type ByteRange, REGION_NAMES, type RegionName } from './memory.ts';
-import type { Completion } from './notes.ts';
+import type { PolledCompletion } from './notes.ts';
 import type { PacketSummary } from './packet-view.ts';
-import type { Run, RunEnd, Step } from './run.ts';
+import type { RunEnd, ScenarioRun, SessionStep } from './run.ts';
 
 /** The whole session at one moment. */
 export interface Snapshot {
@@ -23,7 +23,7 @@ export interface Snapshot {
   readonly timeNs: number;
   readonly end: RunEnd;
   /** Undefined before the first. */
-  readonly last: Step | undefined;
+  readonly last: SessionStep | undefined;
   readonly hosts: readonly HostSnapshot[];
   /** Packets on their way, oldest first. */
   readonly inFlight: readonly PacketSummary[];
@@ -36,7 +36,7 @@ export interface HostSnapshot {
   readonly queuePairs: readonly QpSnapshot[];
   readonly memory: readonly RegionSnapshot[];
   /** Oldest first. */
-  readonly completions: readonly Completion[];
+  readonly completions: readonly PolledCompletion[];
   /** Those that are not 0. */
   readonly counters: Readonly<Record<string, number>>;
   /** Bytes that wait in the switch for this host. */
@@ -79,7 +79,7 @@ export interface RegionSnapshot {
 }
 
 /** What there is to see of a run. */
-export function takeSnapshot(run: Run): Snapshot {
+export function takeSnapshot(run: ScenarioRun): Snapshot {
   const { network, hosts, steps, end, packets } = run;
   return {
     ...{ position: steps.length, timeNs: run.now, end, last: steps[steps.length - 1] },
@@ -97,12 +97,12 @@ export function takeSnapshot(run: Run): Snapshot {
 }
 
 /** What a queue pair is doing. */
-export function inspectionOf({ core }: Endpoint['qp']): QpInspection {
+export function inspectionOf({ core }: ConnectedEnd['qp']): QpInspection {
   if (core instanceof RcQueuePair || core instanceof UnreliableQueuePair) return core.inspect();
   return { sends: [], receives: [] };
 }
 
-function qpSnapshot(endpoint: Endpoint, { hosts }: Run): QpSnapshot {
+function qpSnapshot(endpoint: ConnectedEnd, { hosts }: ScenarioRun): QpSnapshot {
   const { connection, side, qp } = endpoint;
   const peer = hosts.peerOf(endpoint);
   const inspection = inspectionOf(qp);
@@ -115,7 +115,7 @@ function qpSnapshot(endpoint: Endpoint, { hosts }: Run): QpSnapshot {
   };
 }
 
-function timersOf({ core }: Endpoint['qp'], { requester }: QpInspection): TimerSnapshot[] {
+function timersOf({ core }: ConnectedEnd['qp'], { requester }: QpInspection): TimerSnapshot[] {
   const timers: TimerSnapshot[] = [];
   if (requester !== undefined && requester.deadline < Infinity)
     timers.push({ name: requester.rnrWaiting ? 'RNR pause' : 'ACK timeout', deadlineNs: requester.deadline });
@@ -124,7 +124,7 @@ function timersOf({ core }: Endpoint['qp'], { requester }: QpInspection): TimerS
   return timers;
 }
 
-function regionSnapshot({ memory }: Host, name: RegionName): RegionSnapshot {
+function regionSnapshot({ memory }: PlaygroundHost, name: RegionName): RegionSnapshot {
   const { iova, rkey, bytes } = memory.regions[name];
   return {
     ...{ name, iova, rkey, bytes },
@@ -135,7 +135,7 @@ function regionSnapshot({ memory }: Host, name: RegionName): RegionSnapshot {
   };
 }
 
-function countersOf({ device }: Host): Record<string, number> {
+function countersOf({ device }: PlaygroundHost): Record<string, number> {
   const all: [string, number][] = [...Object.entries(device.counters), ...Object.entries(device.portCounters)];
   return Object.fromEntries(all.filter(([, value]) => value !== 0));
 }

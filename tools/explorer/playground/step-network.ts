@@ -9,7 +9,7 @@
 import { type FrameBatch, invariant } from 'rocev2/packets';
 import { EventQueue, markingProbability, Prng, type WorldNetwork } from 'rocev2/sim';
 import { drawFate, Flight } from './flight.ts';
-import { hostName, type Intervention, type Scenario } from './scenario.ts';
+import { hostName, type Intervention, type PlaygroundScenario } from './scenario.ts';
 import { StepPort } from './step-port.ts';
 
 /** What a packet did in a step. */
@@ -27,7 +27,7 @@ export class StepNetwork implements WorldNetwork {
   readonly flights: Flight[] = [];
   /** What packets did since `takeEvents`. */
   #happened: FlightEvent[] = [];
-  readonly #scenario: Scenario;
+  readonly #scenario: PlaygroundScenario;
   readonly #interventions: Intervention[];
   readonly #ports: StepPort[] = [];
   readonly #lines: Egress[] = [];
@@ -38,7 +38,7 @@ export class StepNetwork implements WorldNetwork {
   #turnTaken = false;
   #underWay = 0;
 
-  constructor(scenario: Scenario) {
+  constructor(scenario: PlaygroundScenario) {
     this.#scenario = scenario;
     this.#interventions = [...scenario.interventions];
     this.#random = new Prng(scenario.seed).fork('switch');

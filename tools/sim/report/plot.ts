@@ -13,10 +13,10 @@ export interface Plot {
   readonly logY?: boolean;
   /** The value holds until the next one. */
   readonly stepped?: boolean;
-  readonly lines: readonly Line[];
+  readonly lines: readonly PlotLine[];
 }
 
-export interface Line {
+export interface PlotLine {
   readonly label: string;
   /** A place in the page's palette, so that what belongs together looks alike; or `INK`. */
   readonly colour: number;

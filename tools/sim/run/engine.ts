@@ -18,7 +18,7 @@ import {
 import type { Variant } from '../scenario/schema.ts';
 import { allFlows, type GroupedFlow } from '../scenario/traffic.ts';
 import { HostCapture } from './capture.ts';
-import type { FlowOutcome, Outcome, Series, SeriesKind } from './outcome.ts';
+import type { FlowOutcome, OutcomeSeries, OutcomeSeriesKind, RunOutcome } from './outcome.ts';
 
 export interface CaptureRequest {
   readonly path: string;
@@ -33,7 +33,7 @@ export interface EngineOptions {
 }
 
 /** Simulates one variant. @throws RoceError for what the simulation refuses, InvariantError for a bug of ours */
-export function simulateVariant(variant: Variant, { tell, capture }: EngineOptions): Outcome {
+export function simulateVariant(variant: Variant, { tell, capture }: EngineOptions): RunOutcome {
   const topology = buildTopology(variant.topology);
   const flows = allFlows(variant);
   const tap = capture && new HostCapture(capture.path, capture.frames, topology);
@@ -91,7 +91,7 @@ function outcomeOf(
   flows: readonly GroupedFlow[],
   topology: Topology,
   windowed: boolean,
-): Outcome {
+): RunOutcome {
   const { hosts, network, ports, deadlocks, dataPackets } = result;
   const stopped = ports.filter(({ pausedNs, creditStalls }) => pausedNs > 0 || creditStalls > 0);
   const hostPorts = new Set(
@@ -135,12 +135,12 @@ function flowOutcome(flow: SimulationResult['flows'][number], group: string, win
   };
 }
 
-function seriesOf({ kind, of, times, values }: RawSeries): Series {
+function seriesOf({ kind, of, times, values }: RawSeries): OutcomeSeries {
   const flow = /^flow (\d+)$/.exec(of)?.[1];
   return { kind: KINDS[kind], of: flow === undefined ? of : Number(flow), times, values };
 }
 
-const KINDS: Readonly<Record<RawSeries['kind'], SeriesKind>> = {
+const KINDS: Readonly<Record<RawSeries['kind'], OutcomeSeriesKind>> = {
   queue: 'queueBytes',
   rate: 'rateBps',
   target: 'targetRateBps',

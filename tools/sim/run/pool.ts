@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { workerSource } from 'rocev2/node';
 import { invariant } from 'rocev2/packets';
 import type { Job, JobResult } from './execute.ts';
-import type { Told } from './worker.ts';
+import type { WorkerMessage } from './worker.ts';
 
 export interface PoolOptions {
   /** Threads at most. */
@@ -98,7 +98,7 @@ function serve(queue: JobQueue, signal: AbortSignal): Promise<void> {
       worker.postMessage(taken.job);
     };
     signal.addEventListener('abort', stop);
-    worker.on('message', (told: Told) => {
+    worker.on('message', (told: WorkerMessage) => {
       if (told.kind === 'progress') {
         queue.progress(place, told.share);
         return;

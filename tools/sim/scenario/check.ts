@@ -7,7 +7,7 @@ import { buildTopology, Prng, portName, type Topology } from 'rocev2/sim';
 import { makeController } from 'rocev2/transport';
 import type { Selection } from './expect.ts';
 import type { Issue } from './issues.ts';
-import type { Scenario, Variant } from './schema.ts';
+import type { SimScenario, Variant } from './schema.ts';
 import { flowsOf, type TrafficGroup } from './traffic.ts';
 
 /** A variant by name; `variants` of a scenario that compares nothing is one, whose name is the scenario's. */
@@ -79,7 +79,7 @@ function checkReaction({ congestion }: Variant, topology: Topology): Issue[] {
 }
 
 /** Names that expectations and the fluid model use. */
-export function checkNames(scenario: Scenario, variants: readonly NamedVariant[]): Issue[] {
+export function checkNames(scenario: SimScenario, variants: readonly NamedVariant[]): Issue[] {
   const issues: Issue[] = [];
   const names = variants.map(({ name }) => name);
   const need = (

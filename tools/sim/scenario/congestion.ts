@@ -103,7 +103,7 @@ const notificationSchema = z
       .literal([0, 1], '0 or 1 is expected')
       .default(DEFAULT_NOTIFICATION.becn)
       .meta({ description: 'The BECN bit of CNPs.' }),
-    signal: choice('By CNPs, or by a mark in every acknowledge of a marked packet, as the simulator of HPCC has it.', [
+    signal: choice('By CNPs, or by a mark in every ACK of a marked packet, as the simulator of HPCC has it.', [
       'cnp',
       'ack',
     ]).default(DEFAULT_NOTIFICATION.signal),

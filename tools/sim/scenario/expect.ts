@@ -89,5 +89,5 @@ export const expectationSchema = z.strictObject({
   why: words('What it shows, in a sentence for the reader.').exactOptional(),
 });
 
-export type Expectation = z.infer<typeof expectationSchema>;
-export type Selection = Partial<Pick<Expectation, keyof typeof selection>>;
+export type FigureExpectation = z.infer<typeof expectationSchema>;
+export type Selection = Partial<Pick<FigureExpectation, keyof typeof selection>>;

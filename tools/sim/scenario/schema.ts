@@ -113,7 +113,7 @@ export const scenarioSchema = z
 export const variantSchema = z.strictObject(variantShape);
 
 /** The whole file, defaults in place. */
-export type Scenario = z.infer<typeof scenarioSchema>;
+export type SimScenario = z.infer<typeof scenarioSchema>;
 /** What is simulated. */
 export type Variant = z.infer<typeof variantSchema>;
 /** A scenario without what is not simulated is a variant. */

@@ -5,12 +5,12 @@
 import { describe, expect, it } from 'vitest';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';
 import { LESSONS } from '../../../../tools/explorer/lessons/index.ts';
-import { followStep, parseLesson, Session } from '../../../../tools/explorer/playground/index.ts';
+import { followStep, PlaygroundSession, parseLesson } from '../../../../tools/explorer/playground/index.ts';
 
 function analyzed(id: string) {
   const lesson = LESSONS.map((value) => parseLesson(value)).find((one) => one.id === id);
   if (lesson === undefined) throw new Error(`there is no lesson ${id}`);
-  const session = new Session(lesson.scenario);
+  const session = new PlaygroundSession(lesson.scenario);
   for (const step of lesson.steps) followStep(step, session);
   const analyzer = new Analyzer();
   for (const packet of session.captured(lesson.scenario.hosts - 1)) analyzer.packet(packet);

@@ -3,10 +3,10 @@
  * Owns coordinates; colours are the style sheet's, shared with the ladder of captures.
  */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { microseconds, type PacketSummary, type Session } from '../../playground/index.ts';
+import { microseconds, type PacketSummary, type PlaygroundSession } from '../../playground/index.ts';
 
 interface LadderProps {
-  readonly session: Session;
+  readonly session: PlaygroundSession;
   readonly hosts: readonly { readonly name: string; readonly address: string }[];
   /** Serial number; 0: none. */
   readonly chosen: number;
