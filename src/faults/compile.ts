@@ -21,8 +21,8 @@ import {
   type WireRule,
 } from './rule.ts';
 
-/** What is known of a frame beside its bytes, when it is matched. `Conversations` fills it. */
-export interface PacketFacts {
+/** What is known of a frame beside its bytes, when it is matched. `ConnectionTracker` fills it. */
+export interface MatchContext {
   /** From 1; 0 when it belongs to none that is known. */
   readonly connection: number;
   /** -1 when not known. */
@@ -109,14 +109,14 @@ export class CompiledRule {
    *
    * @internal
    */
-  strikes(frame: Frame, direction: number, facts: PacketFacts): boolean {
+  strikes(frame: Frame, direction: number, facts: MatchContext): boolean {
     if (!this.#holds(frame, direction, facts)) return false;
     const match = ++this.matches;
     if (match < this.#nth.first || match > this.#nth.last || match % this.#every !== 0) return false;
     return this.applied < this.#times && this.random.chance(this.#probability);
   }
 
-  #holds(frame: Frame, direction: number, facts: PacketFacts): boolean {
+  #holds(frame: Frame, direction: number, facts: MatchContext): boolean {
     if (this.#direction >= 0 && this.#direction !== direction) return false;
     if (!this.#opcodes.has(frame)) return false;
     if (this.#qpn >= 0 && (frame.bthOffset < 0 || frame.destQpn !== this.#qpn)) return false;

@@ -23,12 +23,12 @@ import { isMad } from '../../packets/frame-fields.ts';
 import { icrcMatches } from '../../packets/icrc.ts';
 import { DETH_AT, OpFlag } from '../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../packets/psn.ts';
-import type { PacketFacts } from './compile.ts';
+import type { MatchContext } from './compile.ts';
 import { addressHash, flowKey } from './flow-key.ts';
 import { PassCounter } from './pass-counter.ts';
 
 /** What is known of one packet; made once and filled again by each `observe`. */
-export class PacketNote implements PacketFacts {
+export class PacketContext implements MatchContext {
   connection = 0;
   sourceQpn = -1;
   role: 'none' | 'request' | 'response' = 'none';
@@ -37,7 +37,7 @@ export class PacketNote implements PacketFacts {
 }
 
 /** One end of a connection. */
-export interface ConversationEnd {
+export interface TrackedConnectionEnd {
   /** Its address. */
   readonly address: IpAddress;
   /** -1: not seen. */
@@ -47,18 +47,18 @@ export interface ConversationEnd {
 }
 
 /** A connection as it was seen on the wire. */
-export interface Conversation {
+export interface TrackedConnection {
   /** Its number on this wire, from 1. */
   readonly connection: number;
   /** From its connection management, or from its packets. */
   readonly learnt: 'cm' | 'traffic';
   /** The end on side a. */
-  readonly a: ConversationEnd;
+  readonly a: TrackedConnectionEnd;
   /** The end on side b. */
-  readonly b: ConversationEnd;
+  readonly b: TrackedConnectionEnd;
 }
 
-export class Conversations {
+export class ConnectionTracker {
   readonly #capacity: number;
   /** By number, oldest first. */
   readonly #connections = new Map<number, Connection>();
@@ -76,7 +76,7 @@ export class Conversations {
   }
 
   /** What is remembered, in the order of its numbers. */
-  list(): Conversation[] {
+  list(): TrackedConnection[] {
     return [...this.#connections.values()].map((connection) => connection.describe());
   }
 
@@ -86,7 +86,7 @@ export class Conversations {
    * @param status what `parseFrame` said; only an Ok frame teaches
    * @param direction 0 from a to b, 1 from b to a
    */
-  observe(frame: Frame, status: FrameStatus, direction: number, note: PacketNote): void {
+  observe(frame: Frame, status: FrameStatus, direction: number, note: PacketContext): void {
     note.connection = 0;
     note.sourceQpn = -1;
     note.role = 'none';
@@ -111,7 +111,7 @@ export class Conversations {
     return flowKey(addressHash(frame, direction), direction, sender);
   }
 
-  #observeDatagram(frame: Frame, direction: number, note: PacketNote): void {
+  #observeDatagram(frame: Frame, direction: number, note: PacketContext): void {
     note.role = 'request';
     note.sourceQpn = dethSourceQpn(frame.view, frame.bthOffset + (DETH_AT[frame.opcode] ?? 0));
     if (!isMad(frame) || !icrcMatches(frame)) return;
@@ -119,19 +119,19 @@ export class Conversations {
     if (typeof mad !== 'number') this.#learn(frame, direction, mad);
   }
 
-  #observeRequest(frame: Frame, direction: number, note: PacketNote): void {
+  #observeRequest(frame: Frame, direction: number, note: PacketContext): void {
     note.role = 'request';
     let connection = this.#find(frame, direction);
     if (connection?.ends[direction]?.space === undefined) {
       if (!icrcMatches(frame)) return;
       connection ??= this.#infer(frame, direction);
       const end = connection.end(direction);
-      end.space ??= new Space(frame.psn);
+      end.space ??= new PsnSpace(frame.psn);
     }
     this.#place(frame, connection, direction, direction, note);
   }
 
-  #observeResponse(frame: Frame, direction: number, note: PacketNote): void {
+  #observeResponse(frame: Frame, direction: number, note: PacketContext): void {
     note.role = 'response';
     let connection = this.#find(frame, direction);
     if (connection?.end(1 - direction).space === undefined) {
@@ -141,7 +141,7 @@ export class Conversations {
   }
 
   /** @param requester the end whose PSN space the packet is in */
-  #place(frame: Frame, connection: Connection, direction: number, requester: number, note: PacketNote): void {
+  #place(frame: Frame, connection: Connection, direction: number, requester: number, note: PacketContext): void {
     const space = connection.end(requester).space;
     if (space === undefined) return;
     const counter = space.counterOf(frame.flags);
@@ -153,7 +153,7 @@ export class Conversations {
     note.iteration = counter.pass(relative);
   }
 
-  #name(connection: Connection | undefined, direction: number, note: PacketNote): number {
+  #name(connection: Connection | undefined, direction: number, note: PacketContext): number {
     if (connection === undefined) return 0;
     note.sourceQpn = connection.end(direction).qpn;
     return connection.number;
@@ -239,8 +239,8 @@ export class Conversations {
     active.qpn = request.localQpn;
     passive.qpn = reply.localQpn;
     // The starting PSN that an end announces is where the other end begins to send.
-    active.space = new Space(reply.startingPsn);
-    passive.space = new Space(request.startingPsn);
+    active.space = new PsnSpace(reply.startingPsn);
+    passive.space = new PsnSpace(request.startingPsn);
     this.#register(connection, hash, direction);
     this.#register(connection, hash, requester);
   }
@@ -317,8 +317,8 @@ class Connection {
     }
   }
 
-  describe(): Conversation {
-    const describe = ({ address, qpn, space }: End): ConversationEnd => ({
+  describe(): TrackedConnection {
+    const describe = ({ address, qpn, space }: End): TrackedConnectionEnd => ({
       address,
       qpn,
       startingPsn: space?.startingPsn ?? -1,
@@ -331,7 +331,7 @@ class End {
   readonly address: IpAddress;
   qpn = -1;
   /** PSNs of the requests that this end sends. */
-  space: Space | undefined;
+  space: PsnSpace | undefined;
 
   constructor(address: IpAddress) {
     this.address = address;
@@ -339,7 +339,7 @@ class End {
 }
 
 /** The PSNs of one requester: its requests, and what answers them. */
-class Space {
+class PsnSpace {
   readonly startingPsn: number;
   readonly requests = new PassCounter();
   /** READ and atomic responses; a NAK or an acknowledge may carry the PSN of one that is still to come. */

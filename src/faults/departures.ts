@@ -10,7 +10,7 @@ import type { Prng } from '../ground/prng.ts';
 import type { EcnProfile } from './fault-spec.ts';
 
 /** Frames that wait for a rate, first in, first out. */
-export class Departures {
+export class RateQueue {
   /** Set by `next`: bytes that waited behind the frame. */
   behindBytes = 0;
   readonly #profile: EcnProfile;

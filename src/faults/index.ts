@@ -5,7 +5,7 @@
  * @module rocev2/faults
  */
 export { type CompiledRule, compileRules } from './compile.ts';
-export type { Conversation, ConversationEnd } from './conversations.ts';
+export type { TrackedConnection, TrackedConnectionEnd } from './conversations.ts';
 export { FaultEngine } from './engine.ts';
 export { checkFaultSpec, type EcnProfile, type FaultSpec } from './fault-spec.ts';
 export type { NotifierCounters, NotifyOptions } from './notifier.ts';

@@ -20,7 +20,7 @@ import { GSI_QPN } from '../../packets/mad.ts';
 import { OpFlag } from '../../packets/opcode.ts';
 import { vlanTci } from '../../packets/vlan.ts';
 import { type NotificationParameters, notificationParameters } from '../../transport/congestion/congestion-options.ts';
-import type { Conversations } from './conversations.ts';
+import type { ConnectionTracker } from './conversations.ts';
 import type { FaultDirection } from './rule.ts';
 
 /** How notifications are sent, by the names that a device's own have; absent is its default. */
@@ -47,7 +47,7 @@ export type NotificationSender = (now: number, direction: number, frame: FrameWr
 export class Notifier {
   /** By the direction of what was marked, as `FAULT_DIRECTIONS` has them. */
   readonly counters: readonly [NotifierCounters, NotifierCounters] = [newCounters(), newCounters()];
-  readonly #conversations: Conversations;
+  readonly #conversations: ConnectionTracker;
   readonly #parameters: NotificationParameters;
   readonly #send: NotificationSender;
   /** By flow, oldest first: when the last notification went. */
@@ -56,7 +56,7 @@ export class Notifier {
   readonly #writer = new FrameWriter(1, MAX_HEADERS_BYTES + CNP_BYTES + 4);
 
   /** @throws RoceError ERR_ROCE_ARGUMENT naming what is out of range */
-  constructor(conversations: Conversations, options: NotifyOptions, send: NotificationSender) {
+  constructor(conversations: ConnectionTracker, options: NotifyOptions, send: NotificationSender) {
     this.#conversations = conversations;
     this.#parameters = notificationParameters(options);
     this.#send = send;

@@ -11,7 +11,7 @@ import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import type { CompiledRule } from '../faults/compile.ts';
-import type { Conversation } from '../faults/conversations.ts';
+import type { TrackedConnection } from '../faults/conversations.ts';
 import { FaultEngine } from '../faults/engine.ts';
 import { Notifier, type NotifierCounters, type NotifyOptions } from '../faults/notifier.ts';
 import { FaultPath, type PathCounters, type PathObserver } from '../faults/path.ts';
@@ -107,7 +107,7 @@ export class Bump {
   }
 
   /** Connections seen so far. */
-  get conversations(): readonly Conversation[] {
+  get conversations(): readonly TrackedConnection[] {
     return this.engine.conversations.list();
   }
 

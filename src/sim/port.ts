@@ -20,7 +20,7 @@ export interface PortMedium {
 }
 
 /** Frames, by what the port itself did with them; what the wires did is in their counters. */
-export interface PortCounters {
+export interface SimulatedPortCounters {
   /** Frames that the port's holder sent. */
   sent: number;
   /** Frames handed to the port's sink. */
@@ -46,7 +46,7 @@ export class SimulatedPort implements Link {
   /** From the medium to the port. */
   readonly receiveWire: Wire;
   /** What the port did with frames. */
-  readonly counters: PortCounters = { sent: 0, delivered: 0, oversize: 0, unheard: 0, hairpinned: 0 };
+  readonly counters: SimulatedPortCounters = { sent: 0, delivered: 0, oversize: 0, unheard: 0, hairpinned: 0 };
   /** `close` was called. */
   closed = false;
   /**

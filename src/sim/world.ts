@@ -135,7 +135,7 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
 
   /** Steps until `predicate` holds. @throws InvariantError when the bounds are reached or the world falls silent before */
   runUntil(predicate: () => boolean, limits: RunLimits = {}): void {
-    const bounds = new Bounds(this, limits);
+    const bounds = new RunBounds(this, limits);
     while (!predicate()) {
       bounds.check();
       if (!this.#step(bounds.limit) && !predicate()) bounds.fail('fell silent before the condition was met');
@@ -144,14 +144,14 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
 
   /** Steps until nothing is left to happen. */
   runUntilIdle(limits: RunLimits = {}): void {
-    const bounds = new Bounds(this, limits);
+    const bounds = new RunBounds(this, limits);
     while (this.#step(bounds.limit)) bounds.check();
   }
 
   /** Lets `durationNs` pass, idle or not, or less when `limits.done` says so. */
   runFor(durationNs: number, limits: RunForLimits = {}): void {
     const until = this.now + durationNs;
-    const bounds = new Bounds(this, { maxTimeNs: durationNs, ...limits });
+    const bounds = new RunBounds(this, { maxTimeNs: durationNs, ...limits });
     for (;;) {
       this.#transmitAll();
       // Asking all machines for their deadlines costs more than a step: only where the network has nothing.
@@ -165,7 +165,7 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
 
   /** Steps, giving promises their turn between steps, until `promise` settles, and passes on how. @throws InvariantError as `runUntil` */
   async run<T>(promise: Promise<T>, limits: RunLimits = {}): Promise<T> {
-    const bounds = new Bounds(this, limits);
+    const bounds = new RunBounds(this, limits);
     let settled = false;
     const settle = (): void => {
       settled = true;
@@ -289,7 +289,7 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
 }
 
 /** Of a world, what bounds are about. */
-interface Bounded {
+interface RunState {
   readonly seed: number;
   readonly steps: number;
   readonly now: number;
@@ -297,12 +297,12 @@ interface Bounded {
 }
 
 /** The bounds of a run, counted from where it starts. */
-class Bounds {
-  readonly #world: Bounded;
+class RunBounds {
+  readonly #world: RunState;
   readonly #lastStep: number;
   readonly #lastTime: number;
 
-  constructor(world: Bounded, limits: RunLimits) {
+  constructor(world: RunState, limits: RunLimits) {
     this.#world = world;
     this.#lastStep = world.steps + (limits.maxSteps ?? DEFAULT_MAX_STEPS);
     this.#lastTime = world.now + (limits.maxTimeNs ?? DEFAULT_MAX_TIME_NS);
@@ -323,7 +323,7 @@ class Bounds {
   }
 }
 
-function describeWorld(world: Bounded): string {
+function describeWorld(world: RunState): string {
   return `seed ${world.seed}, step ${world.steps}, ${world.now} ns, ${world.network.framesInFlight} frames on their way`;
 }
 

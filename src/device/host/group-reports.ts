@@ -23,7 +23,7 @@ import {
 } from '../../../packets/mld.ts';
 import type { Random } from '../../../transport/random.ts';
 import { leaveFrame, recordsFrame, reportFrame } from './group-frames.ts';
-import type { Station } from './neighbour-frames.ts';
+import type { FrameEndpoint } from './neighbour-frames.ts';
 
 export interface GroupReportsOptions {
   readonly mac: MacAddress;
@@ -33,7 +33,7 @@ export interface GroupReportsOptions {
 }
 
 /** One group, from the join to the last word about its end. */
-interface Listening {
+interface GroupMembership {
   readonly group: IpAddress;
   leaving: boolean;
   /** How often the last change is still to be said, and when. */
@@ -52,7 +52,7 @@ interface Compatibility {
 export class GroupReports {
   readonly counters = { reports: 0, leaves: 0, queries: 0, suppressed: 0 };
   readonly #options: GroupReportsOptions;
-  readonly #listening: Listening[] = [];
+  readonly #listening: GroupMembership[] = [];
   readonly #older: Readonly<Record<4 | 6, Compatibility>> = {
     4: { version: undefined, until: 0 },
     6: { version: undefined, until: 0 },
@@ -63,7 +63,7 @@ export class GroupReports {
   }
 
   join(now: number, group: IpAddress): void {
-    if (isUnspoken(group)) return;
+    if (isNeverReported(group)) return;
     this.#change(now, this.#find(group) ?? this.#add(group), false);
   }
 
@@ -100,14 +100,14 @@ export class GroupReports {
     return this.nextDeadline() <= now;
   }
 
-  #change(now: number, listening: Listening, leaving: boolean): void {
+  #change(now: number, listening: GroupMembership, leaving: boolean): void {
     listening.leaving = leaving;
     listening.changesLeft = ROBUSTNESS;
     listening.changeAt = now;
     listening.answerAt = Infinity;
   }
 
-  #sayChange(now: number, listening: Listening, writer: FrameWriter): void {
+  #sayChange(now: number, listening: GroupMembership, writer: FrameWriter): void {
     const { group, leaving } = listening;
     const version = this.#version(now, group);
     const type = leaving ? GroupRecordType.ChangeToInclude : GroupRecordType.ChangeToExclude;
@@ -121,7 +121,7 @@ export class GroupReports {
     if (leaving && listening.changesLeft === 0) this.#forget(listening);
   }
 
-  #answer(now: number, listening: Listening, writer: FrameWriter): void {
+  #answer(now: number, listening: GroupMembership, writer: FrameWriter): void {
     const { group } = listening;
     const version = this.#version(now, group);
     listening.answerAt = Infinity;
@@ -179,7 +179,7 @@ export class GroupReports {
   }
 
   /** MLD is spoken from the link-local address, or from :: without one (RFC 3810 section 5.2.13). */
-  #station(group: IpAddress): Station {
+  #station(group: IpAddress): FrameEndpoint {
     const { mac, addresses, vlanTci } = this.#options;
     const fits = ({ address }: IpPrefix): boolean =>
       address.version === group.version && (group.version === 4 || address.w0 >>> 22 === LINK_LOCAL_PREFIX);
@@ -192,17 +192,17 @@ export class GroupReports {
     return Math.floor((this.#options.random.u32() / 2 ** 32) * ns);
   }
 
-  #find(group: IpAddress): Listening | undefined {
+  #find(group: IpAddress): GroupMembership | undefined {
     return this.#listening.find((listening) => listening.group.equals(group));
   }
 
-  #add(group: IpAddress): Listening {
+  #add(group: IpAddress): GroupMembership {
     const listening = { group, leaving: false, changesLeft: 0, changeAt: Infinity, answerAt: Infinity };
     this.#listening.push(listening);
     return listening;
   }
 
-  #forget(listening: Listening): void {
+  #forget(listening: GroupMembership): void {
     this.#listening.splice(this.#listening.indexOf(listening), 1);
   }
 }
@@ -227,7 +227,7 @@ function mldIn(view: DataView, ipAt: number, end: number): MldMessage | undefine
 }
 
 /** All hosts, and groups that do not leave the node: nobody asks for them (RFC 3376 section 5, RFC 3810 section 6). */
-function isUnspoken(group: IpAddress): boolean {
+function isNeverReported(group: IpAddress): boolean {
   if (group.version === 4) return group.w3 === ALL_HOSTS;
   const scope = (group.w0 >>> 16) & 0x0f;
   return scope <= 1 || group.equals(ALL_NODES);

@@ -20,7 +20,7 @@ export interface Resolution {
 }
 
 /** A question to send: to everybody, or to the MAC address that `target` had so far. */
-export interface Question {
+export interface Solicitation {
   readonly target: IpAddress;
   readonly mac: MacAddress | undefined;
 }
@@ -145,7 +145,7 @@ export class NeighbourTable {
   }
 
   /** The next question to send, once; undefined when there is none. */
-  takeQuestion(): Question | undefined {
+  takeSolicitation(): Solicitation | undefined {
     for (const entry of this.#asking) {
       if (!entry.questionDue) continue;
       entry.questionDue = false;
@@ -154,8 +154,8 @@ export class NeighbourTable {
     return undefined;
   }
 
-  /** Whether `takeQuestion` has one. */
-  get hasQuestion(): boolean {
+  /** Whether `takeSolicitation` has one. */
+  get hasSolicitation(): boolean {
     for (const entry of this.#asking) if (entry.questionDue) return true;
     return false;
   }

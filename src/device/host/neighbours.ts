@@ -21,7 +21,13 @@ import { NO_VLAN, vlanOfFrame, vlanTci } from '../../../packets/vlan.ts';
 import type { StaticNeighbour, VlanOptions } from '../options.ts';
 import { groupMac } from './group-frames.ts';
 import { HostAddresses } from './host-addresses.ts';
-import { advertisementFrame, arpReplyFrame, echoReplyFrame, questionFrame, type Station } from './neighbour-frames.ts';
+import {
+  advertisementFrame,
+  arpReplyFrame,
+  echoReplyFrame,
+  type FrameEndpoint,
+  solicitationFrame,
+} from './neighbour-frames.ts';
 import { NeighbourTable, type Resolution, sameMac } from './neighbour-table.ts';
 
 export interface NeighboursOptions {
@@ -144,13 +150,13 @@ export class Neighbours {
       else this.counters.repliesDropped++;
     }
     while (!writer.full) {
-      const next = this.#table.takeQuestion();
+      const next = this.#table.takeSolicitation();
       if (next === undefined) return this.#replies.length > 0;
       this.counters.questions++;
-      const question = questionFrame(this.#station(this.#sourceFor(next.target)), next.target, next.mac);
+      const question = solicitationFrame(this.#station(this.#sourceFor(next.target)), next.target, next.mac);
       writer.appendRaw(question, 0, question.length);
     }
-    return this.#replies.length > 0 || this.#table.hasQuestion;
+    return this.#replies.length > 0 || this.#table.hasSolicitation;
   }
 
   /** When a question is repeated or given up; Infinity when none is under way. */
@@ -179,7 +185,7 @@ export class Neighbours {
       this.counters.ignored++;
       return;
     }
-    const asker: Station = { mac: arp.senderMac, address: arp.senderIp };
+    const asker: FrameEndpoint = { mac: arp.senderMac, address: arp.senderIp };
     if (this.#isOurs(arp.senderIp)) {
       // Somebody claims our address. Answering would only add to the quarrel.
       this.counters.conflicts++;
@@ -225,7 +231,7 @@ export class Neighbours {
     }
     const mac = message.sourceMac ?? sourceMac;
     if (!isUnicast(mac) || !this.#hosts.isHost(source)) return;
-    const asker: Station = { mac, address: source };
+    const asker: FrameEndpoint = { mac, address: source };
     if (message.sourceMac !== undefined) this.#hear(now, asker, true, true);
     this.#reply(advertisementFrame(us, asker));
   }
@@ -247,7 +253,7 @@ export class Neighbours {
   }
 
   /** Somebody said where he is. `mayLearn`: he asked for us, which is reason to remember him. */
-  #hear(now: number, { address, mac }: Station, mayLearn: boolean, override: boolean): void {
+  #hear(now: number, { address, mac }: FrameEndpoint, mayLearn: boolean, override: boolean): void {
     this.#table.hear(now, address, mac, mayLearn && this.#isOnLink(address), override);
   }
 
@@ -293,11 +299,11 @@ export class Neighbours {
     return this.#addresses.some((prefix) => prefix.address.equals(address));
   }
 
-  #ours(address: IpAddress): Station | undefined {
+  #ours(address: IpAddress): FrameEndpoint | undefined {
     return this.#isOurs(address) ? this.#station(address) : undefined;
   }
 
-  #station(address: IpAddress): Station {
+  #station(address: IpAddress): FrameEndpoint {
     return { mac: this.#mac, address, vlanTci: this.#vlanTci };
   }
 }

@@ -4,7 +4,7 @@
 
 import type { Link } from '../../ground/link.ts';
 import type { LinkKind } from './kind.ts';
-import { LinkSpec } from './kind.ts';
+import { LinkText } from './kind.ts';
 import { packetRingKind } from './packet-ring.ts';
 import { pcapKind } from './pcap.ts';
 import { qemuKind } from './qemu.ts';
@@ -42,7 +42,7 @@ export interface LinkOptions {
 /** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT; the message lists what there is */
 export function openLink(text: string, options: LinkOptions = {}): Link {
   const kind = LINK_KINDS.find(({ name }) => text.startsWith(`${name}:`));
-  const spec = new LinkSpec(text, kind === undefined ? linkUsage() : usageOf(kind), options.mtu);
+  const spec = new LinkText(text, kind === undefined ? linkUsage() : usageOf(kind), options.mtu);
   if (kind === undefined) throw spec.error('unknown kind of link');
   if (spec.target === '') throw spec.error('nothing after the colon');
   const link = kind.open(spec);

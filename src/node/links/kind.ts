@@ -26,11 +26,11 @@ export interface LinkKind {
   /** Looks, and changes nothing; never throws. */
   requirements(): Promise<readonly Requirement[]>;
   /** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT by way of `spec` */
-  open(spec: LinkSpec): Link;
+  open(spec: LinkText): Link;
 }
 
 /** A specification as typed. A kind takes what it knows out of it; what is left over then is an error of the one who typed it. */
-export class LinkSpec {
+export class LinkText {
   readonly text: string;
   /** What stands between the colon and the first comma; never empty. */
   readonly target: string;

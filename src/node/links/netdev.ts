@@ -5,10 +5,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import type { LinkSpec } from './kind.ts';
+import type { LinkText } from './kind.ts';
 
 /** The target of `spec`, which has to be the name of an interface. @throws RoceError ERR_ROCE_ARGUMENT by way of `spec` */
-export function takeInterface(spec: LinkSpec): string {
+export function takeInterface(spec: LinkText): string {
   // IFNAMSIZ is 16 with the closing zero; the rest is what the kernel takes as a name (and never "." or "..").
   if (!/^(?!\.{1,2}$)[^\s/:]{1,15}$/.test(spec.target))
     throw spec.error(`${JSON.stringify(spec.target)} is not the name of an interface`);

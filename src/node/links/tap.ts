@@ -23,7 +23,7 @@ import {
   MAX_HEADER_BYTES,
 } from './descriptor-link.ts';
 import { InterfaceRequest } from './interface-request.ts';
-import type { LinkKind, LinkSpec, Requirement } from './kind.ts';
+import type { LinkKind, LinkText, Requirement } from './kind.ts';
 import {
   AF_INET,
   EAGAIN,
@@ -73,7 +73,7 @@ export const tapKind: LinkKind = {
     tunRequirement(),
     capabilityRequirement('CAP_NET_ADMIN'),
   ],
-  open: (spec: LinkSpec) => {
+  open: (spec: LinkText) => {
     const mtu = spec.takeMtu();
     return new TapLink({
       name: takeInterface(spec),

@@ -10,7 +10,7 @@ import { RoceError } from '../../../packets/errors.ts';
 import { IP_PROTOCOL_UDP } from '../../../packets/ipv4.ts';
 import { IPV6_BYTES, IPV6_DESTINATION_AT } from '../../../packets/ipv6.ts';
 import { ROCE_UDP_PORT, UDP_BYTES } from '../../../packets/udp.ts';
-import type { LinkSpec, Requirement } from './kind.ts';
+import type { LinkText, Requirement } from './kind.ts';
 
 /** The headers that a UDP socket keeps to itself. */
 export const HEADER_BYTES = IPV6_BYTES + UDP_BYTES;
@@ -40,7 +40,7 @@ export interface UdpCounters {
 
 export const UDP_USAGE = 'ADDRESS[,port=N][,mtu=N]';
 
-export function takeUdpOptions(spec: LinkSpec): UdpLinkOptions {
+export function takeUdpOptions(spec: LinkText): UdpLinkOptions {
   const port = spec.takeNumber('port', 1, 0xff_ff);
   const mtu = spec.takeMtu();
   return {

@@ -13,9 +13,9 @@ import type { FromWorker, WireCall, WorkerEvent } from './wire.ts';
 import { fromWire } from './wire-error.ts';
 
 type Answer = Extract<WorkerEvent, { kind: 'answer' }>;
-export type Told = Exclude<WorkerEvent, { kind: 'answer' }>;
+export type WorkerNotification = Exclude<WorkerEvent, { kind: 'answer' }>;
 
-interface Asking {
+interface PendingCall {
   readonly take: (value: unknown) => void;
   readonly fail: (error: Error) => void;
 }
@@ -24,14 +24,14 @@ export class Channel {
   readonly #worker: Worker;
   readonly #port: MessagePort;
   readonly #words: Int32Array;
-  readonly #tell: (event: Told) => void;
-  readonly #asking = new Map<number, Asking>();
+  readonly #tell: (event: WorkerNotification) => void;
+  readonly #asking = new Map<number, PendingCall>();
   readonly #answers = new Map<number, Answer>();
   #lastId = 0;
   #gone = false;
 
   /** @param tell takes what the worker tells by itself, in order */
-  constructor(worker: Worker, port: MessagePort, words: Int32Array, tell: (event: Told) => void) {
+  constructor(worker: Worker, port: MessagePort, words: Int32Array, tell: (event: WorkerNotification) => void) {
     this.#worker = worker;
     this.#port = port;
     this.#words = words;

@@ -9,15 +9,15 @@ import type { Device } from '../../device/device.ts';
 import type { Outbox } from './outbox.ts';
 import type { QueueServer } from './queue-server.ts';
 import type { CmVerbs } from './verbs.ts';
-import { type Handle, reviveEndpoints, reviveVector, type WireConnection } from './wire-values.ts';
+import { type ObjectHandle, reviveEndpoints, reviveVector, type WireConnection } from './wire-values.ts';
 
 export class CmServer {
   readonly #device: Device;
   readonly #outbox: Outbox;
   readonly #queues: QueueServer;
-  readonly #listeners = new Map<Handle, Listener>();
-  readonly #requests = new Map<Handle, ConnectionRequest>();
-  readonly #connections = new Map<Handle, Connection>();
+  readonly #listeners = new Map<ObjectHandle, Listener>();
+  readonly #requests = new Map<ObjectHandle, ConnectionRequest>();
+  readonly #connections = new Map<ObjectHandle, Connection>();
   #handles = 0;
 
   /** The handlers. */
@@ -81,7 +81,7 @@ export class CmServer {
     this.#queues = queues;
   }
 
-  #request(handle: Handle): ConnectionRequest {
+  #request(handle: ObjectHandle): ConnectionRequest {
     const request = this.#requests.get(handle);
     if (request === undefined) throw new RoceError('ERR_ROCE_STATE', 'the request was answered or withdrawn already');
     return request;
@@ -98,7 +98,7 @@ export class CmServer {
     return { connection: handle, remoteAddress, privateData };
   }
 
-  async #tellRequests(handle: Handle, listener: Listener): Promise<void> {
+  async #tellRequests(handle: ObjectHandle, listener: Listener): Promise<void> {
     for await (const request of listener) {
       const { service, remoteAddress, localAddress, remotePort, privateData, initiatorDepth, responderResources } =
         request;

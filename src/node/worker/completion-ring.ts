@@ -15,8 +15,8 @@ export function completionRingMemory(capacity: number): SharedArrayBuffer {
 }
 
 /** What the application waits for, a bit set: a completion for somebody, word of any, word of one that is solicited or failed. */
-export const Wanted = { Next: 1, Any: 2, Solicited: 4 } as const;
-const ALL = Wanted.Next | Wanted.Any | Wanted.Solicited;
+export const NotifyMode = { Next: 1, Any: 2, Solicited: 4 } as const;
+const ALL = NotifyMode.Next | NotifyMode.Any | NotifyMode.Solicited;
 
 abstract class CompletionRing {
   protected capacity: number;
@@ -80,7 +80,7 @@ export class CompletionWriter extends CompletionRing {
   publish(overrun: boolean): boolean {
     Atomics.store(this.words, TAIL, this.#tail);
     if (overrun) Atomics.store(this.words, OVERRUN, 1);
-    const due = this.#solicited > 0 || overrun ? ALL : Wanted.Next | Wanted.Any;
+    const due = this.#solicited > 0 || overrun ? ALL : NotifyMode.Next | NotifyMode.Any;
     // After the entries: who sees the count must see them.
     if (this.#solicited > 0) Atomics.add(this.words, SOLICITED, this.#solicited);
     this.#solicited = 0;
@@ -141,7 +141,7 @@ export class CompletionReader extends CompletionRing {
     return true;
   }
 
-  /** Asks to be told: a bit set of `Wanted`. True when there is an entry already. */
+  /** Asks to be told: a bit set of `NotifyMode`. True when there is an entry already. */
   want(what: number): boolean {
     Atomics.or(this.words, WANTED, what);
     return this.length > 0;

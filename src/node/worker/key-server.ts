@@ -7,12 +7,12 @@ import type { Device } from '../../device/device.ts';
 import type { Mw } from '../../device/verbs/index.ts';
 import { Word } from './control.ts';
 import { KeyCells, type KeyState } from './key-cells.ts';
-import type { Served } from './served.ts';
+import type { ServedObjects } from './served.ts';
 import type { KeyVerbs } from './verbs.ts';
 import type { WireKey } from './wire-values.ts';
 
 /** Something whose key may be changed by work, and what the application was told of it last. */
-interface Watched {
+interface TrackedKey {
   readonly cells: KeyCells;
   readonly now: () => KeyState;
   told: KeyState;
@@ -20,12 +20,12 @@ interface Watched {
 
 export class KeyServer {
   readonly #device: Device;
-  readonly #served: Served;
+  readonly #served: ServedObjects;
   readonly #words: Int32Array;
   /** By index. */
   readonly #regions = new Map<number, MemoryRegion>();
   readonly #windows = new Map<number, Mw>();
-  readonly #watched = new Map<number, Watched>();
+  readonly #watched = new Map<number, TrackedKey>();
 
   /** The handlers. */
   readonly verbs: KeyVerbs = {
@@ -52,7 +52,7 @@ export class KeyServer {
     },
   };
 
-  constructor(device: Device, served: Served, words: Int32Array) {
+  constructor(device: Device, served: ServedObjects, words: Int32Array) {
     this.#device = device;
     this.#served = served;
     this.#words = words;

@@ -13,21 +13,21 @@ import { Word } from './control.ts';
 import { DatagramServer } from './datagram-server.ts';
 import { KeyServer } from './key-server.ts';
 import { Outbox } from './outbox.ts';
-import { PostDesk } from './post-desk.ts';
+import { PostPoller } from './post-desk.ts';
 import { QueueServer } from './queue-server.ts';
 import type { WorkerSeed } from './seed.ts';
-import { Served } from './served.ts';
+import { ServedObjects } from './served.ts';
 import { SrqServer } from './srq-server.ts';
 import { VerbServer } from './verb-server.ts';
 import type { DeviceVerbs, VerbTable } from './verbs.ts';
 import type { DeviceFacts, ToWorker } from './wire.ts';
 import { toWire } from './wire-error.ts';
-import { revive, type WireCounters } from './wire-values.ts';
+import { revive, type WorkerCounters } from './wire-values.ts';
 
 async function run({ port, control, options, captures }: WorkerSeed): Promise<void> {
   const words = new Int32Array(control.words);
   const outbox = new Outbox(port, words);
-  process.on('exit', () => sayGone(words));
+  process.on('exit', () => reportEnd(words));
   let opened: OpenDevice;
   try {
     opened = await openHere(captures ? { ...options, captureSink: feeds(outbox, words) } : options);
@@ -37,10 +37,10 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
     return;
   }
   const { device } = opened;
-  const served = new Served();
+  const served = new ServedObjects();
   const keys = new KeyServer(device, served, words);
   const queues = new QueueServer(device, outbox, served, keys);
-  const desk = new PostDesk(control, queues);
+  const desk = new PostPoller(control, queues);
   queues.expectPosts = () => desk.linger();
   // A receive that was posted before a datagram came is there when it is taken.
   device.beforeReceive = () => desk.drain();
@@ -64,7 +64,13 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
 }
 
 /** A handler for every verb: a kind of object without its table does not compile. */
-function verbsOf(opened: OpenDevice, outbox: Outbox, served: Served, queues: QueueServer, keys: KeyServer): VerbTable {
+function verbsOf(
+  opened: OpenDevice,
+  outbox: Outbox,
+  served: ServedObjects,
+  queues: QueueServer,
+  keys: KeyServer,
+): VerbTable {
   const { device } = opened;
   const ofDevice: DeviceVerbs = {
     resolve: (address) => device.resolve(revive(address)),
@@ -84,7 +90,7 @@ function verbsOf(opened: OpenDevice, outbox: Outbox, served: Served, queues: Que
   };
 }
 
-function countersOf({ counters, portCounters, cm, qpCount }: Device): WireCounters {
+function countersOf({ counters, portCounters, cm, qpCount }: Device): WorkerCounters {
   return {
     device: { ...counters },
     port: { ...portCounters },
@@ -130,7 +136,7 @@ function leave(outbox: Outbox, port: MessagePort): void {
 }
 
 /** For an application that stands still in a call. */
-function sayGone(words: Int32Array): void {
+function reportEnd(words: Int32Array): void {
   Atomics.store(words, Word.Gone, 1);
   Atomics.add(words, Word.Answers, 1);
   Atomics.notify(words, Word.Answers);

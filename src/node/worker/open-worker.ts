@@ -9,7 +9,7 @@ import type { FaultOptions } from '../links/fault-link.ts';
 import type { CaptureSink } from '../links/index.ts';
 import type { OpenDeviceOptions } from '../open-here.ts';
 import { unpackFrames } from './capture-feed.ts';
-import { Channel, type Told } from './channel.ts';
+import { Channel, type WorkerNotification } from './channel.ts';
 import { makeControl, type SharedControl, Word } from './control.ts';
 import type { WorkerSeed } from './seed.ts';
 import type { DeviceFacts } from './wire.ts';
@@ -107,7 +107,7 @@ class Session {
     await this.#ended;
   }
 
-  #told(event: Told): void {
+  #told(event: WorkerNotification): void {
     switch (event.kind) {
       case 'opening':
         this.#openSink(event.link, event.timeOrigin);

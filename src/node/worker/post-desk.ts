@@ -6,7 +6,7 @@ import { monotonicNs } from '../clock.ts';
 import { type SharedControl, Word } from './control.ts';
 import { PostReader, type PostSink } from './post-ring.ts';
 
-export class PostDesk {
+export class PostPoller {
   readonly #words: Int32Array;
   readonly #reader: PostReader;
   readonly #sink: PostSink;

@@ -18,14 +18,14 @@ import type { MemoryRegion } from '../../../transport/memory.ts';
 import { PRIVILEGED_QKEY } from '../../../transport/qp-attributes.ts';
 import { type RecvWr, type SendWr, type Sge, WrOpcode } from '../../../transport/work.ts';
 import { type SharedControl, Word } from './control.ts';
-import type { Handle } from './wire-values.ts';
+import type { ObjectHandle } from './wire-values.ts';
 
 /** Under what names things travel. */
 export interface PostNames {
   /** Of a region: its key, 0 when it opens nothing any more. */
   keyOf(mr: MemoryRegion): number;
   /** Of an address handle; 0 when it is not one of this device. */
-  ahOf(ah: AddressHandle): Handle;
+  ahOf(ah: AddressHandle): ObjectHandle;
 }
 
 /** Whether a request of this kind has a place in the ring. */
@@ -55,7 +55,7 @@ export class PostWriter extends PostRing {
   #tail = 0;
 
   /** Writes a request that was checked; false when there is no room, and nothing is written. */
-  send(qp: Handle, wr: SendWr, names: PostNames): boolean {
+  send(qp: ObjectHandle, wr: SendWr, names: PostNames): boolean {
     const inline = wr.inline?.length ?? 0;
     const sges = wr.sges ?? NO_SGES;
     const size = SEND_CELLS + sges.length * SGE_CELLS + Math.ceil(inline / 8);
@@ -82,15 +82,15 @@ export class PostWriter extends PostRing {
     return true;
   }
 
-  recv(qp: Handle, wr: RecvWr, names: PostNames): boolean {
+  recv(qp: ObjectHandle, wr: RecvWr, names: PostNames): boolean {
     return this.#recv(KIND_RECV, qp, wr, names);
   }
 
-  srqRecv(srqn: Handle, wr: RecvWr, names: PostNames): boolean {
+  srqRecv(srqn: ObjectHandle, wr: RecvWr, names: PostNames): boolean {
     return this.#recv(KIND_SRQ_RECV, srqn, wr, names);
   }
 
-  #recv(kind: number, queue: Handle, wr: RecvWr, names: PostNames): boolean {
+  #recv(kind: number, queue: ObjectHandle, wr: RecvWr, names: PostNames): boolean {
     const sges = wr.sges ?? NO_SGES;
     const size = RECV_CELLS + sges.length * SGE_CELLS;
     const at = this.#reserve(size);
@@ -115,7 +115,7 @@ export class PostWriter extends PostRing {
     return 0;
   }
 
-  #head(at: number, size: number, kind: number, qp: Handle, wrId: number, sges: number): void {
+  #head(at: number, size: number, kind: number, qp: ObjectHandle, wrId: number, sges: number): void {
     const { u32 } = this;
     u32[at * 2] = size;
     u32[at * 2 + 1] = kind;
@@ -145,11 +145,11 @@ export class PostWriter extends PostRing {
 
 /** What is done with posts. The requests are reused: nothing of them is kept. */
 export interface PostSink {
-  send(qp: Handle, wr: SendWr): void;
-  recv(qp: Handle, wr: RecvWr): void;
-  srqRecv(srqn: Handle, wr: RecvWr): void;
+  send(qp: ObjectHandle, wr: SendWr): void;
+  recv(qp: ObjectHandle, wr: RecvWr): void;
+  srqRecv(srqn: ObjectHandle, wr: RecvWr): void;
   region(key: number): MemoryRegion;
-  ah(handle: Handle): AddressHandle | undefined;
+  ah(handle: ObjectHandle): AddressHandle | undefined;
 }
 
 export class PostReader extends PostRing {

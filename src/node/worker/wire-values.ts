@@ -24,9 +24,9 @@ import type { AddressVector } from '../../device/verbs/index.ts';
  * Names an object of the worker. Queue pairs and shared receive queues are named by their numbers, regions and windows by a key of
  * theirs, of which the upper 24 bits count; 0 is one that opens nothing.
  */
-export type Handle = number;
+export type ObjectHandle = number;
 
-export interface WireCounters {
+export interface WorkerCounters {
   readonly device: DeviceCounters;
   readonly port: PortCounters;
   readonly cm: Readonly<Record<string, number>>;
@@ -51,13 +51,13 @@ export interface WireKey {
 export interface WireQpInit extends Partial<QpCapabilities> {
   readonly type?: QpType;
   readonly peer?: string;
-  readonly sendCq: Handle;
-  readonly recvCq: Handle;
-  readonly srq?: Handle;
+  readonly sendCq: ObjectHandle;
+  readonly recvCq: ObjectHandle;
+  readonly srq?: ObjectHandle;
 }
 
 export interface WireQp {
-  readonly qpn: Handle;
+  readonly qpn: ObjectHandle;
   readonly type: QpType;
   readonly capabilities: QpCapabilities;
   readonly profile: PeerProfile;
@@ -68,18 +68,18 @@ export interface WireQp {
 export interface WireSrqInit extends SrqAttributes {
   readonly maxWr: number;
   readonly maxSge?: number;
-  readonly xrc?: { readonly xrcd: Handle; readonly cq: Handle };
+  readonly xrc?: { readonly xrcd: ObjectHandle; readonly cq: ObjectHandle };
 }
 
 export interface WireSrq {
-  readonly srqn: Handle;
+  readonly srqn: ObjectHandle;
   readonly maxSge: number;
   /** `srq-status.ts` */
   readonly status: SharedArrayBuffer;
 }
 
 export interface WireAh {
-  readonly ah: Handle;
+  readonly ah: ObjectHandle;
   readonly av: WireVector;
 }
 
@@ -100,7 +100,7 @@ export type WireReg = Omit<FastReg, 'mr' | 'memory'> & {
 
 export interface WireSendWr extends Omit<SendWr, 'sges' | 'ah' | 'mw' | 'bind' | 'reg'> {
   readonly sges: readonly WireSge[] | undefined;
-  readonly ah?: Handle;
+  readonly ah?: ObjectHandle;
   readonly mw?: number;
   readonly bind?: WireBind;
   readonly reg?: WireReg;
@@ -131,21 +131,21 @@ interface WireEndpoints {
 }
 
 export type WireConnectOptions = Omit<RdmaConnectOptions, 'qp' | 'address' | 'source'> &
-  WireEndpoints & { readonly qp: Handle };
-export type WireAcceptOptions = Omit<RdmaAcceptOptions, 'qp'> & { readonly qp: Handle };
-export type WireUdAnswer = Omit<RdmaUdAnswer, 'qp'> & { readonly qp: Handle };
-export type WireListenUdOptions = Omit<RdmaListenUdOptions, 'qp'> & { readonly qp?: Handle };
+  WireEndpoints & { readonly qp: ObjectHandle };
+export type WireAcceptOptions = Omit<RdmaAcceptOptions, 'qp'> & { readonly qp: ObjectHandle };
+export type WireUdAnswer = Omit<RdmaUdAnswer, 'qp'> & { readonly qp: ObjectHandle };
+export type WireListenUdOptions = Omit<RdmaListenUdOptions, 'qp'> & { readonly qp?: ObjectHandle };
 export type WireResolveUdOptions = Omit<RdmaResolveUdOptions, 'pd' | 'address' | 'source'> &
-  WireEndpoints & { readonly pd: Handle };
+  WireEndpoints & { readonly pd: ObjectHandle };
 
 export interface WireConnection {
-  readonly connection: Handle;
+  readonly connection: ObjectHandle;
   readonly remoteAddress: WireAddress;
   readonly privateData: Uint8Array;
 }
 
 export interface WireUdRequest {
-  readonly request: Handle;
+  readonly request: ObjectHandle;
   readonly remoteAddress: WireAddress;
   readonly localAddress: WireAddress;
   readonly remotePort: number;

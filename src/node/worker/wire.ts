@@ -13,7 +13,7 @@ import type { SrqEvent } from '../../../transport/srq.ts';
 import type { CqEvent, LinkFacts, RdmaDevice } from '../../device/api.ts';
 import type { Verb, VerbArgs } from './verbs.ts';
 import type { WireError } from './wire-error.ts';
-import type { Handle, WireCounters, WireRequest, WireUdRequest } from './wire-values.ts';
+import type { ObjectHandle, WireRequest, WireUdRequest, WorkerCounters } from './wire-values.ts';
 
 /** To the worker. A number alone says: look into the ring of posts. */
 export type ToWorker = WireCall | 0;
@@ -40,17 +40,17 @@ export type WorkerEvent =
   | { readonly kind: 'refused'; readonly error: WireError }
   | { readonly kind: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: WireError }
   /** A completion queue that is waited on has something. */
-  | { readonly kind: 'completions'; readonly cq: Handle }
-  | { readonly kind: 'cq-event'; readonly cq: Handle; readonly event: CqEvent }
-  | { readonly kind: 'qp-event'; readonly qp: Handle; readonly event: QpEvent }
-  | { readonly kind: 'srq-event'; readonly srqn: Handle; readonly event: SrqEvent }
-  | { readonly kind: 'request'; readonly listener: Handle; readonly request: WireRequest }
-  | { readonly kind: 'ud-request'; readonly listener: Handle; readonly request: WireUdRequest }
-  | { readonly kind: 'disconnected'; readonly connection: Handle; readonly cause: DisconnectCause }
+  | { readonly kind: 'completions'; readonly cq: ObjectHandle }
+  | { readonly kind: 'cq-event'; readonly cq: ObjectHandle; readonly event: CqEvent }
+  | { readonly kind: 'qp-event'; readonly qp: ObjectHandle; readonly event: QpEvent }
+  | { readonly kind: 'srq-event'; readonly srqn: ObjectHandle; readonly event: SrqEvent }
+  | { readonly kind: 'request'; readonly listener: ObjectHandle; readonly request: WireRequest }
+  | { readonly kind: 'ud-request'; readonly listener: ObjectHandle; readonly request: WireUdRequest }
+  | { readonly kind: 'disconnected'; readonly connection: ObjectHandle; readonly cause: DisconnectCause }
   /** Frames of the wire, as `capture-feed.ts` packs them. */
   | { readonly kind: 'frames'; readonly packed: Uint8Array<ArrayBuffer> }
   /** The wire is gone and the device closed; nothing follows. */
-  | { readonly kind: 'ended'; readonly error: WireError | undefined; readonly counters: WireCounters };
+  | { readonly kind: 'ended'; readonly error: WireError | undefined; readonly counters: WorkerCounters };
 
 /** What never changes of a device, and can be cloned. */
 type PlainFacts = 'name' | 'mac' | 'limits' | 'activeMtu' | 'linkMtu' | 'medium' | 'vlan' | 'pathTraits' | 'guid';

@@ -3,8 +3,8 @@ import { RoceError } from '../../../packets/errors.ts';
 import { WorkCompletion } from '../../../transport/work.ts';
 import type { CqEvent, RdmaCq, RdmaDevice } from '../../device/api.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
-import { CompletionReader, Wanted } from './completion-ring.ts';
-import type { Handle } from './wire-values.ts';
+import { CompletionReader, NotifyMode } from './completion-ring.ts';
+import type { ObjectHandle } from './wire-values.ts';
 import type { WorkerKeys } from './worker-keys.ts';
 import type { WorkerStack } from './worker-stack.ts';
 
@@ -13,7 +13,7 @@ interface Waiter {
   readonly reject: (error: RoceError) => void;
 }
 
-interface Listening {
+interface NotifyRequest {
   readonly resolve: (notified: boolean) => void;
   readonly solicitedOnly: boolean;
   /** How many there had been. */
@@ -22,7 +22,7 @@ interface Listening {
 
 export class WorkerCq implements RdmaCq {
   readonly device: RdmaDevice;
-  readonly handle: Handle;
+  readonly handle: ObjectHandle;
   /** Queues that complete into this queue. */
   users = 0;
   readonly events = new AsyncQueue<CqEvent>();
@@ -31,10 +31,10 @@ export class WorkerCq implements RdmaCq {
   readonly #reader: CompletionReader;
   #capacity: number;
   #waiting: Waiter[] = [];
-  #listening: Listening[] = [];
+  #listening: NotifyRequest[] = [];
   #closed = false;
 
-  constructor(stack: WorkerStack, keys: WorkerKeys, handle: Handle, capacity: number, memory: SharedArrayBuffer) {
+  constructor(stack: WorkerStack, keys: WorkerKeys, handle: ObjectHandle, capacity: number, memory: SharedArrayBuffer) {
     this.device = stack.device;
     this.#stack = stack;
     this.#keys = keys;
@@ -117,8 +117,8 @@ export class WorkerCq implements RdmaCq {
   }
 
   #wanted(): number {
-    let wanted = this.#waiting.length > 0 ? Wanted.Next : 0;
-    for (const { solicitedOnly } of this.#listening) wanted |= solicitedOnly ? Wanted.Solicited : Wanted.Any;
+    let wanted = this.#waiting.length > 0 ? NotifyMode.Next : 0;
+    for (const { solicitedOnly } of this.#listening) wanted |= solicitedOnly ? NotifyMode.Solicited : NotifyMode.Any;
     return wanted;
   }
 
@@ -127,7 +127,7 @@ export class WorkerCq implements RdmaCq {
     return this.#listening.some((one) => this.#hasCome(one));
   }
 
-  #hasCome({ solicitedOnly, since }: Listening): boolean {
+  #hasCome({ solicitedOnly, since }: NotifyRequest): boolean {
     return this.#reader.count(solicitedOnly) !== since;
   }
 
@@ -144,7 +144,7 @@ export class WorkerCq implements RdmaCq {
   }
 
   #notify(overrun: boolean): void {
-    const still: Listening[] = [];
+    const still: NotifyRequest[] = [];
     for (const one of this.#listening) {
       if (this.#hasCome(one)) one.resolve(true);
       else if (overrun) one.resolve(false);

@@ -9,7 +9,7 @@ import type { DeviceEvent, RdmaCq, RdmaDevice } from '../../device/api.ts';
 import type { DeviceCounters } from '../../device/counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from '../../device/options.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
-import type { Channel, Told } from './channel.ts';
+import type { Channel, WorkerNotification } from './channel.ts';
 import type { SharedControl } from './control.ts';
 import type { DeviceFacts } from './wire.ts';
 import { WorkerCm } from './worker-cm.ts';
@@ -90,7 +90,7 @@ export class WorkerDevice implements RdmaDevice {
   }
 
   /** Takes what the worker told of the device. */
-  told(event: Told): void {
+  told(event: WorkerNotification): void {
     const { cqs, qps, srqs } = this.objects;
     switch (event.kind) {
       case 'completions':

@@ -12,20 +12,20 @@ import type { RegMrOptions } from '../../device/verbs/index.ts';
 import { Word } from './control.ts';
 import { KeyCells, type KeyState } from './key-cells.ts';
 import type { PostNames } from './post-ring.ts';
-import type { Handle, SharedMemory, WireKey, WireSge } from './wire-values.ts';
+import type { ObjectHandle, SharedMemory, WireKey, WireSge } from './wire-values.ts';
 import { WorkerAh } from './worker-ah.ts';
 import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
 /** What the worker tells of a key, and how much of it was seen. */
-interface Followed {
+interface KeyView {
   readonly cells: KeyCells;
   seen: number;
 }
 
 /** A fast registration that was posted and has not shown yet. */
-interface Posted {
+interface PendingRegistration {
   readonly mr: MemoryRegion;
-  readonly qp: Handle;
+  readonly qp: ObjectHandle;
   readonly key: number;
   readonly bytes: Uint8Array;
 }
@@ -48,8 +48,8 @@ export class WorkerKeys implements PostNames {
   readonly #words: Int32Array;
   readonly #regions = new Map<number, MemoryRegion>();
   readonly #windows = new Map<number, WorkerMw>();
-  readonly #followed = new Map<number, Followed>();
-  #posted: Posted[] = [];
+  readonly #followed = new Map<number, KeyView>();
+  #posted: PendingRegistration[] = [];
   #epoch = 0;
 
   constructor(stack: WorkerStack, words: Int32Array) {
@@ -116,7 +116,7 @@ export class WorkerKeys implements PostNames {
     return this.#regions.get(mr.rkey >>> 8) === mr ? mr.rkey : 0;
   }
 
-  ahOf(ah: AddressHandle): Handle {
+  ahOf(ah: AddressHandle): ObjectHandle {
     return ah instanceof WorkerAh && ah.pd.device === this.#stack.device ? ah.handle : 0;
   }
 
@@ -133,7 +133,7 @@ export class WorkerKeys implements PostNames {
   }
 
   /** A fast registration was posted: the worker will tell when it is done, but memory cannot be told. */
-  noteMemory(qp: Handle, { mr, memory = mr.bytes, length, key }: FastReg): void {
+  noteMemory(qp: ObjectHandle, { mr, memory = mr.bytes, length, key }: FastReg): void {
     this.#posted.push({ mr, qp, key, bytes: memory.subarray(0, length) });
     this.look();
   }

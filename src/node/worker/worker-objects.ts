@@ -4,7 +4,7 @@
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { RdmaCq, RdmaQpInit, RdmaSrq, RdmaSrqInit, RdmaXrcd } from '../../device/api.ts';
-import type { Handle, WireSrqInit } from './wire-values.ts';
+import type { ObjectHandle, WireSrqInit } from './wire-values.ts';
 import { WorkerCq } from './worker-cq.ts';
 import type { WorkerKeys } from './worker-keys.ts';
 import { WorkerPd } from './worker-pd.ts';
@@ -13,9 +13,9 @@ import { WorkerSrq, WorkerXrcd } from './worker-srq.ts';
 import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
 export class WorkerObjects {
-  readonly cqs = new Map<Handle, WorkerCq>();
-  readonly qps = new Map<Handle, WorkerQp>();
-  readonly srqs = new Map<Handle, WorkerSrq>();
+  readonly cqs = new Map<ObjectHandle, WorkerCq>();
+  readonly qps = new Map<ObjectHandle, WorkerQp>();
+  readonly srqs = new Map<ObjectHandle, WorkerSrq>();
   readonly stack: WorkerStack;
   readonly keys: WorkerKeys;
 

@@ -3,7 +3,7 @@ import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.t
 import type { WorkCompletion } from '../../../transport/work.ts';
 import type { RdmaDevice, RdmaQp, RdmaQpInit, RdmaSrq, RdmaSrqInit } from '../../device/api.ts';
 import type { AddressVector, RegMrOptions } from '../../device/verbs/index.ts';
-import { type Handle, ownBytes, reviveVector, type WireAh } from './wire-values.ts';
+import { type ObjectHandle, ownBytes, reviveVector, type WireAh } from './wire-values.ts';
 import { WorkerAh } from './worker-ah.ts';
 import type { WorkerKeys, WorkerMw } from './worker-keys.ts';
 import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
@@ -18,11 +18,11 @@ export interface PdOwner {
 
 export class WorkerPd implements WorkerDomain {
   readonly device: RdmaDevice;
-  readonly handle: Handle;
+  readonly handle: ObjectHandle;
   readonly core: ProtectionDomain;
   readonly #owner: PdOwner;
 
-  constructor(owner: PdOwner, handle: Handle) {
+  constructor(owner: PdOwner, handle: ObjectHandle) {
     this.device = owner.stack.device;
     this.#owner = owner;
     this.handle = handle;

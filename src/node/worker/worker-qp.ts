@@ -23,7 +23,7 @@ import type { ModifyAttributes } from '../../device/verbs/index.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import { isRinged } from './post-ring.ts';
 import { QpStatus } from './qp-status.ts';
-import { type Handle, ownBytes, type WireQp, type WireReg, type WireSendWr } from './wire-values.ts';
+import { type ObjectHandle, ownBytes, type WireQp, type WireReg, type WireSendWr } from './wire-values.ts';
 import type { WorkerCq } from './worker-cq.ts';
 import { sharedMemory, type WorkerKeys } from './worker-keys.ts';
 import type { WorkerSrq } from './worker-srq.ts';
@@ -77,7 +77,7 @@ export class WorkerQp implements RdmaQp {
   }
 
   /** The name under which the worker knows it. */
-  get handle(): Handle {
+  get handle(): ObjectHandle {
     return this.qpn;
   }
 

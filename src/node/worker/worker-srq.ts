@@ -9,7 +9,7 @@ import type { RecvWr } from '../../../transport/work.ts';
 import type { RdmaDevice, RdmaQp, RdmaSrq, RdmaXrcd } from '../../device/api.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import { SrqStatus } from './srq-status.ts';
-import type { Handle, WireSrq } from './wire-values.ts';
+import type { ObjectHandle, WireSrq } from './wire-values.ts';
 import type { WorkerCq } from './worker-cq.ts';
 import type { WorkerKeys } from './worker-keys.ts';
 import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
@@ -104,11 +104,11 @@ export class WorkerSrq implements RdmaSrq {
 
 export class WorkerXrcd implements RdmaXrcd {
   readonly device: RdmaDevice;
-  readonly handle: Handle;
+  readonly handle: ObjectHandle;
   readonly #owner: XrcdOwner;
   #closed = false;
 
-  constructor(owner: XrcdOwner, handle: Handle) {
+  constructor(owner: XrcdOwner, handle: ObjectHandle) {
     this.device = owner.stack.device;
     this.#owner = owner;
     this.handle = handle;

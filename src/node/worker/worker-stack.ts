@@ -12,11 +12,11 @@ import { type Channel, closedError } from './channel.ts';
 import type { SharedControl } from './control.ts';
 import { PostWriter } from './post-ring.ts';
 import type { FreeingVerb, VerbResults } from './verbs.ts';
-import type { Handle, WireCounters } from './wire-values.ts';
+import type { ObjectHandle, WorkerCounters } from './wire-values.ts';
 
 /** A protection domain, as what is made in it sees it. */
 export interface WorkerDomain extends RdmaPd {
-  readonly handle: Handle;
+  readonly handle: ObjectHandle;
   readonly core: ProtectionDomain;
 }
 
@@ -25,7 +25,7 @@ export class WorkerStack {
   readonly device: RdmaDevice;
   readonly channel: Channel;
   readonly posts: PostWriter;
-  #counters: WireCounters = NO_COUNTERS;
+  #counters: WorkerCounters = NO_COUNTERS;
   #ended = false;
 
   constructor(device: RdmaDevice, channel: Channel, control: SharedControl) {
@@ -50,7 +50,7 @@ export class WorkerStack {
   }
 
   /** Asks the worker to free something; what is freed when the worker is gone is free. */
-  free(verb: FreeingVerb, handle: Handle): VerbResults[FreeingVerb] {
+  free(verb: FreeingVerb, handle: ObjectHandle): VerbResults[FreeingVerb] {
     if (this.channel.gone) return;
     try {
       this.channel.call(verb, handle);
@@ -60,13 +60,13 @@ export class WorkerStack {
   }
 
   /** The worker's counters now, or as they were when it ended. */
-  snapshot(): WireCounters {
+  snapshot(): WorkerCounters {
     if (!this.#ended && !this.channel.gone) this.#counters = this.channel.call('counters');
     return this.#counters;
   }
 
   /** The last counters there are: the worker sends them when it ends, which may be after `end`. */
-  keepCounters(counters: WireCounters): void {
+  keepCounters(counters: WorkerCounters): void {
     this.#counters = counters;
   }
 
@@ -76,7 +76,7 @@ export class WorkerStack {
   }
 }
 
-const NO_COUNTERS: WireCounters = {
+const NO_COUNTERS: WorkerCounters = {
   device: new DeviceCounters(),
   port: new PortCounters(),
   cm: {},

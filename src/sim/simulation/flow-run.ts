@@ -11,11 +11,11 @@ import type { Prng } from '../../ground/prng.ts';
 import { hostAddress } from '../topology/index.ts';
 import type { Flow } from '../traffic/index.ts';
 import type { SimulatedHost } from './host.ts';
-import { DEFAULT_PRIORITY, type Host } from './options.ts';
+import { DEFAULT_PRIORITY, type HostSettings } from './options.ts';
 
 /** What all flows of a simulation have in common. */
 export interface FlowSetup {
-  readonly host: Host;
+  readonly host: HostSettings;
   readonly mtu: number;
   /** Whether packets say that the network may mark them. */
   readonly ecnCapable: boolean;

@@ -118,7 +118,7 @@ export interface FlowResult {
 export type SeriesKind = 'queue' | 'rate' | 'target' | 'alpha' | 'notifications' | 'pauses';
 
 /** Values over time. */
-export interface Series {
+export interface ProbeSeries {
   /** What. */
   readonly kind: SeriesKind;
   /** Of what: a port, or 'flow 3'; 'all' for sums over the network. */
@@ -158,7 +158,7 @@ export interface SimulationResult {
   /** In the order of `SimulationOptions.flows`. */
   readonly flows: readonly FlowResult[];
   /** What was recorded. */
-  readonly series: readonly Series[];
+  readonly series: readonly ProbeSeries[];
   /** Queues of `ProbeOptions.queues` over the window. */
   readonly queueStats: readonly QueueStats[];
   /** Of all hosts together. */
@@ -204,11 +204,11 @@ export interface NetworkTotals {
 }
 
 /** `HostOptions` with the defaults in. */
-export type Host = Required<Omit<HostOptions, 'messageBytes'>> & Pick<HostOptions, 'messageBytes'>;
+export type HostSettings = Required<Omit<HostOptions, 'messageBytes'>> & Pick<HostOptions, 'messageBytes'>;
 
 /** @throws RoceError ERR_ROCE_ARGUMENT naming what is out of range */
-export function hostOptions(asked: HostOptions = {}): Host {
-  const host: Host = { ...HOST_DEFAULTS, ...asked };
+export function hostOptions(asked: HostOptions = {}): HostSettings {
+  const host: HostSettings = { ...HOST_DEFAULTS, ...asked };
   demandWhole('host.messageBytes', host.messageBytes ?? 1, 1, MAX_MESSAGE_BYTES);
   for (const name of ['ackEveryPackets', 'maxUnacked', 'aheadBytes', 'nicQueueFrames'] as const)
     demandWhole(`host.${name}`, host[name], 1, MAX_BYTES);
@@ -271,7 +271,7 @@ export const DEFAULT_PRIORITY = 3;
 /** Points of a series where nothing is said. */
 export const DEFAULT_POINTS = 4_096;
 
-const HOST_DEFAULTS: Omit<Host, 'messageBytes'> = {
+const HOST_DEFAULTS: Omit<HostSettings, 'messageBytes'> = {
   ackEveryPackets: 1,
   maxUnacked: 65_536,
   aheadBytes: 1 << 24,

@@ -6,11 +6,11 @@ import { RoceError } from '../../../packets/errors.ts';
 import type { PortCounters } from '../../../transport/counters.ts';
 import type { EgressPort } from '../switching/index.ts';
 import type { FlowRun } from './flow-run.ts';
-import { DEFAULT_POINTS, type ProbeOptions, type QueueStats, type Series } from './options.ts';
+import { DEFAULT_POINTS, type ProbeOptions, type ProbeSeries, type QueueStats } from './options.ts';
 import { QueueMeter, SeriesRecorder } from './recorder.ts';
 
 /** What probes look at. */
-export interface Probed {
+export interface ProbeTargets {
   readonly ports: readonly EgressPort[];
   readonly flows: readonly FlowRun[];
   /** Counters of the hosts. */
@@ -19,7 +19,7 @@ export interface Probed {
 
 /** The probes of one simulation. */
 export class Probes {
-  readonly #probed: Probed;
+  readonly #probed: ProbeTargets;
   readonly #intervalNs: number;
   readonly #sampleNs: number;
   readonly #window: { readonly fromNs: number; readonly toNs: number };
@@ -34,7 +34,7 @@ export class Probes {
   #nextSample: number;
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for a queue that is not there */
-  constructor(options: ProbeOptions | undefined, window: { fromNs: number; toNs: number }, probed: Probed) {
+  constructor(options: ProbeOptions | undefined, window: { fromNs: number; toNs: number }, probed: ProbeTargets) {
     const { intervalNs = 0, fromNs = 0, queues = [], flows = false, queueSampleNs = QUEUE_SAMPLE_NS } = options ?? {};
     const maxPoints = options?.maxPoints ?? DEFAULT_POINTS;
     this.#probed = probed;
@@ -90,7 +90,7 @@ export class Probes {
   }
 
   /** What was recorded; a series without a point is left out. */
-  series(): Series[] {
+  series(): ProbeSeries[] {
     const all = [
       ...this.#queues.map(({ recorder }) => recorder),
       ...this.#flows.flatMap(({ recorders }) => recorders),

@@ -3,11 +3,11 @@
  * only every second one comes. So points stay at equal distances, the first stays, and a short peak between two points may be missed.
  * Owns the points; who looks, and when, is `probes.ts`.
  */
-import type { QueueStats, Series, SeriesKind } from './options.ts';
+import type { ProbeSeries, QueueStats, SeriesKind } from './options.ts';
 import { quantileOfSorted } from './statistics.ts';
 
 /** Records a series. */
-export class SeriesRecorder implements Series {
+export class SeriesRecorder implements ProbeSeries {
   readonly kind: SeriesKind;
   readonly of: string;
   readonly unit: string;
@@ -41,7 +41,7 @@ export class SeriesRecorder implements Series {
   }
 
   /** As plain data. */
-  take(): Series {
+  take(): ProbeSeries {
     const { kind, of, unit, times, values } = this;
     return { kind, of, unit, times, values };
   }

@@ -12,7 +12,7 @@ import { SimulatedHost } from './host.ts';
 import {
   checkOptions,
   DEFAULT_MTU,
-  type Host,
+  type HostSettings,
   hostOptions,
   type SimulationOptions,
   type SimulationResult,
@@ -32,7 +32,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
 
 class Simulation {
   readonly #options: SimulationOptions;
-  readonly #host: Host;
+  readonly #host: HostSettings;
   readonly #mtu: number;
   readonly #network: SwitchedNetwork;
   readonly #world: World<SwitchedNetwork>;

@@ -51,7 +51,7 @@ export interface EgressCounters {
 }
 
 /** What happens at the node whose port this is when a frame begins to leave. */
-export interface Departures {
+export interface EgressListener {
   /** The frame has left its queue and is about to go on the wire. */
   leaving(port: EgressPort, slot: number): void;
   /** A priority of the port was blocked or may send again. */
@@ -59,7 +59,7 @@ export interface Departures {
 }
 
 /** What receives at the other end of the link. */
-export interface Arrivals {
+export interface IngressListener {
   /** A frame came out of the link of `from`: all of it, or as much as the receiver asked to wait for. */
   arrive(from: EgressPort, slot: number): void;
 }
@@ -94,9 +94,9 @@ export class EgressPort {
   /** @internal */
   linkTail = -1;
   /** The node this is a port of. @internal */
-  home: Departures | undefined = undefined;
+  home: EgressListener | undefined = undefined;
   /** The node at the other end. @internal */
-  far: Arrivals | undefined = undefined;
+  far: IngressListener | undefined = undefined;
   /** The port of the other direction. @internal */
   reverse: EgressPort = this;
   /** By priority, present with credits. @internal */

@@ -8,8 +8,8 @@ import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import type { LinkSink } from '../../ground/link.ts';
 import type { WorldPort } from '../member.ts';
-import type { Arrivals, Departures, EgressPort } from './egress-port.ts';
-import type { Settings } from './options.ts';
+import type { EgressListener, EgressPort, IngressListener } from './egress-port.ts';
+import type { NetworkSettings } from './options.ts';
 
 /** What a host's port needs of its network. */
 export interface HostNetwork {
@@ -36,7 +36,7 @@ export interface HostPortCounters {
 }
 
 /** A host's port: a `Link` in virtual time. */
-export class HostPort implements WorldPort, Departures, Arrivals {
+export class HostPort implements WorldPort, EgressListener, IngressListener {
   /** The host's name in the topology. */
   readonly name: string;
   /** The host's number. */
@@ -68,7 +68,7 @@ export class HostPort implements WorldPort, Departures, Arrivals {
   #refused = false;
 
   /** @internal */
-  constructor(network: HostNetwork, host: number, egress: EgressPort, settings: Settings) {
+  constructor(network: HostNetwork, host: number, egress: EgressPort, settings: NetworkSettings) {
     this.#network = network;
     this.host = host;
     this.name = settings.topology.nodeNames[host] ?? '';

@@ -80,7 +80,7 @@ export const PRIORITIES = 8;
 export const CONTROL = 8;
 
 /** Options of a network with nothing left open. */
-export interface Settings {
+export interface NetworkSettings {
   readonly topology: Topology;
   readonly seed: number;
   readonly mtu: number;
@@ -102,11 +102,11 @@ export interface Settings {
 }
 
 /** @throws RoceError ERR_ROCE_ARGUMENT naming the option that makes no sense */
-export function settingsOf(options: SwitchedNetworkOptions): Settings {
+export function settingsOf(options: SwitchedNetworkOptions): NetworkSettings {
   const { seed, switches = {}, mtu = DEFAULT_MTU } = options;
   const topology = checkTopology(options.topology);
   const flowControl = switches.flowControl ?? 'none';
-  const settings: Settings = {
+  const settings: NetworkSettings = {
     topology,
     seed,
     mtu: whole('mtu', mtu, 68, 65_535),
@@ -133,7 +133,7 @@ export function settingsOf(options: SwitchedNetworkOptions): Settings {
 }
 
 /** Headroom of the port at one end of a link: what the model gives it, and no less than what loses nothing. */
-export function headroomOf({ rateBps, delayNs }: TopologyEdge, settings: Settings): number {
+export function headroomOf({ rateBps, delayNs }: TopologyEdge, settings: NetworkSettings): number {
   const { maxFrameBytes, overheadBytes, processingNs, switches } = settings;
   if (switches.headroomBytes !== undefined) return switches.headroomBytes;
   const longest = maxFrameBytes + overheadBytes;
@@ -142,19 +142,19 @@ export function headroomOf({ rateBps, delayNs }: TopologyEdge, settings: Setting
 }
 
 /** How eagerly a port asks for pauses. */
-export function pfcShiftOf({ rateBps }: TopologyEdge, { nicRateBps, switches }: Settings): number {
+export function pfcShiftOf({ rateBps }: TopologyEdge, { nicRateBps, switches }: NetworkSettings): number {
   return switches.pfcShift ?? defaultPfcShift(rateBps, nicRateBps);
 }
 
 /** Packet memory of a switch with these links, of which `reserved` bytes are spoken for. */
-export function bufferBytesOf(links: readonly TopologyEdge[], reserved: number, { switches }: Settings): number {
+export function bufferBytesOf(links: readonly TopologyEdge[], reserved: number, { switches }: NetworkSettings): number {
   if (switches.bufferBytes !== undefined) return switches.bufferBytes;
   const fastest = Math.max(...links.map(rateOf));
   return Math.min(MAX_BUFFER_BYTES, Math.max(Math.round(fastest * BUFFER_SECONDS), 2 * reserved));
 }
 
 /** Credits of one link and priority, in bytes: one round trip and the frames at both ends of it. */
-export function creditBytesOf({ rateBps, delayNs }: TopologyEdge, settings: Settings): number {
+export function creditBytesOf({ rateBps, delayNs }: TopologyEdge, settings: NetworkSettings): number {
   const { maxFrameBytes, overheadBytes, processingNs, switches } = settings;
   if (switches.creditBytes !== undefined) return switches.creditBytes;
   return Math.ceil((rateBps * (2 * delayNs + processingNs)) / 8e9) + 4 * (maxFrameBytes + overheadBytes);

@@ -12,8 +12,8 @@ import type { Prng } from '../../ground/prng.ts';
 import type { SharedBuffer } from '../buffer/index.ts';
 import { ecmpChoice, ecmpHash, type Routes } from '../topology/index.ts';
 import type { CreditReturns } from './credits.ts';
-import type { Arrivals, Departures, EgressPort } from './egress-port.ts';
-import { CONTROL, type Settings } from './options.ts';
+import type { EgressListener, EgressPort, IngressListener } from './egress-port.ts';
+import { CONTROL, type NetworkSettings } from './options.ts';
 import type { Pauses } from './pauses.ts';
 import { EventKind, type Transmitter } from './transmitter.ts';
 
@@ -21,7 +21,7 @@ import { EventKind, type Transmitter } from './transmitter.ts';
 export interface SwitchNodeSpec {
   readonly node: number;
   readonly name: string;
-  readonly settings: Settings;
+  readonly settings: NetworkSettings;
   readonly routes: Routes;
   readonly transmitter: Transmitter;
   readonly pauses: Pauses;
@@ -42,7 +42,7 @@ export interface SwitchCounters {
 }
 
 /** A switch of the network. */
-export class SwitchNode implements Arrivals, Departures {
+export class SwitchNode implements IngressListener, EgressListener {
   /** Number in the topology. */
   readonly node: number;
   /** Its name there. */

@@ -17,7 +17,7 @@ import type { Deadlock } from './deadlock-watch.ts';
 import type { EgressPort } from './egress-port.ts';
 import { FrameStore } from './frame-store.ts';
 import { type HostNetwork, HostPort } from './host-port.ts';
-import { CONTROL, type Settings, type SwitchedNetworkOptions, settingsOf } from './options.ts';
+import { CONTROL, type NetworkSettings, type SwitchedNetworkOptions, settingsOf } from './options.ts';
 import { SlotBatch } from './slot-batch.ts';
 import type { SwitchNode } from './switch-node.ts';
 import { EventKind, type FabricTap, KIND_BITS, KIND_MASK, Transmitter } from './transmitter.ts';
@@ -57,7 +57,7 @@ export class SwitchedNetwork implements HostNetwork {
   /** Events processed so far. */
   events = 0;
 
-  readonly #settings: Settings;
+  readonly #settings: NetworkSettings;
   readonly #store: FrameStore;
   readonly #transmitter: Transmitter;
   readonly #parts: NetworkParts;

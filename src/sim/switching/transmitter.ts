@@ -11,7 +11,7 @@ import type { EgressPort } from './egress-port.ts';
 import { EventWheel } from './event-wheel.ts';
 import type { FrameStore } from './frame-store.ts';
 import { finishIcrc } from './icrc-offload.ts';
-import { CONTROL, type Settings } from './options.ts';
+import { CONTROL, type NetworkSettings } from './options.ts';
 
 /** Sees every frame at each link: as it begins to leave a port ('out') and as it has come out at the other end ('in'). */
 export interface FabricTap {
@@ -71,7 +71,7 @@ export class Transmitter {
   readonly #icrcOffload: boolean;
   readonly #random: Prng;
 
-  constructor(store: FrameStore, { overheadBytes, loss, icrcOffload }: Settings, random: Prng) {
+  constructor(store: FrameStore, { overheadBytes, loss, icrcOffload }: NetworkSettings, random: Prng) {
     this.store = store;
     this.#overheadBytes = overheadBytes;
     this.#loss = loss;

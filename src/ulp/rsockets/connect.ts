@@ -5,7 +5,7 @@
 import { CmRejReason } from '../../../packets/cm/index.ts';
 import { invariant, RoceError } from '../../../packets/errors.ts';
 import type { RdmaConnection, RdmaConnectionRequest, RdmaConnectOptions, RdmaDevice } from '../../device/api.ts';
-import { Endpoint } from './endpoint.ts';
+import { RSocketQp } from './endpoint.ts';
 import { type RSocketOptions, type RSocketSettings, settingsOf } from './options.ts';
 import { type ConnData, connDataFault, readConnData, writeConnData } from './protocol.ts';
 
@@ -17,14 +17,14 @@ type OwnOptions = 'qp' | 'privateData' | 'initiatorDepth' | 'responderResources'
 
 /** What a socket is made of. */
 export interface Established {
-  readonly endpoint: Endpoint;
+  readonly endpoint: RSocketQp;
   readonly connection: RdmaConnection;
   readonly peer: ConnData;
 }
 
 /** Rejects as `RdmaCm.connect`, with ERR_ROCE_ARGUMENT for sizes, with ERR_ROCE_REJECTED when the peer speaks something else. */
 export async function establish(device: RdmaDevice, options: RSocketConnectOptions): Promise<Established> {
-  const endpoint = new Endpoint(device, settingsOf(device, options));
+  const endpoint = new RSocketQp(device, settingsOf(device, options));
   try {
     const connection = await device.cm.connect({
       ...options,
@@ -39,7 +39,7 @@ export async function establish(device: RdmaDevice, options: RSocketConnectOptio
       await connection.disconnect();
       throw new RoceError('ERR_ROCE_REJECTED', `the peer does not speak rsocket: ${fault}`);
     }
-    return { endpoint, connection, peer: sound(peer) };
+    return { endpoint, connection, peer: validated(peer) };
   } catch (error) {
     endpoint.free();
     throw error;
@@ -64,17 +64,17 @@ export async function acceptRequest(
       qp: endpoint.qp,
       privateData: writeConnData(endpoint.connData),
     });
-    return { endpoint, connection, peer: sound(peer) };
+    return { endpoint, connection, peer: validated(peer) };
   } catch (error) {
     endpoint.free();
     throw error;
   }
 }
 
-/** Throws as `Endpoint` when there is no room for one; who asks is refused. */
-function endpointFor(request: RdmaConnectionRequest, device: RdmaDevice, settings: RSocketSettings): Endpoint {
+/** Throws as `RSocketQp` when there is no room for one; who asks is refused. */
+function endpointFor(request: RdmaConnectionRequest, device: RdmaDevice, settings: RSocketSettings): RSocketQp {
   try {
-    return new Endpoint(device, settings);
+    return new RSocketQp(device, settings);
   } catch (error) {
     refuse(request, CmRejReason.NoResources);
     throw error;
@@ -90,7 +90,7 @@ export function refuse(request: RdmaConnectionRequest, reason: number): void {
   }
 }
 
-function sound(peer: ConnData | undefined): ConnData {
+function validated(peer: ConnData | undefined): ConnData {
   invariant(peer !== undefined, 'private data without a fault was read');
   return peer;
 }

@@ -22,12 +22,12 @@ import {
 } from './protocol.ts';
 
 /** Bytes of a work request: copied into it, or where they lie. */
-export type Source = { readonly inline: Uint8Array } | { readonly sges: readonly Sge[] };
+export type MessageSource = { readonly inline: Uint8Array } | { readonly sges: readonly Sge[] };
 
 /** Where a WRITE goes. */
-export type Destination = Pick<RemoteSge, 'addr' | 'key'>;
+export type WriteDestination = Pick<RemoteSge, 'addr' | 'key'>;
 
-export class Endpoint {
+export class RSocketQp {
   readonly device: RdmaDevice;
   readonly settings: RSocketSettings;
   readonly pd: RdmaPd;
@@ -116,7 +116,7 @@ export class Endpoint {
   }
 
   /** Data or an entry, and the message that tells of it. */
-  postWriteMessage(message: number, source: Source, { addr, key }: Destination): void {
+  postWriteMessage(message: number, source: MessageSource, { addr, key }: WriteDestination): void {
     if (this.settings.messageSend) {
       this.postWrite(message, source, { addr, key });
       this.#postSend(SECOND_OF_TWO + ((message & ~MAX_MESSAGE_DATA) >>> 0), message);
@@ -133,12 +133,12 @@ export class Endpoint {
   }
 
   /** Data without a message; `mark` is what its completion will say. */
-  postWrite(mark: number, source: Source, { addr, key }: Destination): void {
+  postWrite(mark: number, source: MessageSource, { addr, key }: WriteDestination): void {
     this.qp.postSend({ wrId: mark, opcode: WrOpcode.RdmaWrite, remoteAddr: addr, rkey: key, ...source });
   }
 
   /** Where a control message may lie that is larger than what goes inline; four are under way at most. */
-  controlSource(bytes: Uint8Array): Source {
+  controlSource(bytes: Uint8Array): MessageSource {
     if (bytes.length <= this.settings.inline) return { inline: bytes };
     const slot = this.#nextControlSlot;
     this.#nextControlSlot = (slot + 1) % CONTROL_SLOTS;

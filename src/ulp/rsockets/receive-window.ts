@@ -8,7 +8,7 @@
 import type { RSocketSettings } from './options.ts';
 
 /** What to tell the peer. */
-export interface Grant {
+export interface CreditUpdate {
   /** Data of the Sgl message: the number of the last message the peer may send. */
   readonly credits: number;
   /** First byte of the half that is free again; -1 when none is. */
@@ -97,7 +97,7 @@ export class ReceiveWindow {
   }
 
   /** What to tell the peer; from then on it counts as told. */
-  grant(): Grant {
+  grant(): CreditUpdate {
     this.#oweAt = (this.#taken + (this.#queue >> 1)) & SEQUENCE_MASK;
     // Not cut to 16 bits, as rsocket.c does not; the receiver does.
     const credits = this.#taken + this.#queue;

@@ -11,8 +11,8 @@ import { RoceError } from '../../../packets/errors.ts';
 import { WcOpcode, WcStatus, WorkCompletion, wcStatusName } from '../../../transport/work.ts';
 import type { RdmaConnection, RdmaDevice } from '../../device/api.ts';
 import { type Established, establish, type RSocketConnectOptions } from './connect.ts';
-import { type Endpoint, SECOND_OF_TWO } from './endpoint.ts';
-import { Granter } from './granter.ts';
+import { type RSocketQp, SECOND_OF_TWO } from './endpoint.ts';
+import { CreditUpdater } from './granter.ts';
 import { type IoMapping, IoMaps } from './iomaps.ts';
 import type { RSocketSettings } from './options.ts';
 import {
@@ -39,13 +39,13 @@ export class RSocket {
   readonly remoteAddress: IpAddress;
   /** Sizes as they came out. */
   readonly settings: RSocketSettings;
-  readonly #endpoint: Endpoint;
+  readonly #endpoint: RSocketQp;
   readonly #connection: RdmaConnection;
   readonly #send: SendWindow;
   readonly #receive: ReceiveWindow;
   readonly #ring: SendRing;
   readonly #iomaps: IoMaps;
-  readonly #granter: Granter;
+  readonly #granter: CreditUpdater;
   readonly #sending = new Lock();
   readonly #receiving = new Lock();
   readonly #events = new Events();
@@ -70,7 +70,7 @@ export class RSocket {
     this.#ring = new SendRing(sendRegion, settings.sendBuffer, settings.inline);
     this.#iomaps = new IoMaps(endpoint.pd, listRegion.view, settings.iomaps);
     this.#iomaps.begin(peer);
-    this.#granter = new Granter(endpoint, this.#send, this.#receive, peer);
+    this.#granter = new CreditUpdater(endpoint, this.#send, this.#receive, peer);
     this.#giveCredits();
     void this.#run();
   }

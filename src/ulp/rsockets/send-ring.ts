@@ -3,7 +3,7 @@
  * overwritten is the send window's business, whose bytes come back in the order in which they were taken.
  */
 import type { MemoryRegion } from '../../../transport/memory.ts';
-import type { Source } from './endpoint.ts';
+import type { MessageSource } from './endpoint.ts';
 
 export class SendRing {
   readonly #region: MemoryRegion;
@@ -19,7 +19,7 @@ export class SendRing {
   }
 
   /** Bytes `start` to `start + length` of `bytes` as the source of a work request; at most the free bytes of the window. */
-  put(bytes: Uint8Array, start: number, length: number): Source {
+  put(bytes: Uint8Array, start: number, length: number): MessageSource {
     const end = start + length;
     if (length <= this.#inline) return { inline: bytes.subarray(start, end) };
     const mr = this.#region;

@@ -9,7 +9,7 @@ import { CONTROL_SLOTS, type RSocketSettings, SEND_LOW_WATER } from './options.t
 import { type ConnData, fits, type RemoteSge, readSge, SGE_BYTES, TARGET_ENTRIES, writeSge } from './protocol.ts';
 
 /** Where the next data goes, and how much of it fits there. */
-export interface Target {
+export interface RemoteBuffer {
   readonly addr: bigint;
   readonly key: number;
   /** Bytes, 0 when the peer has no buffer for us. */
@@ -72,7 +72,7 @@ export class SendWindow {
     return this.controls + count <= CONTROL_SLOTS;
   }
 
-  get target(): Target {
+  get target(): RemoteBuffer {
     return readSge(this.#list, this.#entry * SGE_BYTES, true);
   }
 

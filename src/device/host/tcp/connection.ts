@@ -10,7 +10,7 @@
  * The state is not stored: it follows from what was sent, received and acknowledged (`state`).
  * Sources: RFC 9293 section 3.10 (events), 3.5.2 and RFC 5961 (which resets count), 3.8.6.1 (probes); RFC 6298; RFC 1122 4.2.3.3.
  */
-import { ByteQueue } from './byte-queue.ts';
+import { StreamBuffer } from './byte-queue.ts';
 import type { TcpConnectionOptions, TcpEnd, TcpState } from './connection-types.ts';
 import { RetransmissionTimeout } from './retransmission.ts';
 import { sequenceLength, TcpFlag, type TcpSegment } from './segment.ts';
@@ -21,8 +21,8 @@ export class TcpConnection {
   readonly #options: TcpConnectionOptions;
   readonly #timeout = new RetransmissionTimeout();
   /** From the first byte that is not acknowledged on. */
-  readonly #outgoing = new ByteQueue();
-  readonly #incoming = new ByteQueue();
+  readonly #outgoing = new StreamBuffer();
+  readonly #incoming = new StreamBuffer();
   /** Initial receive sequence, once the peer has said SYN. */
   #irs: number | undefined;
   #mss: number;
