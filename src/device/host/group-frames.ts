@@ -1,8 +1,8 @@
 /**
- * Whole Ethernet frames by which a host says which groups it listens to: IGMP and MLD, of each version there is.
- * Owns how they are put together and the addresses they go to. Never decides to send one. Allocates: none of this is a data path.
- * Sources: RFC 2236 sections 2 and 9, RFC 3376 section 4.2.14, RFC 2113 (router alert), RFC 2710 section 3, RFC 3810 section 5.2.14;
- * RFC 1112 section 6.4 and RFC 2464 section 7 (multicast MAC addresses).
+ * Whole Ethernet frames that report a host's multicast groups: IGMP and MLD, of each version there is. Owns their
+ * layout and their destination addresses. Never decides to send one. Allocates: none of this is a data path.
+ * Sources: RFC 2236 sections 2 and 9, RFC 3376 section 4.2.14, RFC 2113 (router alert), RFC 2710 section 3, RFC 3810
+ * section 5.2.14; RFC 1112 section 6.4 and RFC 2464 section 7 (multicast MAC addresses).
  */
 import { IpAddress, type MacAddress } from '../../../packets/address.ts';
 import { finishChecksum, onesComplementSum } from '../../../packets/checksum.ts';
@@ -50,7 +50,7 @@ export function reportFrame(us: FrameEndpoint, group: IpAddress, version: 1 | 2)
   return igmpGroupFrame(us, group, group, version === 1 ? IgmpType.V1Report : IgmpType.V2Report);
 }
 
-/** What an older version says at the end: leave, to all routers; version 1 of IGMP has no such word. */
+/** A leave message of an older version, to all routers; IGMPv1 has none. */
 export function leaveFrame(us: FrameEndpoint, group: IpAddress): Uint8Array {
   if (group.version === 6) return mldGroupFrame(us, ALL_ROUTERS6, group, MldType.Done);
   return igmpGroupFrame(us, ALL_ROUTERS4, group, IgmpType.Leave);
@@ -84,7 +84,7 @@ function mldGroupFrame(
   });
 }
 
-/** With the router alert option, so that routers that do not route the group look at it too. */
+/** With the router alert option, so that routers that do not forward the group process it too. */
 function igmpFrame(
   us: FrameEndpoint,
   to: IpAddress,

@@ -56,7 +56,7 @@ export class HostProtocols {
   }
 }
 
-/** Whether a frame is what a host takes from its wire: unicast to it, or to a group. */
+/** Whether a host receives a frame: unicast to it, or multicast. */
 export function isForMac(view: DataView, start: number, end: number, mac: MacAddress): boolean {
   if (end - start < 6) return true;
   if ((view.getUint8(start) & 1) !== 0) return true;

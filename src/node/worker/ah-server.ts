@@ -23,7 +23,7 @@ export class AhServer {
     this.#served = served;
   }
 
-  /** For the other servers: takes a handle that was made into the table. */
+  /** For the other servers: adds a new address handle to the table. */
   serve(ah: Ah): { readonly ah: ObjectHandle; readonly av: AddressVector } {
     return { ah: this.#served.ahs.add(ah), av: ah.av };
   }

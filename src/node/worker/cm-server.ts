@@ -1,6 +1,6 @@
 /**
- * The connection manager's verbs, served in the worker. Owns the tables in which the application's handles find listeners,
- * requests and connections, and tells the application what comes of them.
+ * The connection manager's verbs, served in the worker. Owns the tables of listeners, requests and connections by the
+ * application's handles, and sends their events.
  */
 import { CmRejReason } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -48,7 +48,7 @@ export class CmServer {
       try {
         request?.reject(undefined, CmRejReason.InvalidServiceId);
       } catch (error) {
-        // Who has lost patience meanwhile needs no answer.
+        // A request that has timed out meanwhile needs no answer.
         if (!(error instanceof RoceError)) throw error;
       }
     },
@@ -63,7 +63,7 @@ export class CmServer {
       this.#listeners.get(handle)?.close();
       this.#listeners.delete(handle);
     },
-    /** Begins the end; the application is told of it when it has come. */
+    /** Begins to disconnect; an event follows when the connection has ended. */
     disconnect: (handle, privateData) => {
       const connection = this.#connections.get(handle);
       if (connection !== undefined) this.#device.cm.disconnect(connection, privateData);

@@ -1,6 +1,6 @@
 /**
- * Datagram services (SIDR), served in the worker. Owns the tables in which the application's handles find services offered and
- * requests for them, and tells the application of requests.
+ * Datagram services (SIDR), served in the worker. Owns the tables of services and requests by the application's
+ * handles, and sends events for requests.
  */
 import { CmSidrStatus } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -49,7 +49,7 @@ export class DatagramServer {
       try {
         request?.reject(CmSidrStatus.Unsupported);
       } catch (error) {
-        // Who has lost patience meanwhile needs no answer.
+        // A request that has timed out meanwhile needs no answer.
         if (!(error instanceof RoceError)) throw error;
       }
     },

@@ -1,6 +1,6 @@
 /**
- * The verbs of memory, served in the worker: regions and windows. Finds both by their index, the upper 24 bits of every key they
- * will have, and keeps the application's view of what keys open up to date (`key-cells.ts`).
+ * The verbs of memory, served in the worker: regions and windows. Finds both by their index, the upper 24 bits of their
+ * keys, and keeps the application's view of key states up to date (`key-cells.ts`).
  */
 import { Access, MemoryRegion, MemoryWindow, ProtectionDomain } from '../../../transport/memory.ts';
 import type { Device } from '../../device/device.ts';
@@ -11,7 +11,7 @@ import type { ServedObjects } from './served.ts';
 import type { KeyVerbs } from './verbs.ts';
 import type { WireKey } from './wire-values.ts';
 
-/** Something whose key may be changed by work, and what the application was told of it last. */
+/** A region or window whose key work requests may change, and the state published last. */
 interface TrackedKey {
   readonly cells: KeyCells;
   readonly now: () => KeyState;
@@ -60,12 +60,12 @@ export class KeyServer {
 
   // For the other servers.
 
-  /** The region of a key, or one that opens nothing: a region may be gone before work that names it is posted. */
+  /** The region of a key, or an invalid one: a region may be deregistered before work that names it is posted. */
   region(key: number): MemoryRegion {
     return this.#regions.get(key >>> 8) ?? DEAD_REGION;
   }
 
-  /** The same for a fast registration, which asks first how much the region takes. */
+  /** The same for a fast registration, which first checks the size of the region. */
   fastRegion(key: number, newKey: number, maxBytes: number): MemoryRegion {
     return this.#regions.get(key >>> 8) ?? new MemoryRegion(NOBODY, NOTHING, newKey, CLOSED, maxBytes);
   }
@@ -75,14 +75,16 @@ export class KeyServer {
     return this.#windows.get(key >>> 8) ?? new MemoryWindow(NOBODY, 0);
   }
 
-  /** Tells what these keys open now. Called before the completion is shown of what may have changed it. */
+  /**
+   * Publishes the state of these keys. Called before the completion of the work that may have changed it is published.
+   */
   refresh(keys: readonly number[]): void {
     let changed = false;
     for (const key of keys) if (this.#tell(key)) changed = true;
     if (changed) Atomics.add(this.#words, Word.KeyEpoch, 1);
   }
 
-  /** The same of every key, after what nobody names. */
+  /** The same for every key, after changes that name no key. */
   refreshAll(): void {
     this.refresh([...this.#watched.values()].map(({ told }) => told.key));
   }
@@ -95,7 +97,7 @@ export class KeyServer {
     if (isSame(now, told)) return false;
     watched.told = now;
     watched.cells.write(now);
-    // Who lent or lends the memory has a window less or more.
+    // The regions of the old and the new binding have a window less or more.
     for (const lender of [told.lender, now.lender]) if (lender !== 0) this.#tell(lender);
     return true;
   }

@@ -1,5 +1,5 @@
 /**
- * The worker: opens the device where its link is and serves the verbs the application asks for. Ends with the wire.
+ * The worker: opens the device where its link is and serves the verbs that the application calls. Ends with the link.
  */
 import { type MessagePort, workerData } from 'node:worker_threads';
 import type { LinkFacts } from '../../device/api.ts';
@@ -42,17 +42,18 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
   const queues = new QueueServer(device, outbox, served, keys);
   const desk = new PostPoller(control, queues);
   queues.expectPosts = () => desk.linger();
-  // A receive that was posted before a datagram came is there when it is taken.
+  // A receive that was posted before a datagram came is in its queue when the datagram is handled.
   device.beforeReceive = () => desk.drain();
   const server = new VerbServer(verbsOf(opened, outbox, served, queues, keys), outbox);
   port.on('message', (message: ToWorker) => {
-    // What was posted before a call is done before it.
+    // Earlier posts are handled before the call.
     desk.drain();
     if (message === 0) desk.linger();
     else server.serve(message);
   });
   void opened.closed.then((error) => {
-    // In one message with everything that the end of the device settles, so that who learns of it can learn why.
+    // In one message with everything that the end of the device settles, so that the reason is known before promises
+    // settle.
     outbox.hold();
     setImmediate(() => {
       const reason = error === undefined ? undefined : toWire(error);
@@ -128,14 +129,14 @@ function linkFacts({ name, medium, mtu, addresses, sourcePort, maxUnacked }: Lin
   return { name, medium, mtu, addresses, sourcePort, maxUnacked };
 }
 
-/** Whatever the link has left running ends here. */
+/** Ends everything that the link has left running. */
 function leave(outbox: Outbox, port: MessagePort): void {
   outbox.flush();
   port.close();
   process.exit();
 }
 
-/** For an application that stands still in a call. */
+/** For an application that blocks in a call. */
 function reportEnd(words: Int32Array): void {
   Atomics.store(words, Word.Gone, 1);
   Atomics.add(words, Word.Answers, 1);

@@ -1,6 +1,7 @@
 /**
- * The ring of posts: work requests on their way to the worker, in shared memory. One writer, the application's thread; one
- * reader, the worker. A record is a run of 8-byte cells that never wraps; a filler takes the end of the ring where it would.
+ * The ring of posts: work requests for the worker, in shared memory. One writer, the application's thread; one reader,
+ * the worker. A record is a run of 8-byte cells that never wraps; a filler record pads the end of the ring where it
+ * would.
  *
  * ```
  *  cell 0   cells | kind        send only, cell 3   opcode | flags
@@ -10,8 +11,8 @@
  *           inline bytes, padded                  9    address handle | remote queue pair
  *                                                 10   remote Q_Key | remote shared receive queue
  * ```
- * Requests with more to say than that (BIND MW, REG MR, FLUSH) do not go through the ring. A receive for a shared receive queue
- * names that instead of a queue pair.
+ * Requests with more fields (BIND MW, REG MR, FLUSH) do not go through the ring. A receive for a shared receive queue
+ * carries its number instead of a queue pair's.
  */
 import type { AddressHandle } from '../../../transport/address-handle.ts';
 import type { MemoryRegion } from '../../../transport/memory.ts';
@@ -20,15 +21,15 @@ import { type RecvWr, type SendWr, type Sge, WrOpcode } from '../../../transport
 import { type SharedControl, Word } from './control.ts';
 import type { ObjectHandle } from './wire-values.ts';
 
-/** Under what names things travel. */
+/** The keys and handles that records carry. */
 export interface PostNames {
-  /** Of a region: its key, 0 when it opens nothing any more. */
+  /** Of a region: its key, 0 when it is not valid any more. */
   keyOf(mr: MemoryRegion): number;
   /** Of an address handle; 0 when it is not one of this device. */
   ahOf(ah: AddressHandle): ObjectHandle;
 }
 
-/** Whether a request of this kind has a place in the ring. */
+/** Whether the ring carries requests of this kind. */
 export function isRinged(opcode: WrOpcode): boolean {
   return opcode !== WrOpcode.BindMw && opcode !== WrOpcode.RegMr && opcode !== WrOpcode.Flush;
 }
@@ -143,7 +144,7 @@ export class PostWriter extends PostRing {
   }
 }
 
-/** What is done with posts. The requests are reused: nothing of them is kept. */
+/** Receives the posts. The request objects are reused: the sink must not keep them. */
 export interface PostSink {
   send(qp: ObjectHandle, wr: SendWr): void;
   recv(qp: ObjectHandle, wr: RecvWr): void;
@@ -161,7 +162,7 @@ export class PostReader extends PostRing {
     return Atomics.load(this.words, Word.PostTail) === this.#head;
   }
 
-  /** Hands over everything that is there, oldest first; false when there was nothing. */
+  /** Passes on every record, oldest first; false when the ring was empty. */
   drain(sink: PostSink): boolean {
     if (this.empty) return false;
     do {
@@ -237,7 +238,7 @@ class RingedSge implements Sge {
   }
 }
 
-/** A work request in the shape that every one has, so that reading makes no new shapes. */
+/** A work request with a fixed object shape, so that reading stays monomorphic. */
 class RingedWr {
   wrId = 0;
   opcode: WrOpcode = 0;

@@ -30,7 +30,7 @@ import {
 } from './wire-values.ts';
 
 export class QueueServer implements PostSink {
-  /** Called when the application is told of completions: who is told posts the next request. */
+  /** Called when the application is notified of completions: it is likely to post the next request. */
   expectPosts: () => void = () => {};
   readonly #device: Device;
   readonly #outbox: Outbox;
@@ -108,7 +108,7 @@ export class QueueServer implements PostSink {
     destroyQp: (handle) => {
       this.#served.qps.get(handle)?.qp.destroy();
       this.#served.qps.delete(handle);
-      // Windows that were bound through it are bound no more.
+      // Its windows are unbound now.
       this.#keys.refreshAll();
     },
   };
@@ -124,7 +124,7 @@ export class QueueServer implements PostSink {
 
   send(handle: ObjectHandle, wr: SendWr): void {
     const served = this.#served.qps.get(handle);
-    // The device may have been closed by its wire meanwhile: as if the wire had gone a moment after the post.
+    // The device may have been closed by its wire meanwhile: as if the link had failed right after the post.
     if (served === undefined || served.qp.destroyed) return;
     served.postSend(wr);
   }
@@ -137,7 +137,7 @@ export class QueueServer implements PostSink {
 
   srqRecv(srqn: ObjectHandle, wr: RecvWr): void {
     const served = this.#served.srqs.get(srqn);
-    // And a queue may have failed meanwhile: nobody will take what is in it.
+    // A queue may have failed meanwhile: its receives are never taken.
     if (served === undefined || served.srq.destroyed || served.srq.core.failed) return;
     served.postRecv(wr);
   }
@@ -157,7 +157,7 @@ export class QueueServer implements PostSink {
     return this.#served.qps.found(handle);
   }
 
-  /** Takes a queue pair that was made into the table. */
+  /** Adds a new queue pair to the table. */
   serve(qp: Qp, init: WireQpInit | typeof NO_ROOM): WireQp {
     const served = new ServedQp(qp, (keys) => this.#keys.refresh(keys));
     this.#served.qps.set(qp.qpn, served);

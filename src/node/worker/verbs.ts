@@ -1,9 +1,9 @@
 /**
- * The verbs that the application's thread calls and the worker serves, one interface for each kind of object: the calls of `channel.ts`
- * and the servers are typed by the same tables. Owns no code.
+ * The verbs that the application's thread calls and the worker serves, one interface for each kind of object: the calls
+ * of `channel.ts` and the servers are typed by the same tables. Owns no code.
  *
- * How a verb is called follows from it: one that returns a promise is answered when it is, the verbs of `SilentVerb` are not answered,
- * and for every other one the application's thread stands still.
+ * How a verb is called follows from its type: one that returns a promise is answered when that settles, the verbs of
+ * `SilentVerb` are not answered, and every other one blocks the application's thread.
  */
 
 import type { RateState } from '../../../transport/congestion/rate-controller.ts';
@@ -37,9 +37,9 @@ import type {
 export interface DeviceVerbs {
   resolve(address: WireAddress): Promise<void>;
   counters(): WorkerCounters;
-  /** Closes the device; its wire is still there. */
+  /** Closes the device; its link stays open. */
   closeDevice(): void;
-  /** Closes the wire as well; the worker ends then. */
+  /** Closes the link as well; the worker ends then. */
   shutdown(): Promise<void>;
 }
 
@@ -55,7 +55,10 @@ export interface QueueVerbs {
   congestionOf(qp: ObjectHandle): RateState | undefined;
   attachMcast(qp: ObjectHandle, group: WireAddress): Promise<void>;
   detachMcast(qp: ObjectHandle, group: WireAddress): void;
-  /** For what the ring does not take: a queue that is full, a state that may forbid it, a request that is too long or rare. */
+  /**
+   * For posts that the ring does not carry: into a full queue, in a state that may refuse them, and requests that are
+   * long or rare.
+   */
   postSend(qp: ObjectHandle, wr: WireSendWr): void;
   postRecv(qp: ObjectHandle, wr: WireRecvWr): void;
   destroyQp(qp: ObjectHandle): void;
@@ -127,9 +130,9 @@ export type VerbTable = { readonly [V in Verb]: (...args: VerbArgs[V]) => VerbRe
 
 /** Verbs that are not answered. */
 export type SilentVerb = 'forgetRequest' | 'refuseRequest' | 'forgetUdRequest' | 'refuseUdRequest';
-/** Verbs that are answered when they are. */
+/** Verbs that are answered when their promise settles. */
 export type AsyncVerb = { [V in Verb]: VerbResults[V] extends Promise<unknown> ? V : never }[Verb];
-/** Verbs for which the application's thread stands still. */
+/** Verbs that block the application's thread. */
 export type SyncVerb = Exclude<Verb, AsyncVerb | SilentVerb>;
 /** Those that free what a handle or key names, and nothing else. */
 export type FreeingVerb =

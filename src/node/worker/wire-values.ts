@@ -1,6 +1,6 @@
 /**
- * The forms in which values cross between the threads: objects by their handles, memory by its shared buffer, addresses as their words.
- * Never sends anything, and knows no verbs (`wire.ts`).
+ * The forms in which values cross between the threads: objects by their handles, memory by its shared buffer, addresses
+ * as their words. Never sends anything, and contains no verbs (`wire.ts`).
  */
 import { IpAddress } from '../../../packets/address.ts';
 import type { CmTransportService } from '../../../packets/cm/index.ts';
@@ -21,8 +21,8 @@ import type { DeviceCounters } from '../../device/counters.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';
 
 /**
- * Names an object of the worker. Queue pairs and shared receive queues are named by their numbers, regions and windows by a key of
- * theirs, of which the upper 24 bits count; 0 is one that opens nothing.
+ * Names an object of the worker. Queue pairs and shared receive queues are named by their numbers, regions and windows
+ * by a key of theirs, of which the upper 24 bits count; 0 is an invalid key.
  */
 export type ObjectHandle = number;
 
@@ -40,11 +40,11 @@ export interface SharedMemory {
   readonly length: number;
 }
 
-/** A region or window as it is made: its first key, and where the worker notes what becomes of it (`key-cells.ts`). */
+/** A region or window as it is made: its first key, and where the worker publishes its state (`key-cells.ts`). */
 export interface WireKey {
   readonly key: number;
   readonly iova: bigint;
-  /** Absent for a region about which nothing ever changes. */
+  /** Absent for a region whose state never changes. */
   readonly cells?: SharedArrayBuffer;
 }
 
@@ -83,7 +83,7 @@ export interface WireAh {
   readonly av: WireVector;
 }
 
-/** A piece of a region by its key; offset and length stand as the application gave them, or as their defaults make them. */
+/** A piece of a region by its key; offset and length are the application's, or their defaults. */
 export interface WireSge {
   readonly key: number;
   readonly offset: number;
@@ -91,7 +91,7 @@ export interface WireSge {
 }
 
 export type WireBind = Omit<MwBind, 'mr'> & { readonly mr: number };
-/** `maxBytes` is what the application takes the region to have, for one that the worker does not know. */
+/** `maxBytes` is the region's size on the application's side, for a region that the worker does not have. */
 export type WireReg = Omit<FastReg, 'mr' | 'memory'> & {
   readonly mr: number;
   readonly maxBytes: number;

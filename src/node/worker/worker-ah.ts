@@ -1,4 +1,4 @@
-/** Address handle of a device in a worker, as the application holds it. */
+/** Address handle of a device in a worker, on the application's side. */
 import { AddressHandle } from '../../../transport/address-handle.ts';
 import type { RdmaAh } from '../../device/api.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';

@@ -1,4 +1,4 @@
-/** The connection manager of a device in a worker, and what it hands to the application: listeners, requests, connections. */
+/** The connection manager of a device in a worker, on the application's side: listeners, requests, connections. */
 import type { IpAddress } from '../../../packets/address.ts';
 import type { CmTransportService } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -35,7 +35,7 @@ export class WorkerCm implements RdmaCm {
   readonly #stack: WorkerStack;
   readonly #listeners = new Map<ObjectHandle, Listener<RdmaConnectionRequest>>();
   readonly #connections = new Map<ObjectHandle, WorkerConnection>();
-  /** Ends that were told before the connection. */
+  /** Ends that arrived before their connection. */
   readonly #early = new Map<ObjectHandle, DisconnectCause>();
   /** The worker keeps a request for as long as it may be answered. */
   readonly #forgotten: FinalizationRegistry<ObjectHandle>;
@@ -111,7 +111,7 @@ export class WorkerCm implements RdmaCm {
     return this.#stack.channel.ask('loadAlternatePath', () => undefined, connection, av);
   }
 
-  // What the worker tells.
+  // Events from the worker.
 
   requested(listener: ObjectHandle, wired: WireRequest): void {
     const { channel } = this.#stack;
@@ -132,7 +132,7 @@ export class WorkerCm implements RdmaCm {
     this.#connections.delete(handle);
   }
 
-  /** The device has ended. */
+  /** The device was closed. */
   close(): void {
     this.datagrams.close();
     for (const listener of [...this.#listeners.values()]) listener.requests.close();

@@ -1,4 +1,7 @@
-/** Completion queue of a device in a worker, as the application holds it: polls shared memory, and waits for word of it. */
+/**
+ * Completion queue of a device in a worker, on the application's side: polls shared memory, and waits for
+ * notifications.
+ */
 import { RoceError } from '../../../packets/errors.ts';
 import { WorkCompletion } from '../../../transport/work.ts';
 import type { CqEvent, RdmaCq, RdmaDevice } from '../../device/api.ts';
@@ -16,7 +19,7 @@ interface Waiter {
 interface NotifyRequest {
   readonly resolve: (notified: boolean) => void;
   readonly solicitedOnly: boolean;
-  /** How many there had been. */
+  /** Completions before the request. */
   readonly since: number;
 }
 
@@ -64,7 +67,7 @@ export class WorkerCq implements RdmaCq {
   next(): Promise<IteratorResult<WorkCompletion>> {
     const wc = new WorkCompletion();
     if (this.#waiting.length === 0 && this.poll(wc)) return Promise.resolve({ done: false, value: wc });
-    // An overrun is shown after all that was there before it.
+    // An overrun is reported after all earlier completions.
     if (this.overrun && this.length === 0) return Promise.reject(this.#overrunError());
     if (this.#closed) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve, reject) => {
@@ -92,13 +95,13 @@ export class WorkerCq implements RdmaCq {
     this.#capacity = capacity;
   }
 
-  /** Something has come while somebody waited, or may have. */
+  /** Completions may have arrived for a pending promise. */
   settle(): void {
     this.#serve();
     this.#listen();
   }
 
-  /** No more will come. */
+  /** No more completions will come. */
   close(): void {
     this.settle();
     this.#closed = true;
@@ -107,7 +110,10 @@ export class WorkerCq implements RdmaCq {
     this.events.close();
   }
 
-  /** Asks to be told for those who wait, and looks again: something may have come before that was seen. */
+  /**
+   * Requests notifications for pending promises, and polls again: a completion may have come before the worker saw the
+   * request.
+   */
   #listen(): void {
     for (let wanted = this.#wanted(); wanted !== 0; wanted = this.#wanted()) {
       this.#reader.want(wanted);
@@ -132,7 +138,7 @@ export class WorkerCq implements RdmaCq {
   }
 
   #serve(): void {
-    // Read before the entries: what overran is shown after what had fitted.
+    // Read before the entries: an overrun is reported after the completions that fitted.
     const { overrun } = this;
     if (this.#listening.length > 0) this.#notify(overrun);
     while (this.#waiting.length > 0) {

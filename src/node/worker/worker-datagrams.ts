@@ -1,4 +1,4 @@
-/** Datagram services (SIDR) of a device in a worker, as the application holds them: offering one, requests for it, finding one. */
+/** Datagram services (SIDR) of a device in a worker, on the application's side: listeners, requests and lookups. */
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { QpType } from '../../../transport/qp-type.ts';
@@ -62,7 +62,7 @@ export class WorkerDatagrams {
     this.#stack.channel.call('rejectUd', request, status, privateData && ownBytes(privateData));
   }
 
-  /** The worker tells. */
+  /** Events from the worker. */
   requested(listener: ObjectHandle, wired: WireUdRequest): void {
     const target = this.#listeners.get(listener);
     if (target === undefined) {

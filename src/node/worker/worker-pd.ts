@@ -1,4 +1,4 @@
-/** Protection domain of a device in a worker, as the application holds it. */
+/** Protection domain of a device in a worker, on the application's side. */
 import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import type { WorkCompletion } from '../../../transport/work.ts';
 import type { RdmaDevice, RdmaQp, RdmaQpInit, RdmaSrq, RdmaSrqInit } from '../../device/api.ts';
@@ -8,7 +8,7 @@ import { WorkerAh } from './worker-ah.ts';
 import type { WorkerKeys, WorkerMw } from './worker-keys.ts';
 import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
-/** What a protection domain needs of what it was made by. */
+/** What a protection domain needs of its maker. */
 export interface PdOwner {
   readonly stack: WorkerStack;
   readonly keys: WorkerKeys;

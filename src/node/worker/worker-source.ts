@@ -1,4 +1,7 @@
-/** How a thread of this package's own code is started, from its sources or from what is built of them. Owns how TypeScript is loaded in a thread. */
+/**
+ * How a thread of this package's own code is started, from its sources or from the build. Owns how TypeScript is loaded
+ * in a thread.
+ */
 import { fileURLToPath } from 'node:url';
 
 /** What `new Worker` of node:worker_threads takes: a file, or code that loads it. */

@@ -29,7 +29,7 @@ export class RetransmissionTimeout {
     if (this.#smoothedNs > 0) this.#settle();
   }
 
-  /** RFC 6298 (5.5) and Karn's rule: wait longer, and never measure what was sent twice. */
+  /** RFC 6298 (5.5) and Karn's rule: wait longer, and never measure a retransmitted segment. */
   expired(): void {
     this.valueNs = Math.min(MAX_NS, this.valueNs * 2);
     this.#timedUntil = -1;
