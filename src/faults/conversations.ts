@@ -1,12 +1,14 @@
 /**
- * Who talks to whom on a wire: learns queue pairs and starting PSNs from what passes, and says of each packet where in its connection it is.
+ * Tracks connections on a wire: learns queue pairs and starting PSNs from packets, and gives each packet's connection
+ * and relative PSN.
  *
- * Two sources. Connection management tells all at once: REQ and REP name both queue pairs, and the starting PSN in each is where the other
- * side begins to send. Without it (parameters exchanged over TCP, or a capture that starts late) the first request towards a queue pair
- * begins a connection, and the first response whose PSN fits shows the other queue pair.
+ * Two sources. Connection management gives everything: REQ and REP name both queue pairs, and the starting PSN in each
+ * is the first PSN that the other side sends. Without it (parameters exchanged over TCP, or a capture that starts late)
+ * the first request towards a queue pair begins a connection, and the first response whose PSN fits shows the other
+ * queue pair.
  *
- * Owns the tables, all bounded: the oldest entry makes room. Never throws, whatever the bytes; what would make new state must have a right
- * ICRC, so that damaged packets teach nothing. Acknowledges and READ responses are in the PSN space of the requester (ref:wire#8).
+ * Owns the tables, all bounded: the oldest entry is evicted. Never throws, whatever the bytes; only packets with a
+ * correct ICRC create state. ACKs and READ responses are in the PSN space of the requester (ref:wire#8).
  */
 import type { IpAddress } from '../../packets/address.ts';
 import { type CmMad, type CmReq, parseCmMad } from '../../packets/cm/index.ts';
@@ -75,7 +77,7 @@ export class ConnectionTracker {
     this.#capacity = capacity;
   }
 
-  /** What is remembered, in the order of its numbers. */
+  /** The tracked connections, in the order of their numbers. */
   list(): TrackedConnection[] {
     return [...this.#connections.values()].map((connection) => connection.describe());
   }
@@ -83,7 +85,7 @@ export class ConnectionTracker {
   /**
    * Learns from a frame and fills `note`.
    *
-   * @param status what `parseFrame` said; only an Ok frame teaches
+   * @param status result of `parseFrame`; only Ok frames change state
    * @param direction 0 from a to b, 1 from b to a
    */
   observe(frame: Frame, status: FrameStatus, direction: number, note: PacketContext): void {
@@ -146,7 +148,7 @@ export class ConnectionTracker {
     if (space === undefined) return;
     const counter = space.counterOf(frame.flags);
     const relative = space.relative(frame.psn);
-    // A damaged PSN would move the end of what has been seen to where no packet will be.
+    // A damaged PSN would move the newest PSN to where no packet will be.
     if (relative > counter.next && !icrcMatches(frame)) return;
     note.connection = this.#name(connection, direction, note);
     note.relativePsn = relative;
@@ -226,19 +228,19 @@ export class ConnectionTracker {
     }
   }
 
-  /** @param reply what the end at which `direction` begins has answered */
+  /** @param reply the REP of the end at which `direction` begins */
   #establish(frame: Frame, direction: number, request: PendingRequest, reply: PendingReply): void {
     const requester = 1 - direction;
     const hash = addressHash(frame, direction);
     const known = this.#flows.get(flowKey(hash, direction, request.localQpn));
-    // A REP that is repeated tells nothing new.
+    // A retransmitted REP has nothing new.
     if (known?.learnt === 'cm' && known.is(requester, request, reply)) return;
     const connection = this.#add('cm', frame, direction);
     const active = connection.end(requester);
     const passive = connection.end(direction);
     active.qpn = request.localQpn;
     passive.qpn = reply.localQpn;
-    // The starting PSN that an end announces is where the other end begins to send.
+    // The starting PSN that an end announces is the first PSN of the other end.
     active.space = new PsnSpace(reply.startingPsn);
     passive.space = new PsnSpace(request.startingPsn);
     this.#register(connection, hash, direction);
@@ -255,7 +257,7 @@ export class ConnectionTracker {
     return connection;
   }
 
-  /** Makes packets that travel in `direction` towards the connection's queue pair there find it. */
+  /** Indexes the connection for packets in `direction` to its queue pair there. */
   #register(connection: Connection, hash: number, direction: number): void {
     const key = flowKey(hash, direction, connection.end(1 - direction).qpn);
     this.#flows.set(key, connection);
@@ -338,11 +340,11 @@ class End {
   }
 }
 
-/** The PSNs of one requester: its requests, and what answers them. */
+/** The PSNs of one requester: its requests and their responses. */
 class PsnSpace {
   readonly startingPsn: number;
   readonly requests = new PassCounter();
-  /** READ and atomic responses; a NAK or an acknowledge may carry the PSN of one that is still to come. */
+  /** READ and atomic responses; a NAK or an ACK may carry the PSN of a response that is still to come. */
   readonly #responses = new PassCounter();
   readonly #acknowledges = new PassCounter();
 

@@ -1,9 +1,10 @@
 /**
- * Decides what happens to each frame on a wire: rules first, then chance, then the queue for the rate, which marks by its length what
- * leaves it.
+ * Decides what happens to each frame on a wire: rules first, then chance, then the queue for the rate, which marks
+ * departing frames by its length.
  *
- * Owns rules at work, the conversations they need, and the draws; deterministic by seed. No I/O, no clock, and no frame is kept:
- * `path.ts` carries verdicts out. A frame that rules drop takes no part in chance and in the queue.
+ * Owns the compiled rules, the connection tracker they need, and the random draws; deterministic by seed. No I/O, no
+ * clock, and no frame is kept: `path.ts` carries decisions out. A frame that rules drop takes no part in chance and in
+ * the queue.
  */
 import { Frame, type FrameStatus, type Medium, parseFrame } from '../../packets/frame.ts';
 import { markCongestion } from '../ground/ecn.ts';
@@ -31,9 +32,9 @@ export class FaultEngine {
   readonly seed: number;
   readonly rules: readonly CompiledRule[];
   readonly conversations = new ConnectionTracker();
-  /** Whether no frame can meet anything. */
+  /** Whether no fault is configured. */
   readonly idle: boolean;
-  /** Of the frame `decide` was asked about last: the frame parsed, its status, its place in a conversation, and the verdict. */
+  /** Of the last `decide`: the parsed frame, its status, its place in a connection, and the decision. */
   readonly frame = new Frame();
   status: FrameStatus = 0;
   readonly note = new PacketContext();
@@ -43,7 +44,7 @@ export class FaultEngine {
   readonly #wires: readonly [Wire, Wire];
   readonly #departures: readonly [RateQueue | undefined, RateQueue | undefined];
   readonly #random: Prng;
-  /** Rules that are for the frame in hand. */
+  /** Rules that match the present frame. */
   readonly #struck: CompiledRule[] = [];
   readonly #copy = new Frame();
 
@@ -75,7 +76,7 @@ export class FaultEngine {
     return this.#wireOf(direction).exitTime(now, this.frame.end - this.frame.start);
   }
 
-  /** Of the frame that `exitTime` was asked about last: when its first byte leaves the queue for the rate. */
+  /** Of the last `exitTime`: when the first byte of the frame leaves the queue for the rate. */
   startTime(direction: number): number {
     return this.#wireOf(direction).startNs;
   }
@@ -85,12 +86,12 @@ export class FaultEngine {
     return this.#wireOf(direction).backlogBytes(now);
   }
 
-  /** Who says which frames the queue for the rate marks; undefined: none. */
+  /** Decides which frames the queue for the rate marks; undefined: none. */
   departures(direction: number): RateQueue | undefined {
     return direction === 0 ? this.#departures[0] : this.#departures[1];
   }
 
-  /** Does to a copy of the frame what the last verdict says of its bytes. */
+  /** Applies the last decision to the bytes of a copy of the frame. */
   apply(bytes: Uint8Array, view: DataView, start: number, end: number): void {
     const { verdict } = this;
     if ((verdict.did & (FrameAction.Rewritten | FrameAction.Marked | FrameAction.Corrupted)) === 0) return;
@@ -99,7 +100,7 @@ export class FaultEngine {
     for (const { rule } of verdict.rules) {
       if (rule.do === 'rewrite') rewrite(frame, rule.set ?? {}, rule.fixIcrc ?? true);
     }
-    // Marks before damage: the checksum that a mark renews must not hide a flipped bit.
+    // Marks before damage: the checksum update of a mark must not hide a flipped bit.
     if ((verdict.did & FrameAction.Marked) !== 0) markCongestion(view, start, end, this.medium);
     for (let i = 0; i < verdict.rules.length; i++) {
       const bit = verdict.bits[i] ?? -1;
@@ -114,7 +115,7 @@ export class FaultEngine {
     checkFaultSpec(spec);
     // The wire would mark on arrival; `RateQueue` does later.
     const { ecn: _, ...others } = spec;
-    // A queue without an end would let a slow side take all memory.
+    // An unbounded queue would let a slow side take all memory.
     const bounded = spec.rateBps === undefined ? others : { queueBytes: DEFAULT_QUEUE_BYTES, ...others };
     return new Wire('receive', bounded, 0, this.#random.fork(name));
   }
@@ -132,7 +133,7 @@ export class FaultEngine {
     const struck = this.#struck;
     struck.length = 0;
     let drops = false;
-    // All of them are asked, so that what one rule counts does not depend on others.
+    // Every rule is checked, so that the counts of one do not depend on others.
     for (const rule of this.rules) {
       if (!rule.strikes(frame, direction, note)) continue;
       struck.push(rule);

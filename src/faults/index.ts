@@ -1,6 +1,6 @@
 /**
- * `rocev2/faults`: what can go wrong on a wire, and the rules that say when. For programs that stand in the way of frames, as `Bump` and
- * `withFaults` do. Runs in a browser.
+ * `rocev2/faults`: what can go wrong on a wire, and the rules that say when. For programs that forward frames, as
+ * `Bump` and `withFaults` do. Runs in a browser.
  *
  * @module rocev2/faults
  */

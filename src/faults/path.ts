@@ -1,9 +1,11 @@
 /**
- * One direction of a wire with faults: takes frames in, asks the engine, holds what has to wait, hands over what is due.
+ * One direction of a wire with faults: takes frames in, calls the engine, holds frames that wait, delivers frames that
+ * are due.
  *
- * Owns the frames between the two ends, in order: a frame overtakes another only where a rule or chance says so. Bounded: what does not
- * fit is dropped and counted. No I/O and no clock: its owner tells the time, and calls `flush` at `nextDeadline` and when the far end
- * takes frames again. What a `Notifier` sends goes ahead of the queue for the rate, as a switch would give it the highest priority.
+ * Owns the frames between the two ends, in order: a frame overtakes another only by a rule or by chance. Bounded: what
+ * does not fit is dropped and counted. No I/O and no clock: its owner passes the time, and calls `flush` at
+ * `nextDeadline` and when the far end takes frames again. What a `Notifier` sends goes ahead of the queue for the rate,
+ * as a switch would give it the highest priority.
  */
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import { Ecn } from '../../packets/traffic-class.ts';
@@ -78,7 +80,7 @@ export interface FaultPathOptions {
   /** Frames that may wait; default 16,384. */
   readonly capacity?: number | undefined;
   readonly observer?: PathObserver | undefined;
-  /** Hears of every frame that is marked here. */
+  /** Is called for every frame that is marked here. */
   readonly notifier?: Notifier | undefined;
 }
 
@@ -122,7 +124,7 @@ export class FaultPath {
     return Math.max(0, this.#capacity - this.#pool.used);
   }
 
-  /** Whether the far end has said stop, so that frames which are due wait here. */
+  /** Whether the far end takes no frames, so that frames which are due wait here. */
   get blocked(): boolean {
     return this.#blocked;
   }
@@ -138,7 +140,8 @@ export class FaultPath {
   }
 
   /**
-   * Takes the frame of a writer, one of our own: due at once, and neither rules, chance nor the rate are for it. False when there is no room.
+   * Takes the frame of a writer, one of our own: due at once, not subject to rules, chance or the rate. False when
+   * there is no room.
    *
    * @param about serial of the frame, on the other path, that it is about
    */
@@ -210,14 +213,17 @@ export class FaultPath {
     this.#schedule(now, slot, verdict);
   }
 
-  /** Marks what the queue for the rate says, among the frames that left it before `until`; none of them is at the far end yet. */
+  /**
+   * Marks frames that left the queue for the rate before `until`, as the queue decides; none of them is at the far end
+   * yet.
+   */
   #markDepartures(now: number, departures: RateQueue, until: number): void {
     const pool = this.#pool;
     for (let slot = departures.next(until); slot >= 0; slot = departures.next(until)) {
       const start = pool.start(slot);
       const end = start + pool.length(slot);
       const { medium } = this.engine;
-      // Not what cannot be marked, nor what is.
+      // Not frames that cannot be marked or are marked already.
       const bits = congestionBits(pool.view, start, end, medium);
       if (bits === Ecn.Ce || !markCongestion(pool.view, start, end, medium)) continue;
       this.counters.marked++;

@@ -1,6 +1,6 @@
 /**
- * What is done to one frame, as values: the answer of the engine, carried out by a path, shown to observers.
- * Owns the bits and the words. Made once and filled again for each frame.
+ * What is done to one frame, as values: decided by the engine, carried out by a path, shown to observers. Owns the bits
+ * and their names. Made once and filled again for each frame.
  */
 
 import type { CompiledRule } from './compile.ts';
@@ -61,7 +61,7 @@ export class FrameDecision {
     this.did = FrameAction.Dropped | reason;
   }
 
-  /** What was done and who did it, in words: 'dropped by "third packet"'; empty when nothing was. */
+  /** What was done and by which rule, as text: 'dropped by "third packet"'; empty when nothing was. */
   describe(): string {
     if ((this.did & FrameAction.Overflowed) !== 0) return 'dropped: the queue is full';
     if ((this.did & FrameAction.Oversize) !== 0) return 'dropped: longer than the other side carries';

@@ -11,7 +11,7 @@ export class AsyncQueue<T> implements AsyncIterable<T> {
     else waiter({ done: false, value: item });
   }
 
-  /** Items that nobody has taken yet. */
+  /** Items not taken yet. */
   get length(): number {
     return this.#items.length;
   }

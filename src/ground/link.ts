@@ -7,7 +7,7 @@ import type { IpAddress } from '../../packets/address.ts';
 import type { RoceError } from '../../packets/errors.ts';
 import type { FrameBatch, Medium } from '../../packets/index.ts';
 
-/** Who takes what a link delivers. */
+/** Receives what a link delivers. */
 export interface LinkSink {
   /** Frames that arrived; the batch belongs to the link again when the call returns. */
   receive(batch: FrameBatch): void;
@@ -22,9 +22,15 @@ export interface LinkSink {
  * carry it works all the same.
  */
 export interface LinkEcn {
-  /** Packets that leave with what the device wrote. Others leave with 0: a device must not claim that they are ECN-capable. */
+  /**
+   * Packets that leave with the traffic class that the device wrote. Others leave with 0: a device must not claim that
+   * they are ECN-capable.
+   */
   readonly set: readonly (4 | 6)[];
-  /** Packets that are delivered with what they arrived with, marks of the network included. Others show 0, and no mark is ever seen. */
+  /**
+   * Packets that are delivered with the traffic class with which they arrived, congestion marks included. Others show
+   * 0, and marks are lost.
+   */
   readonly read: readonly (4 | 6)[];
   /** Where one of them lacks a version that the link carries: why, and what helps. */
   readonly reason?: string;
@@ -54,7 +60,10 @@ export interface Link {
   readonly sourcePort?: number | undefined;
   /** Packets a queue pair may have unacknowledged without overrunning the buffers of this link. Absent: the device's default. */
   readonly maxUnacked?: number | undefined;
-  /** What of the traffic class passes. Absent: all of it, as of every other byte. Final once `start` has resolved; before, what is expected. */
+  /**
+   * Which parts of the traffic class pass. Absent: all of it, as of every other byte. Final once `start` has resolved;
+   * before, what is expected.
+   */
   readonly ecn?: LinkEcn | undefined;
   /**
    * The link makes the ICRC of what it sends and verifies that of what it delivers, as NICs do: frames are given to it with an ICRC of 0,

@@ -1,10 +1,10 @@
 /**
- * A bump in the wire: stands between two Ethernet links and forwards everything, but for what rules and chance do to it.
+ * A bump in the wire: forwards frames between two Ethernet links, with faults by rule and by chance.
  *
- * Owns the joining of two links by two paths, and one timer. Forwards within the turn in which a frame arrives; each direction keeps its
- * order unless a rule or chance says otherwise. A side that takes no more frames makes the other's wait, up to a bound; what comes then
- * is dropped and counted as overflow. Never answers, and sends no frame of its own, but for the congestion notifications of `notify`,
- * which is off unless asked for. Decisions: `src/faults/`.
+ * Owns the joining of two links by two paths, and one timer. Forwards within the turn in which a frame arrives; each
+ * direction keeps its order unless a rule or chance says otherwise. A side that takes no more frames makes the other's
+ * wait, up to a bound; what comes then is dropped and counted as overflow. Sends no frame of its own except the
+ * congestion notifications of `notify`, which is off by default. Decisions: `src/faults/`.
  */
 import { RoceError } from '../../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
@@ -21,7 +21,10 @@ import { installBulkCrc32 } from './bulk-crc32.ts';
 import { monotonicNs } from './clock.ts';
 import { Alarm } from './links/alarm.ts';
 
-/** Sees each frame as it came in on one side, with the verdict (`path.engine.verdict.describe()` has it in words), and as it leaves on the other. */
+/**
+ * Sees each frame as it came in on one side, with the decision (`path.engine.verdict.describe()` gives it as text), and
+ * as it leaves on the other.
+ */
 export type BumpObserver = PathObserver;
 
 /** Two links and what happens between them. */
@@ -89,7 +92,7 @@ export class Bump {
     return { 'a-to-b': a.path.counters, 'b-to-a': b.path.counters };
   }
 
-  /** What came of packets that were marked, by their direction; undefined when `notify` is off. */
+  /** Outcomes of marked packets, by their direction; undefined when `notify` is off. */
   get notifications(): Readonly<Record<FaultDirection, Readonly<NotifierCounters>>> | undefined {
     return this.#notifier?.byDirection;
   }
@@ -101,7 +104,7 @@ export class Bump {
     return { 'a-to-b': Math.round(a.path.queueBytes(now)), 'b-to-a': Math.round(b.path.queueBytes(now)) };
   }
 
-  /** Rules at work, with their counts. */
+  /** Compiled rules, with their counts. */
   get rules(): readonly CompiledRule[] {
     return this.engine.rules;
   }
@@ -123,7 +126,7 @@ export class Bump {
     }
   }
 
-  /** Hands over what still waits, without its delay, and closes both links. May be called more than once. */
+  /** Delivers waiting frames without their delay, and closes both links. May be called more than once. */
   close(): Promise<void> {
     this.#closing ??= this.#end(undefined);
     return this.#closing;
@@ -172,7 +175,7 @@ export class Bump {
     this.#arm();
   }
 
-  /** What a flush has marked makes something to send on the other side. */
+  /** Frames that a flush has marked cause CNPs on the other side. */
   #flushNotifications(now: number): void {
     if (this.#notifier !== undefined) for (const side of this.#sides) this.#flush(side, now);
   }

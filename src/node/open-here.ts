@@ -27,7 +27,7 @@ export interface OpenDeviceOptions {
   readonly mtu?: number;
   /** Router for destinations that are on none of our subnets. */
   readonly gateway?: string;
-  /** Neighbours whose MAC address is given rather than asked for; on Ethernet links only. */
+  /** Neighbours whose MAC address is given rather than resolved; on Ethernet links only. */
   readonly neighbours?: readonly {
     /** Address of the neighbour, `10.0.0.9`. */
     readonly address: string;
@@ -36,26 +36,32 @@ export interface OpenDeviceOptions {
   }[];
   /** The VLAN to be on; on Ethernet links only. Absent: untagged frames. */
   readonly vlan?: VlanOptions;
-  /** Traffic class, hop limit, flow label and source port of queue pairs that choose none. A link with one source port keeps it. */
+  /**
+   * Traffic class, hop limit, flow label and source port of queue pairs that do not set them. A link with one source
+   * port keeps it.
+   */
   readonly path?: PathTraits;
   /** Default 'rocev2_0'. */
   readonly name?: string;
-  /** What kind of peer queue pairs speak to: the name of one of `PEER_PROFILES`. Default 'default', which works with all. */
+  /** The implementation of the peer: the name of one of `PEER_PROFILES`. Default 'default', which works with all. */
   readonly peer?: string;
   /**
-   * Congestion control: how queue pairs react to notifications, and what is sent when packets arrive marked. Needs a link that carries
-   * the traffic class (`Link.ecn`): what it does not carry and is asked for is refused. Default: none.
+   * Congestion control: how queue pairs react to notifications, and what is sent when packets arrive marked. Needs a
+   * link that carries the traffic class (`Link.ecn`): reactions that need more are refused. Default: none.
    */
   readonly congestion?: CongestionOptions;
-  /** How much it may hold; default `DEFAULT_LIMITS`. */
+  /** Limits of the device; default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
   readonly thread?: 'application';
   /** Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need. */
   readonly captureSink?: CaptureSink | ((link: Link) => CaptureSink);
-  /** Is told what queue pairs decide, a `TraceRecorder` for one. Default: nobody. */
+  /** Receives the decisions of queue pairs, for example a `TraceRecorder`. Default: none. */
   readonly trace?: QpTrace;
-  /** Faults on the wire, by rule or by chance; we are end a. They are beyond the capture, which sees what the device sends and gets. */
+  /**
+   * Faults on the wire, by rule or by chance; we are end a. They are applied outside of the capture, which sees the
+   * frames of the device.
+   */
   readonly faults?: FaultOptions;
 }
 
@@ -103,7 +109,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
     await driver.close();
     throw error;
   }
-  // Whoever waits for something on a wire that is gone would wait for ever.
+  // Without this, promises on a failed link would never settle.
   void driver.closed.then((error) => (error === undefined ? device.close() : device.lostWire()));
   return {
     device,
@@ -116,7 +122,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
   };
 }
 
-/** Congestion control on a wire that could never show any would be silent for ever: better to say so. */
+/** Refuses congestion control on a link that can never show congestion. */
 function checkCongestion(link: Link, congestion: CongestionOptions | undefined, addresses: readonly IpPrefix[]): void {
   if (congestion === undefined) return;
   const versions = addresses.map(({ address }) => address.version);
@@ -128,7 +134,7 @@ function checkCongestion(link: Link, congestion: CongestionOptions | undefined, 
     throw new RoceError('ERR_ROCE_UNSUPPORTED', `${link.name} does not show which packets came marked${reason}`);
 }
 
-/** What is given, where the link allows it: one that shares the kernel's addresses carries no others. */
+/** Checks the given addresses: a link that shares the kernel's addresses carries no others. */
 function addressesFor(link: Link, given: readonly string[] | undefined): IpPrefix[] {
   const addresses = (given ?? link.addresses ?? []).map((text) => IpPrefix.parse(text));
   if (link.addresses === undefined) {
@@ -171,7 +177,7 @@ class SystemRandom implements Random {
   }
 }
 
-/** Unicast, and of the range that nobody is assigned. */
+/** Unicast and locally administered. */
 function randomMac(): MacAddress {
   const mac = Uint8Array.from(randomBytes(6));
   mac[0] = ((mac[0] ?? 0) & ~GROUP_BIT) | LOCAL_BIT;

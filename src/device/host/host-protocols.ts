@@ -1,6 +1,6 @@
 /**
- * What a host speaks on its wire beside RoCE, together: neighbours (ARP, neighbour discovery, pings), group reports (IGMP, MLD) and TCP,
- * each where the medium asks for it. Owns which of them a frame is for. Never looks at RoCE.
+ * The protocols of a host beside RoCE: neighbours (ARP, neighbour discovery, pings), group reports (IGMP, MLD) and TCP,
+ * each where the medium needs it. Owns the choice of the protocol for a frame. Never looks at RoCE.
  */
 import type { MacAddress } from '../../../packets/address.ts';
 import { ETHERNET_BYTES, VLAN_TAG_BYTES } from '../../../packets/ethernet.ts';

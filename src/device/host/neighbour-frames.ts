@@ -1,7 +1,7 @@
 /**
  * Whole Ethernet frames of the protocols around RoCE: ARP, neighbour discovery, and answers to pings.
- * Owns how they are put together. Never decides to send one. Allocates one array per frame: none of this is a data path.
- * The frames carry a VLAN tag when who sends them has one.
+ * Owns their layout. Never decides to send one. Allocates one array per frame: none of this is a data path. The frames
+ * carry a VLAN tag when the sender has one.
  * Sources: RFC 826, RFC 4861 sections 4.3, 4.4, 7.2.4 (destination of an advertisement), RFC 792, RFC 4443 section 4.2.
  */
 import { BROADCAST_MAC, IpAddress, type MacAddress } from '../../../packets/address.ts';
@@ -45,8 +45,8 @@ export interface FrameEndpoint {
 }
 
 /**
- * "Who has `target`?", to everybody (IPv4) or to the group of those who might (IPv6); with `mac` to that station alone:
- * "do you still have it?" (RFC 4861 7.3.3, RFC 1122 2.3.2.1).
+ * An ARP request (broadcast) or a neighbour solicitation (to the solicited-node group) for `target`; with `mac`
+ * unicast, to verify an entry (RFC 4861 7.3.3, RFC 1122 2.3.2.1).
  */
 export function solicitationFrame(us: FrameEndpoint, target: IpAddress, mac?: MacAddress): Uint8Array {
   if (target.version === 4) {
@@ -64,7 +64,10 @@ export function arpReplyFrame(us: FrameEndpoint, asker: FrameEndpoint): Uint8Arr
   return arpFrame(ArpOperation.Reply, us, asker, asker.mac);
 }
 
-/** The answer to a solicitation for our address; without an asker, to all nodes: someone checks whether the address is free. */
+/**
+ * The answer to a solicitation for our address; to all nodes when it has no source address (duplicate address
+ * detection).
+ */
 export function advertisementFrame(us: FrameEndpoint, asker: FrameEndpoint | undefined): Uint8Array {
   const to = asker ?? { mac: multicastMac(ALL_NODES), address: ALL_NODES };
   const { bytes, view, at } = ipv6Frame(us, to, NEIGHBOR_BYTES, NEIGHBOR_HOP_LIMIT);
@@ -148,7 +151,7 @@ export interface NewFrame {
   readonly at: number;
 }
 
-/** Padded with zeros to the shortest frame that Ethernet allows, without its FCS, also for whoever takes the tag off. */
+/** Padded with zeros to the shortest frame that Ethernet allows, without its FCS, also after its tag was removed. */
 export function newFrame(us: FrameEndpoint, destMac: MacAddress, etherType: number, payloadBytes: number): NewFrame {
   const { mac, vlanTci } = us;
   const tagBytes = vlanTci === undefined ? 0 : VLAN_TAG_BYTES;

@@ -14,7 +14,7 @@ export class Alarm {
     this.#ring = ring;
   }
 
-  /** Replaces the deadline, a time of `monotonicNs`; Infinity takes it back. */
+  /** Replaces the deadline, a time of `monotonicNs`; Infinity cancels it. */
   set(deadline: number): void {
     if (deadline === this.#deadline) return;
     this.#clear();

@@ -39,7 +39,7 @@ export interface LinkOptions {
   readonly mtu?: number;
 }
 
-/** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT; the message lists what there is */
+/** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT; the message lists the kinds */
 export function openLink(text: string, options: LinkOptions = {}): Link {
   const kind = LINK_KINDS.find(({ name }) => text.startsWith(`${name}:`));
   const spec = new LinkText(text, kind === undefined ? linkUsage() : usageOf(kind), options.mtu);

@@ -1,9 +1,9 @@
 /**
- * The life of a link, the same for every kind: idle, starting, open, closed; no state comes twice.
+ * The lifecycle of a link, the same for every kind: idle, starting, open, closed; no state comes twice.
  *
- * Owns the sink and the state. A link is started once; a close waits for a start under way; `writable` comes once after each `send` that was
- * cut short; the end is reported once, and never for a link whose start failed; nothing is reported after it. What a kind has of its own
- * is a `LinkPort`, and how it is opened.
+ * Owns the sink and the state. A link is started once; a close waits for a start under way; `writable` comes once after
+ * each `send` that was cut short; the end is reported once, and never for a link whose start failed; nothing is
+ * reported after it. Each kind supplies a `LinkPort`, and how it is opened.
  */
 import { InvariantError, RoceError } from '../../../packets/errors.ts';
 import type { Medium } from '../../../packets/frame.ts';
@@ -29,7 +29,7 @@ export interface LinkEvents {
   receive(batch: FrameBatch): void;
   /** There is room again. Ignored unless `blocked`. */
   writable(): void;
-  /** The wire is gone; `close` of the port is called meanwhile. During a start, the start is rejected. */
+  /** The link has failed; calls `close` of the port. During a start, the start is rejected. */
   ended(error: RoceError): void;
 }
 
@@ -70,7 +70,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
     await this.#starting;
   }
 
-  /** As `Link.send`. Before the start and after the end there is no wire to wait for: what is sent is lost. */
+  /** As `Link.send`. Before the start and after the end, frames sent are lost. */
   send(batch: FrameBatch, from: number): number {
     const port = this.#port;
     if (port === undefined || this.#state !== 'open') return batch.count - from;
@@ -95,7 +95,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
       this.#state = 'closed';
       this.#events.sink = undefined;
       await port?.close();
-      // Why it was abandoned says more than what came of it.
+      // The reason for closing explains more than the error that followed.
       signal.throwIfAborted();
       throw startError(this.name, cause);
     }
@@ -125,7 +125,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
     sink?.closed(error);
   }
 
-  /** Nothing is reported to the sink any more but by who asks for it here. */
+  /** After this, only the caller reports to the sink. */
   #end(): LinkSink | undefined {
     const { sink } = this.#events;
     this.#state = 'closed';
@@ -135,7 +135,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
   }
 }
 
-/** What a port is given: the way to the sink, for as long as there is one. */
+/** The events of a port, passed to the sink while the link is open. */
 class Events implements LinkEvents {
   blocked = false;
   sink: LinkSink | undefined;

@@ -1,7 +1,8 @@
 /**
- * What the kernel says of a network interface, for links that are typed with the name of one.
- * Owns no socket and needs no privilege. Everything is read from where the namespace of the calling thread shows: `/sys/class/net`
- * shows the namespace it was mounted in and comes last (man 7 sysfs namespaces; seen: after setns(2) it still shows the old one).
+ * Properties of a network interface from the kernel, for links that name one.
+ * Owns no socket and needs no privilege. Everything is read from where the namespace of the calling thread shows:
+ * `/sys/class/net` shows the namespace it was mounted in and comes last (man 7 sysfs namespaces; seen: after setns(2)
+ * it still shows the old one).
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -20,7 +21,7 @@ export function interfaceExists(name: string): boolean {
   return table.split('\n').some((line) => line.slice(0, line.lastIndexOf(':')).trim() === name);
 }
 
-/** Largest IP packet in bytes, 1 .. 65,535, or undefined where nothing says so. */
+/** Largest IP packet in bytes, 1 .. 65,535, or undefined where it is not known. */
 export function interfaceMtu(name: string): number | undefined {
   // IPv6's own MTU is the interface's unless a router announced a smaller one, and it is of the right namespace.
   for (const path of [`/proc/sys/net/ipv6/conf/${name}/mtu`, `/sys/class/net/${name}/mtu`]) {

@@ -1,10 +1,10 @@
-/** What a pcap link and its process say to each other, and what both have to know of a frame. Neither loads the package here. */
+/** Messages between a pcap link and its process, and the frame helpers both need. Neither loads the package here. */
 
 /** From the process to the link. */
 export type PcapReport =
   | { readonly kind: 'ready' }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** Totals, told now and then. */
+  /** Totals, sent periodically. */
   | { readonly kind: 'counters'; oversize: number; refused: number; receivedOversize: number; dropped: number }
   | { readonly kind: 'ended'; readonly reason: string };
 

@@ -44,7 +44,7 @@ export interface PcapCounters {
   refused: number;
   /** Frames dropped on arrival: longer than the MTU, such as what TCP offload puts together. */
   receivedOversize: number;
-  /** Frames captured that we were too slow for. */
+  /** Captured frames that were dropped because we were too slow. */
   dropped: number;
 }
 
@@ -188,7 +188,7 @@ class PcapPort implements LinkPort {
   }
 }
 
-/** The process, with a socket for frames and a channel for what else there is to say. */
+/** The process, with a socket for frames and a channel for control messages. */
 function forkProgram(words: readonly string[]): ChildProcess {
   const own = fileURLToPath(import.meta.url);
   const program = join(dirname(own), `pcap-process${extname(own)}`);
@@ -214,7 +214,7 @@ function readiness(child: ChildProcess): Promise<void> {
   });
 }
 
-/** What to do about what libpcap, or the loader of the package, says. */
+/** What to do about an error of libpcap or of the package's loader. */
 function explained(reason: string): string {
   const [line = ''] = reason.split('\n');
   if (/Cannot find (?:package|module)|ERR_DLOPEN|\.node|libpcap\.so|cannot open shared object/.test(reason))
@@ -225,7 +225,7 @@ function explained(reason: string): string {
 }
 
 const FRAMES_FD = 4;
-/** Where nothing tells. */
+/** Where the system gives none. */
 const DEFAULT_MTU = 1500;
 const LINGER_MS = 2000;
 const MAX_WORDS = 2000;

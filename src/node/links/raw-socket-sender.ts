@@ -19,7 +19,7 @@ export interface SendCounters {
   oversize: number;
   /** Packets not sent: not IP, of a version without a socket, or IPv4 with identification 0, which the kernel would replace under the ICRC. */
   unsendable: number;
-  /** Packets that the kernel refused: no route, nobody there, interface down, firewall. */
+  /** Packets that the kernel refused: no route, unreachable, interface down, firewall. */
   refused: number;
 }
 

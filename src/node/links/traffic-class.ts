@@ -1,10 +1,11 @@
 /**
- * The traffic class of what a socket of `node:dgram` sends: Node has no way to set it, setsockopt(2) on its descriptor has (IPV6_TCLASS,
- * man 7 ipv6). Linux, where koffi is.
+ * The traffic class of what a socket of `node:dgram` sends: Node has no way to set it, setsockopt(2) on its descriptor
+ * has (IPV6_TCLASS, man 7 ipv6). Linux, where koffi is.
  *
- * Owns nothing of the socket but this one option. The descriptor is found as the system shows it, by the socket's address and inode
- * (man 5 proc_pid_net), and not by what Node keeps to itself. What arrives cannot be had so: its traffic class is ancillary data, which
- * libuv does not ask recvmsg(2) for, and a second reader of the descriptor would take datagrams away from it.
+ * Owns nothing of the socket but this one option. The descriptor is found as the system shows it, by the socket's
+ * address and inode (man 5 proc_pid_net), and not by Node's internals. This does not work for received packets: its
+ * traffic class is ancillary data, which libuv does not ask recvmsg(2) for, and a second reader of the descriptor would
+ * take datagrams away from it.
  */
 import { readdirSync } from 'node:fs';
 import type { IpAddress } from '../../../packets/address.ts';

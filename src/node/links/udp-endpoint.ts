@@ -1,7 +1,8 @@
 /**
- * What the two UDP links share: how they are typed, what the kernel says of the address they are bound to, and the headers that
- * the kernel takes off what arrives and that the ICRC covers all the same.
- * Owns no socket. On IPv6 every covered field is known without privileges: addresses, ports and lengths (ref:wire#2, ref:wire#3).
+ * What the two UDP links share: how they are typed, the properties of the local address, and the headers that the
+ * kernel takes off what arrives and that the ICRC covers all the same.
+ * Owns no socket. On IPv6 every covered field is known without privileges: addresses, ports and lengths (ref:wire#2,
+ * ref:wire#3).
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -12,7 +13,7 @@ import { IPV6_BYTES, IPV6_DESTINATION_AT } from '../../../packets/ipv6.ts';
 import { ROCE_UDP_PORT, UDP_BYTES } from '../../../packets/udp.ts';
 import type { LinkText, Requirement } from './kind.ts';
 
-/** The headers that a UDP socket keeps to itself. */
+/** The headers that a UDP socket removes. */
 export const HEADER_BYTES = IPV6_BYTES + UDP_BYTES;
 /** The most that a UDP datagram over IPv6 carries, jumbograms apart. */
 export const MAX_DATAGRAM_BYTES = 0xff_ff - UDP_BYTES;
@@ -34,7 +35,7 @@ export interface UdpCounters {
   oversize: number;
   /** Frames not sent: not UDP over IPv6 to port 4791 from the address and port of the link, which is all it can send. */
   unsendable: number;
-  /** Frames that the kernel refused: nobody there, no route, no memory. */
+  /** Frames that the kernel refused: unreachable, no route, no memory. */
   refused: number;
 }
 
@@ -138,7 +139,9 @@ export class UdpPeer {
   }
 }
 
-/** Peers by the bytes of their address. Forgets all of them when there are too many: they are made again at will. */
+/**
+ * Peers by the bytes of their address. Drops all of them when there are too many: they can be made again at any time.
+ */
 export class UdpPeers {
   readonly #local: IpAddress;
   readonly #byWord = new Map<number, UdpPeer[]>();

@@ -51,7 +51,7 @@ export class ReceiveMessages implements FrameBatch {
     for (let message = 0; message < MAX_MESSAGES; message++) this.#prepare(message);
   }
 
-  /** Before a call: everything as it has to be for it. The frames of the last batch are no more. */
+  /** Before a call: everything as it has to be for it. The frames of the last batch become invalid. */
   prepare(): void {
     if (this.#expected !== this.#size) this.#layOut(this.#expected);
     for (let header = 0; header < MAX_MESSAGES * Mmsghdr.Bytes; header += Mmsghdr.Bytes) {

@@ -115,7 +115,7 @@ export class SendMessages {
     view.setUint32(header + Mmsghdr.ControlLength, (end - first > 1 ? 3 : 2) * CMSG_SPACE, true);
   }
 
-  /** What is the same in message `index` for ever. */
+  /** The constant fields of message `index`. */
   #prepare(index: number): void {
     const view = this.#view;
     const header = index * Mmsghdr.Bytes;

@@ -27,7 +27,7 @@ export interface TcpHost {
   readonly mtu: number;
   readonly random: Random;
   now(): number;
-  /** There is something to send. */
+  /** The stack has something to send. */
   wake(): void;
   isOurs(address: IpAddress): boolean;
   /** Whether it can be the address of another host. */
@@ -127,7 +127,7 @@ export class TcpStack implements RdmaTcp {
     if (!this.#used) return;
     const localAddress = frameDestination(frame);
     const remoteAddress = frameSource(frame);
-    // RFC 1122 4.2.3.10: a connection has one peer, and is with another host.
+    // RFC 1122 4.2.3.10: the peer of a connection is one other host.
     const toGroup = (frame.view.getUint8(frame.start) & 1) !== 0;
     if (toGroup || !this.#host.isOurs(localAddress) || !this.#host.isHost(remoteAddress)) {
       this.counters.notOurs += 1;
@@ -158,7 +158,7 @@ export class TcpStack implements RdmaTcp {
       const destMac = this.#host.nextHopMac(now, socket.remoteAddress);
       if (destMac === undefined) {
         socket.connection.stall(now);
-        // Nobody can be told of an end.
+        // The end cannot be reported to the peer.
         if (socket.connection.end !== undefined) {
           this.#ready.delete(socket);
           this.#drop(socket);
@@ -204,7 +204,7 @@ export class TcpStack implements RdmaTcp {
       this.#refuse(ends, segment);
       return;
     }
-    // Its SYN comes again when there is room.
+    // The peer retransmits its SYN.
     if (listener.full || this.#sockets.size >= MAX_CONNECTIONS) {
       this.counters.backlogFull += 1;
       return;
@@ -221,7 +221,7 @@ export class TcpStack implements RdmaTcp {
     if (socket.connection.end !== undefined) this.#drop(socket);
   }
 
-  /** Forgets a connection; what it still has to say is said. */
+  /** Removes a connection after sending its last segments. */
   #drop(socket: StackSocket): void {
     const key = keyOf(socket);
     if (this.#sockets.get(key) === socket) this.#sockets.delete(key);
@@ -242,7 +242,7 @@ export class TcpStack implements RdmaTcp {
     return socket;
   }
 
-  /** RFC 9293 3.10.7.1: a reset that the sender of `segment` will believe. */
+  /** RFC 9293 3.10.7.1: a reset that the sender of `segment` accepts. */
   #refuse(ends: TcpEnds, segment: ReceivedSegment): void {
     if ((segment.flags & TcpFlag.Rst) !== 0) return;
     const destMac = this.#host.nextHopMac(this.#host.now(), ends.remoteAddress);
