@@ -21,13 +21,13 @@ export interface PortMedium {
 
 /** Frames, by what the port itself did with them; what the wires did is in their counters. */
 export interface SimulatedPortCounters {
-  /** Frames that the port's holder sent. */
+  /** Frames sent through the port. */
   sent: number;
   /** Frames handed to the port's sink. */
   delivered: number;
   /** Longer than the MTU allows, on the way in or out: dropped. */
   oversize: number;
-  /** Arrived while nobody had started the port, or after it was closed: dropped. */
+  /** Arrived before the port was started or after it was closed: dropped. */
   unheard: number;
   /** Addressed to the port they came from: dropped. */
   hairpinned: number;
@@ -50,7 +50,7 @@ export class SimulatedPort implements Link {
   /** `close` was called. */
   closed = false;
   /**
-   * For the network: a `send` was cut short and `writable` is owed.
+   * For the network: a `send` was cut short and `writable` is due.
    *
    * @internal
    */
@@ -115,7 +115,7 @@ export class SimulatedPort implements Link {
   }
 
   /**
-   * For the network: whether somebody listens.
+   * For the network: whether the port is started and open.
    *
    * @internal
    */
@@ -124,7 +124,7 @@ export class SimulatedPort implements Link {
   }
 
   /**
-   * For the network: adds a frame, by its slot, to the batch in the making; true when it is the first.
+   * For the network: adds a frame, by its slot, to the batch being filled; true when it is the first.
    *
    * @internal
    */
@@ -140,7 +140,7 @@ export class SimulatedPort implements Link {
   flush(pool: FramePool): void {
     const batch = this.#batch;
     batch.bind(pool);
-    // Somebody earlier in the same batch round may have closed this port.
+    // An earlier callback of the same round may have closed this port.
     if (this.#sink === undefined) this.counters.unheard += batch.count;
     else {
       this.counters.delivered += batch.count;
@@ -150,7 +150,7 @@ export class SimulatedPort implements Link {
   }
 
   /**
-   * For the network: no more frames fit the batch in the making.
+   * For the network: no more frames fit the batch being filled.
    *
    * @internal
    */

@@ -1,11 +1,11 @@
 /**
- * How much headroom a link needs, and how eagerly a port is paused: the sizing rules around `SharedBuffer`.
+ * The headroom of a link and the PFC threshold of a port: the sizing rules of `SharedBuffer`.
  *
  * Owns formulas only; bytes are rounded up. Sources: ref:dcqcn#4 and ref:dcqcn#5.6.
  */
 import { PFC_FRAME_BYTES } from '../../../packets/pfc.ts';
 
-/** A link and who is at its other end. */
+/** A link and the reaction time of its other end. */
 export interface HeadroomLink {
   /** Bits a second. */
   readonly rateBps: number;

@@ -35,7 +35,7 @@ export class LinkCredits {
     return this.#available;
   }
 
-  /** Times that `take` said no. */
+  /** Times that `take` returned false. */
   get refused(): number {
     return this.#refused;
   }

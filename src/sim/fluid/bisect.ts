@@ -1,6 +1,6 @@
 /**
  * Where a function crosses zero, between two points of which it is known to have different signs.
- * Owns the halving: slower than Newton's way, and it cannot miss, run off or depend on a first guess.
+ * Owns the halving: slower than Newton's method, and it cannot miss, run off or depend on a first guess.
  */
 import { invariant } from '../../../packets/errors.ts';
 

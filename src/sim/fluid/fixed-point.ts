@@ -1,7 +1,7 @@
 /**
- * Where DCQCN comes to rest: the rate, target, marking probability, alpha and queue at which nothing changes any more.
- * Owns the solution of the fixed-point equation (ref:dcqcn#5.2). Whether the system stays there is phase-margin.ts's matter, how it
- * gets there delay-equations.ts's.
+ * The fixed point of DCQCN: the rate, target, marking probability, alpha and queue at which nothing changes any more.
+ * Owns the solution of the fixed-point equation (ref:dcqcn#5.2). phase-margin.ts computes its stability,
+ * delay-equations.ts the way to it.
  */
 import { bisect } from './bisect.ts';
 import { markingProbability, markingTerms } from './marking.ts';
@@ -17,7 +17,10 @@ export interface FixedPoint {
   readonly markingProbability: number;
   /** alpha*, in (0, 1). */
   readonly alpha: number;
-  /** q*: the queue at which RED marks p*. Undefined where p* is above Pmax: RED marks that nowhere, and the queue stands at Kmax. */
+  /**
+   * q*: the queue at which RED marks p*. Undefined where p* is above Pmax: RED never marks that share, and the queue
+   * stays at Kmax.
+   */
   readonly queueBytes: number | undefined;
 }
 

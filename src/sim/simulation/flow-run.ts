@@ -17,11 +17,11 @@ import { DEFAULT_PRIORITY, type HostSettings } from './options.ts';
 export interface FlowSetup {
   readonly host: HostSettings;
   readonly mtu: number;
-  /** Whether packets say that the network may mark them. */
+  /** Whether packets are ECN-capable. */
   readonly ecnCapable: boolean;
   /** Of starting PSNs. */
   readonly random: Prng;
-  /** Called once when the flow is over, however it went. */
+  /** Called once when the flow is over, successful or not. */
   readonly ended: (flow: FlowRun) => void;
 }
 

@@ -1,7 +1,8 @@
 /**
- * How long a flow would take if it had the network for itself: the yardstick of slowdowns. Owns the calculation: packets at line rate
- * through every link of the way, one behind the other, and the acknowledge of the last one back. To within a few nanoseconds, what the
- * extended header of each work request's first packet takes on other links than the slowest, the simulated network does exactly this.
+ * How long a flow would take if it had the network for itself: the reference of slowdowns. Owns the calculation:
+ * packets at line rate through every link of the way, one behind the other, and the ACK of the last one back. To within
+ * a few nanoseconds, what the extended header of each work request's first packet takes on other links than the
+ * slowest, the simulated network does exactly this.
  */
 
 import { AETH_BYTES } from '../../../packets/aeth.ts';
@@ -20,7 +21,7 @@ export interface Hop {
   readonly delayNs: number;
 }
 
-/** What is sent along the way, and how switches hand it on. */
+/** The flow on the path, and how switches forward it. */
 export interface IdealOptions {
   /** Payload, whole. */
   readonly bytes: number;
@@ -36,7 +37,7 @@ export interface IdealOptions {
   readonly processingNs: number;
 }
 
-/** Nanoseconds from the first post to the acknowledge of the last byte; Infinity for a flow without an end. */
+/** Nanoseconds from the first post to the ACK of the last byte; Infinity for a flow without an end. */
 export function idealNs(path: readonly Hop[], options: IdealOptions): number {
   const { bytes, messageBytes, mtu, operation } = options;
   if (bytes === Infinity) return Infinity;

@@ -1,6 +1,7 @@
 /**
- * What is looked at while a simulation runs, and when: queues for series and statistics, rates of flows, sums of notifications and pauses.
- * Owns the moments; changes nothing that it looks at. Looks happen between steps of the world and cost nothing in between.
+ * What is sampled while a simulation runs, and when: queues for series and statistics, rates of flows, sums of
+ * notifications and pauses. Owns the times; changes nothing that it samples. Samples are taken between steps of the
+ * world and cost nothing in between.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { PortCounters } from '../../../transport/counters.ts';
@@ -9,7 +10,7 @@ import type { FlowRun } from './flow-run.ts';
 import { DEFAULT_POINTS, type ProbeOptions, type ProbeSeries, type QueueStats } from './options.ts';
 import { QueueMeter, SeriesRecorder } from './recorder.ts';
 
-/** What probes look at. */
+/** What probes sample. */
 export interface ProbeTargets {
   readonly ports: readonly EgressPort[];
   readonly flows: readonly FlowRun[];
@@ -63,12 +64,12 @@ export class Probes {
     ];
   }
 
-  /** When to look next. */
+  /** The time of the next sample. */
   get nextTime(): number {
     return Math.min(this.#nextPoint, this.#nextSample);
   }
 
-  /** Looks at what is due. */
+  /** Takes the samples that are due. */
   look(now: number): void {
     if (now >= this.#nextSample) {
       for (const { port, meter } of this.#queues) meter.add(port.queueBytes);

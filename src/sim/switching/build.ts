@@ -1,6 +1,6 @@
 /**
- * Makes the parts of a switched network from its topology: two ports for each link, switches with their memory, and what watches them.
- * Owns who is joined with whom. Moves nothing.
+ * Makes the parts of a switched network from its topology: two ports for each link, switches with their memory, and the
+ * deadlock watch. Owns their wiring. Moves nothing.
  */
 
 import type { Prng } from '../../ground/prng.ts';

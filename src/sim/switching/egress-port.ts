@@ -50,7 +50,7 @@ export interface EgressCounters {
   peakQueueBytes: number;
 }
 
-/** What happens at the node whose port this is when a frame begins to leave. */
+/** Callbacks to the node of the port when a frame begins to leave. */
 export interface EgressListener {
   /** The frame has left its queue and is about to go on the wire. */
   leaving(port: EgressPort, slot: number): void;
@@ -58,9 +58,9 @@ export interface EgressListener {
   changed(port: EgressPort): void;
 }
 
-/** What receives at the other end of the link. */
+/** The receiver at the other end of the link. */
 export interface IngressListener {
-  /** A frame came out of the link of `from`: all of it, or as much as the receiver asked to wait for. */
+  /** A frame came out of the link of `from`: all of it, or as much as the receiver needs for forwarding. */
   arrive(from: EgressPort, slot: number): void;
 }
 
@@ -78,7 +78,7 @@ export interface EgressPortSpec {
 
 /** The sending end of a link at a host or switch. */
 export class EgressPort {
-  // What every frame needs comes first, for the rooms of this folder.
+  // Fields that every frame uses come first, for the modules of this folder.
   /** Place among all ports of the network. */
   readonly index: number;
   /** Bit n: frames of priority n wait; bit 8 for control frames. @internal */

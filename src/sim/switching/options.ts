@@ -1,6 +1,6 @@
 /**
- * What a switched network is made of, as plain data, and the defaults and limits of every number in it.
- * Owns the checking; knows neither queues nor frames. Sources of defaults: ref:dcqcn#4, ref:dcqcn#5.6.
+ * Options of a switched network, as plain data, and the defaults and limits of every number in it.
+ * Owns their check only. Sources of defaults: ref:dcqcn#4, ref:dcqcn#5.6.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../../../packets/ethernet.ts';
@@ -41,8 +41,8 @@ export interface SwitchOptions {
   /** Between the arrival of a frame and its being queued, pauses included; nanoseconds. Default 0. */
   readonly processingNs?: number;
   /**
-   * A queue that was paused for so long without a break is looked at for a deadlock; nanoseconds. Default 10 ms. No less than a frame takes over
-   * a link, or a circle that dissolves may be taken for one that does not.
+   * A queue that was paused for so long without a break is looked at for a deadlock; nanoseconds. Default 10 ms. No
+   * less than a frame takes over a link, or a temporary cycle may be reported as a deadlock.
    */
   readonly deadlockAfterNs?: number;
 }
@@ -72,14 +72,14 @@ export interface SwitchedNetworkOptions {
   readonly loss?: number;
 }
 
-/** What a frame has in front of it when a switch that cuts through knows where it goes. */
+/** Bytes of a frame after which a cut-through switch knows its egress port. */
 export const CUT_THROUGH_BYTES = 64;
 /** Priorities of data, 0..7. */
 export const PRIORITIES = 8;
 /** The queue of MAC control frames: above all, and never paused. */
 export const CONTROL = 8;
 
-/** Options of a network with nothing left open. */
+/** Options of a network with every default filled in. */
 export interface NetworkSettings {
   readonly topology: Topology;
   readonly seed: number;
@@ -101,7 +101,7 @@ export interface NetworkSettings {
   readonly switches: SwitchOptions;
 }
 
-/** @throws RoceError ERR_ROCE_ARGUMENT naming the option that makes no sense */
+/** @throws RoceError ERR_ROCE_ARGUMENT naming the invalid option */
 export function settingsOf(options: SwitchedNetworkOptions): NetworkSettings {
   const { seed, switches = {}, mtu = DEFAULT_MTU } = options;
   const topology = checkTopology(options.topology);
@@ -141,12 +141,12 @@ export function headroomOf({ rateBps, delayNs }: TopologyEdge, settings: Network
   return Math.max(modelHeadroomBytes(rateBps, delayNs), needed);
 }
 
-/** How eagerly a port asks for pauses. */
+/** The shift of a port's PFC threshold. */
 export function pfcShiftOf({ rateBps }: TopologyEdge, { nicRateBps, switches }: NetworkSettings): number {
   return switches.pfcShift ?? defaultPfcShift(rateBps, nicRateBps);
 }
 
-/** Packet memory of a switch with these links, of which `reserved` bytes are spoken for. */
+/** Packet memory of a switch with these links, of which `reserved` bytes are reserved. */
 export function bufferBytesOf(links: readonly TopologyEdge[], reserved: number, { switches }: NetworkSettings): number {
   if (switches.bufferBytes !== undefined) return switches.bufferBytes;
   const fastest = Math.max(...links.map(rateOf));
@@ -160,14 +160,14 @@ export function creditBytesOf({ rateBps, delayNs }: TopologyEdge, settings: Netw
   return Math.ceil((rateBps * (2 * delayNs + processingNs)) / 8e9) + 4 * (maxFrameBytes + overheadBytes);
 }
 
-/** Whether they are used or not: an option that makes no sense is a mistake. */
+/** Checked whether they are used or not: an invalid option is an error. */
 function checkMemory(switches: SwitchOptions, maxFrameBytes: number): void {
   const { bufferBytes, headroomBytes, pfcShift, staticXoffBytes, lossyAlpha = 1, creditBytes } = switches;
   whole('bufferBytes', bufferBytes ?? 1, 1, MAX_BUFFER_BYTES);
   whole('headroomBytes', headroomBytes ?? 0, 0, MAX_BUFFER_BYTES);
   whole('pfcShift', pfcShift ?? 0, 0, MAX_PFC_SHIFT);
   whole('staticXoffBytes', staticXoffBytes ?? 0, 0, MAX_BUFFER_BYTES);
-  // A frame that is longer than all credits would wait for ever.
+  // A frame that is longer than all credits would wait infinitely.
   whole('creditBytes', creditBytes ?? maxFrameBytes, maxFrameBytes, MAX_BUFFER_BYTES);
   if (!(lossyAlpha > 0)) refuse(`lossyAlpha is ${lossyAlpha}: it is over 0`);
 }

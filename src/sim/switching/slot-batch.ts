@@ -31,7 +31,7 @@ export class SlotBatch implements FrameBatch {
     return slot;
   }
 
-  /** Forgets all frames and gives their slots back. */
+  /** Removes all frames and releases their slots. */
   release(store: FrameStore): void {
     const { count } = this;
     this.count = 0;

@@ -1,9 +1,10 @@
 /**
- * One switch: takes frames in, chooses the port they leave by, and marks and accounts for them as they leave.
- * Owns the way through, the packet memory and what it asks of senders. Never moves a frame: `transmitter.ts` does.
+ * One switch: takes frames in, chooses the port they leave by, and marks and accounts for them as they leave. Owns the
+ * forwarding decision, the packet memory and the pauses of senders. Never moves a frame: `transmitter.ts` does.
  *
- * Rules: RED on the bytes that stay behind in the queue of the priority when a frame leaves it (ref:dcqcn#1; the simulator of HPCC looks at the
- * same moment); memory is free again when the first bit of a frame leaves; PFC ref:dcqcn#4.
+ * Rules: RED on the bytes that stay behind in the queue of the priority when a frame leaves it (ref:dcqcn#1; the
+ * simulator of HPCC looks at the same moment); memory is free again when the first bit of a frame leaves; PFC
+ * ref:dcqcn#4.
  */
 import { Medium } from '../../../packets/frame.ts';
 import { type EcnProfile, Fate } from '../../faults/fault-spec.ts';
@@ -27,17 +28,17 @@ export interface SwitchNodeSpec {
   readonly pauses: Pauses;
   /** By index, of the whole network. */
   readonly allPorts: readonly EgressPort[];
-  /** Absent with credits: who has them has memory. */
+  /** Absent with credits: a credit guarantees memory. */
   readonly buffer: SharedBuffer | undefined;
   readonly credits: CreditReturns;
   readonly random: Prng;
 }
 
-/** What a switch did with frames that it did not pass on. */
+/** Frames that a switch dropped. */
 export interface SwitchCounters {
   /** No memory for them. */
   dropped: number;
-  /** No way to their host. */
+  /** No route to their host. */
   noRoute: number;
 }
 
@@ -104,7 +105,8 @@ export class SwitchNode implements IngressListener, EgressListener {
       return;
     }
     const tail = store.tail(slot);
-    // On very fast links the end of a frame and what follows it come in the same nanosecond: nobody overtakes who waits for its end.
+    // On very fast links the end of a frame and what follows it come in the same nanosecond: a frame must not overtake
+    // one that waits for its end.
     if (from.storing === 0 && (tail <= now || this.#passable(from, port, store.priority(slot)))) {
       this.#take(from, port, slot);
       return;
@@ -145,7 +147,7 @@ export class SwitchNode implements IngressListener, EgressListener {
 
   /** @internal */
   changed(): void {
-    // Nobody waits for a port of a switch.
+    // A port of a switch has no sink.
   }
 
   /** Lets a frame into the queue of its port, or drops it. */

@@ -1,7 +1,8 @@
 /**
- * The topologies that the literature measures on, as functions of a few numbers; `buildTopology` takes them as plain data.
- * Owns which port of which node joins what, which each builder says, so that a queue can be named beforehand.
- * Sources of the shapes: Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008 (fat tree).
+ * The topologies that the literature measures on, as functions of a few numbers; `buildTopology` takes them as plain
+ * data. Owns the port numbers of every link, which each builder documents, so that a queue can be named beforehand.
+ * Sources of the shapes: Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008 (fat
+ * tree).
  */
 import {
   checkLink,
@@ -13,7 +14,7 @@ import {
   type TopologyEdge,
 } from './topology.ts';
 
-/** Says which builder the other fields are for. */
+/** Selects the builder of the other fields. */
 export interface OfKind<K extends string> {
   /** Name of the builder. */
   readonly kind: K;
@@ -29,7 +30,7 @@ export type TopologySpec =
   | (OfKind<'ring'> & RingOptions)
   | (OfKind<'custom'> & CustomOptions);
 
-/** The topology that the data describes. @throws RoceError ERR_ROCE_ARGUMENT naming the field that makes it impossible */
+/** The topology that the data describes. @throws RoceError ERR_ROCE_ARGUMENT naming the invalid field */
 export function buildTopology(spec: TopologySpec): Topology {
   switch (spec.kind) {
     case 'dumbbell':
@@ -210,8 +211,9 @@ export interface RingOptions {
 }
 
 /**
- * Host i is at switch floor(i / hostsPerSwitch). Port 0 of every switch leads to the next one round, port 1 back, ports 2 .. to its
- * hosts. With `clockwiseRoutes` buffers wait for each other in a circle: the textbook deadlock of PFC. @throws RoceError ERR_ROCE_ARGUMENT
+ * Host i is at switch floor(i / hostsPerSwitch). Port 0 of every switch leads to the next one round, port 1 back, ports
+ * 2 .. to its hosts. With `clockwiseRoutes` buffers wait for each other in a cycle: the textbook deadlock of PFC.
+ * @throws RoceError ERR_ROCE_ARGUMENT
  */
 export function ring({ switches, hostsPerSwitch, link }: RingOptions): Topology {
   demandCount('switches', switches, 3);
@@ -225,7 +227,7 @@ export function ring({ switches, hostsPerSwitch, link }: RingOptions): Topology 
   return wiring.topology();
 }
 
-/** A network of one's own. */
+/** A network given node by node. */
 export interface CustomOptions {
   /** Names of hosts; hosts are numbered in this order. */
   readonly hosts: readonly string[];
@@ -247,7 +249,7 @@ export interface CustomLink extends LinkSpec {
   readonly bPort?: number;
 }
 
-/** Hosts, switches and links as named. @throws RoceError ERR_ROCE_ARGUMENT naming what is impossible, as `checkTopology` */
+/** Hosts, switches and links as named. @throws RoceError ERR_ROCE_ARGUMENT as `checkTopology` */
 export function custom({ hosts, switches, links }: CustomOptions): Topology {
   const wiring = new Wiring('custom', hosts.length, hosts);
   for (const name of switches) wiring.addSwitch(name);
@@ -285,7 +287,7 @@ class Wiring {
     return this.#names.push(name) - 1;
   }
 
-  /** The lowest port from `from` on that nothing hangs on. */
+  /** The lowest free port from `from` on. */
   freePort(node: number, from = 0): number {
     const used = this.#used[node] ?? new Set();
     let port = Math.max(from, this.#taken[node] ?? 0);

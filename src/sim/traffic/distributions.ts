@@ -9,7 +9,7 @@ import type { Random } from '../../../transport/random.ts';
 
 /** Sizes of flows. */
 export interface SizeDistribution {
-  /** To show. */
+  /** Display name. */
   readonly name: string;
   /** Bytes and the share of flows, 0..1, that are no larger; both ascend, from share 0 to share 1. */
   readonly points: readonly (readonly [bytes: number, share: number])[];

@@ -1,6 +1,6 @@
 /**
- * How an rsocket comes to be: both sides say in the private data of the connection manager where they want to be written
- * (rdma:rsocket.c#rs_do_connect, #raccept). Owns what is asked of the connection manager; a socket is made of the result.
+ * Connects rsockets: the private data of the connection manager carries each side's buffers
+ * (rdma:rsocket.c#rs_do_connect, #raccept). Owns the calls to the connection manager; a socket is made of the result.
  */
 import { CmRejReason } from '../../../packets/cm/index.ts';
 import { invariant, RoceError } from '../../../packets/errors.ts';
@@ -12,7 +12,7 @@ import { type ConnData, connDataFault, readConnData, writeConnData } from './pro
 /** Where to connect to, and how. */
 export interface RSocketConnectOptions extends RSocketOptions, Omit<RdmaConnectOptions, OwnOptions> {}
 
-/** What the protocol decides: no READs are used, and the peer is waited for as long as it takes. */
+/** What the protocol decides: no READs are used, and RNR retries are infinite. */
 type OwnOptions = 'qp' | 'privateData' | 'initiatorDepth' | 'responderResources' | 'rnrRetryCount' | 'retryCount';
 
 /** What a socket is made of. */
@@ -22,7 +22,10 @@ export interface Established {
   readonly peer: ConnData;
 }
 
-/** Rejects as `RdmaCm.connect`, with ERR_ROCE_ARGUMENT for sizes, with ERR_ROCE_REJECTED when the peer speaks something else. */
+/**
+ * Rejects as `RdmaCm.connect`, with ERR_ROCE_ARGUMENT for sizes, with ERR_ROCE_REJECTED when the peer uses another
+ * protocol.
+ */
 export async function establish(device: RdmaDevice, options: RSocketConnectOptions): Promise<Established> {
   const endpoint = new RSocketQp(device, settingsOf(device, options));
   try {
@@ -46,7 +49,7 @@ export async function establish(device: RdmaDevice, options: RSocketConnectOptio
   }
 }
 
-/** Undefined when who asks speaks something else; it is refused. Rejects as `RdmaConnectionRequest.accept`. */
+/** Undefined when the requester uses another protocol; it is rejected. Rejects as `RdmaConnectionRequest.accept`. */
 export async function acceptRequest(
   device: RdmaDevice,
   request: RdmaConnectionRequest,
@@ -71,7 +74,7 @@ export async function acceptRequest(
   }
 }
 
-/** Throws as `RSocketQp` when there is no room for one; who asks is refused. */
+/** Throws as `RSocketQp` when there is no room for one; the request is rejected. */
 function endpointFor(request: RdmaConnectionRequest, device: RdmaDevice, settings: RSocketSettings): RSocketQp {
   try {
     return new RSocketQp(device, settings);
@@ -81,7 +84,7 @@ function endpointFor(request: RdmaConnectionRequest, device: RdmaDevice, setting
   }
 }
 
-/** Says no; who has lost patience meanwhile needs no answer. @param reason a `CmRejReason` */
+/** Rejects a request; one that has timed out meanwhile needs no answer. @param reason a `CmRejReason` */
 export function refuse(request: RdmaConnectionRequest, reason: number): void {
   try {
     request.reject(undefined, reason);

@@ -1,5 +1,5 @@
 /**
- * Tells the peer of credits and of buffers that are free again, as soon as enough are and a control message may leave
+ * Sends the peer updates of credits and freed buffers, as soon as enough are free and a control message may be sent
  * (rdma:rsocket.c#rs_update_credits, #rs_send_credits). Owns the place in the peer's list that is written next.
  */
 import type { RSocketQp } from './endpoint.ts';
@@ -12,7 +12,7 @@ export class CreditUpdater {
   readonly #send: SendWindow;
   readonly #receive: ReceiveWindow;
   readonly #peer: ConnData;
-  /** The peer's first entry it has filled itself, from what we said when we connected. */
+  /** The peer fills its first entry itself, from our connection data. */
   #entry = 1;
 
   constructor(endpoint: RSocketQp, send: SendWindow, receive: ReceiveWindow, peer: ConnData) {

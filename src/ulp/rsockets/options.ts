@@ -6,7 +6,7 @@ import { RoceError } from '../../../packets/errors.ts';
 import type { RdmaDevice } from '../../device/api.ts';
 import { MAX_IOMAPS, MESSAGE_BYTES, scaledValue, scaleOf } from './protocol.ts';
 
-/** What stays as it is from the connection on. Absent ones take the defaults in brackets. */
+/** Fixed at connection time. Absent ones take the defaults in brackets. */
 export interface RSocketOptions {
   /** Bytes that may be under way, 2048 to 2^29 [131072]. SO_SNDBUF of rsocket sets half of it. */
   readonly sendBuffer?: number;

@@ -1,10 +1,10 @@
 /**
- * A stream of bytes over RDMA, as rsocket(7) of librdmacm speaks it: data goes by RDMA WRITE into buffers that the other side
- * offers, and 32 bits of immediate data tell of it.
+ * A stream of bytes over RDMA, compatible with rsocket(7) of librdmacm: data goes by RDMA WRITE into buffers that the
+ * other side offers, and 32 bits of immediate data announce it.
  *
- * Owns the connected socket: its states, its waiting, its one loop over completions (rdma:rsocket.c#rs_poll_cq). The counting
- * is in send-window.ts and receive-window.ts, the bytes in protocol.ts, connecting in connect.ts. What a peer says that cannot
- * be true ends the socket with an error that the next call reports; nothing throws from the loop.
+ * Owns the connected socket: its states, its pending calls, its one loop over completions (rdma:rsocket.c#rs_poll_cq).
+ * The counting is in send-window.ts and receive-window.ts, the bytes in protocol.ts, connecting in connect.ts. Invalid
+ * messages of the peer end the socket with an error that the next call reports; nothing throws from the loop.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -35,9 +35,9 @@ export type ShutdownHow = 'read' | 'write' | 'both';
 
 /** One end of a stream of bytes (rsocket(7)): made by `connect` or taken from an `RListener`. */
 export class RSocket {
-  /** Where the peer is. */
+  /** The peer's address. */
   readonly remoteAddress: IpAddress;
-  /** Sizes as they came out. */
+  /** The sizes in use. */
   readonly settings: RSocketSettings;
   readonly #endpoint: RSocketQp;
   readonly #connection: RdmaConnection;
@@ -77,7 +77,7 @@ export class RSocket {
 
   /**
    * Connects to a listener. Rejects as `RdmaCm.connect`, with ERR_ROCE_ARGUMENT for sizes out of range, with
-   * ERR_ROCE_REJECTED when the peer speaks something else.
+   * ERR_ROCE_REJECTED when the peer uses another protocol.
    */
   static async connect(device: RdmaDevice, options: RSocketConnectOptions): Promise<RSocket> {
     return new RSocket(await establish(device, options));
@@ -132,23 +132,27 @@ export class RSocket {
   }
 
   /**
-   * Maps memory of ours, or so many fresh bytes, so that the peer may write it at `offset`, by default the address of its first
-   * byte. The peer is told before the next bytes are sent (riomap). Throws ERR_ROCE_LIMIT when its list is full.
+   * Maps memory of ours, or so many fresh bytes, so that the peer may write it at `offset`, by default the address of
+   * its first byte. The mapping is sent to the peer before the next bytes (riomap). Throws ERR_ROCE_LIMIT when its list
+   * is full.
    */
   iomap(memory: Uint8Array | number, offset?: bigint): IoMapping {
     this.#demandOpen();
     return this.#iomaps.map(memory, offset);
   }
 
-  /** Ends a mapping; the peer is not told, its writes fail (riounmap). Throws ERR_ROCE_STATE when it is none. */
+  /**
+   * Ends a mapping; the peer is not informed, its writes fail (riounmap). Throws ERR_ROCE_STATE when there is no such
+   * mapping.
+   */
   iounmap(mapping: IoMapping): void {
     this.#demandOpen();
     this.#iomaps.unmap(mapping);
   }
 
   /**
-   * Writes into what the peer has mapped at `offset` (riowrite); resolves with the bytes under way, fewer than asked for where
-   * nothing is mapped. The peer is not told: send something for that. Rejects as `send`.
+   * Writes into what the peer has mapped at `offset` (riowrite); resolves with the bytes under way, fewer than asked
+   * for where nothing is mapped. The peer gets no notification: send a message for that. Rejects as `send`.
    */
   iowrite(bytes: Uint8Array, offset: bigint): Promise<number> {
     return this.#sending.run(async () => {
@@ -169,7 +173,7 @@ export class RSocket {
     });
   }
 
-  /** Lets the peer's connection show that it lives: a WRITE of nothing (SO_KEEPALIVE). For who has a clock. */
+  /** Checks that the peer is alive with a WRITE of no bytes (SO_KEEPALIVE). The caller has the timer. */
   keepalive(): void {
     if (!this.#connected || !this.#send.controlsFree(1)) return;
     this.#send.controls++;
@@ -186,7 +190,10 @@ export class RSocket {
     return this.#sending.run(() => this.#shutdown(how));
   }
 
-  /** Shuts down, disconnects and frees everything. Waits for sends that wait: `destroy` does not. May be called more than once. */
+  /**
+   * Shuts down, disconnects and frees everything. Waits for pending sends; `destroy` does not. May be called more than
+   * once.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -212,7 +219,7 @@ export class RSocket {
     if (!this.#connected || (how === 'write' && !this.#writable)) return;
     if (how !== 'read') this.#writable = false;
     else if (this.#writable) return;
-    // Looked at without a turn in between: credits use the same slots.
+    // Checked without a turn in between: credit updates use the same slots.
     while (this.#connected && !this.#send.controlsFree(1)) await this.#events.next();
     if (!this.#connected) return;
     this.#send.controls++;
@@ -222,7 +229,8 @@ export class RSocket {
 
   /**
    * Sends bytes in pieces that begin small, so that the peer's work overlaps ours, and double (rdma:rsocket.c#rsend).
-   * `place` tells how much fits at an offset, undefined to stop there; `post` sends a piece. Resolves with the bytes posted.
+   * `place` returns how much fits at an offset, undefined to stop there; `post` sends a piece. Resolves with the bytes
+   * posted.
    */
   async #transfer(
     bytes: Uint8Array,
@@ -289,7 +297,7 @@ export class RSocket {
     if (this.#connected) this.#fail('ERR_ROCE_CLOSED', 'the device was closed');
   }
 
-  /** Posts receives for those that were taken, and tells the peer what it may send. The device may be gone meanwhile. */
+  /** Posts receives for those that completed, and sends credit updates. The device may have been closed meanwhile. */
   #giveCredits(): void {
     if (!this.#connected) return;
     try {
@@ -379,7 +387,7 @@ export class RSocket {
     this.#fail('ERR_ROCE_STATE', `the peer broke the rsocket protocol: it ${what}`);
   }
 
-  /** Work failed: after we have ended both directions that is the peer's end, too. */
+  /** Work failed: after both directions were shut down here, that is also the end of the peer. */
   #lost(status: WcStatus): void {
     if (!this.#readable && !this.#writable) this.#connected = false;
     else if (status === WcStatus.WrFlushErr)

@@ -1,6 +1,6 @@
 /**
- * The send buffer of an rsocket, used round and round. Owns the position of the next byte; that nothing under way is
- * overwritten is the send window's business, whose bytes come back in the order in which they were taken.
+ * The send buffer of an rsocket, used round and round. Owns the position of the next byte; the send window guarantees
+ * that no byte under way is overwritten; its bytes are freed in the order in which they were taken.
  */
 import type { MemoryRegion } from '../../../transport/memory.ts';
 import type { MessageSource } from './endpoint.ts';
