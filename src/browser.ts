@@ -1,6 +1,6 @@
 /**
- * `rocev2/browser`: all of rocev2 that needs no Node: devices, verbs, the connection manager, and the simulated world to run them in. A
- * bundler that knows the condition `browser` takes it for `rocev2`, too.
+ * `rocev2/browser`: all of rocev2 that needs no Node: devices, verbs, the connection manager, and the simulated world
+ * to run them in. A bundler that knows the condition `browser` takes it for `rocev2`, too.
  *
  * @module rocev2/browser
  */

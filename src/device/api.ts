@@ -111,8 +111,9 @@ export interface RdmaPd {
   /** The device it is of. */
   readonly device: RdmaDevice;
   /**
-   * Registers memory (ibv_reg_mr): that many fresh zeroed bytes, or bytes of the caller's. The latter are shared, not copied; a
-   * device in a worker takes only such as lie in a SharedArrayBuffer, and gives such when it is asked for a number of bytes.
+   * Registers memory (ibv_reg_mr): that many fresh zeroed bytes, or bytes of the caller's. The latter are shared, not
+   * copied; a device in a worker takes only such as lie in a SharedArrayBuffer, and gives such when it is asked for a
+   * number of bytes.
    */
   regMr(memory: Uint8Array | number, options?: RegMrOptions): MemoryRegion;
   /**
@@ -121,15 +122,20 @@ export interface RdmaPd {
    */
   deregMr(region: MemoryRegion): void;
   /**
-   * A region without memory (ib_alloc_mr): a work request `RegMr` gives it up to `maxBytes` bytes, an address, access and a key, and
-   * `LocalInv` or a peer's SEND with invalidate takes them away.
+   * A region without memory (ib_alloc_mr): a work request `RegMr` gives it up to `maxBytes` bytes, an address, access
+   * and a key, and `LocalInv` or a peer's SEND with invalidate takes them away.
    */
   allocMr(maxBytes: number): MemoryRegion;
-  /** A memory window of type 2B (ibv_alloc_mw): a work request `BindMw` lends it a part of a region, for one queue pair. */
+  /**
+   * A memory window of type 2B (ibv_alloc_mw): a work request `BindMw` lends it a part of a region, for one queue pair.
+   */
   allocMw(): RdmaMw;
   /** Makes a queue pair in state RESET (ibv_create_qp). */
   createQp(init: RdmaQpInit): RdmaQp;
-  /** Makes an address handle (ibv_create_ah), after finding the next hop. Rejects with ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT. */
+  /**
+   * Makes an address handle (ibv_create_ah), after finding the next hop. Rejects with ERR_ROCE_ADDRESS or
+   * ERR_ROCE_ARGUMENT.
+   */
   createAh(av: AddressVector): Promise<RdmaAh>;
   /**
    * Makes an address handle to the sender of a datagram (ibv_create_ah_from_wc).
@@ -198,8 +204,8 @@ export interface RdmaSrq {
   /** Posts a receive (ibv_post_srq_recv). Throws ERR_ROCE_QUEUE_FULL, or ERR_ROCE_ARGUMENT for a bad request. */
   postRecv(wr: RecvWr): void;
   /**
-   * Changes room and limit (ibv_modify_srq); a limit arms the queue. Throws ERR_ROCE_ARGUMENT and changes nothing for less
-   * room than receives posted or than the limit, or more than the device allows.
+   * Changes room and limit (ibv_modify_srq); a limit arms the queue. Throws ERR_ROCE_ARGUMENT and changes nothing for
+   * less room than receives posted or than the limit, or more than the device allows.
    */
   modify(attributes: SrqAttributes): void;
   /** Destroys the queue and discards its receives. Throws ERR_ROCE_IN_USE while queue pairs take from it. */
@@ -210,7 +216,10 @@ export interface RdmaSrq {
 export interface RdmaXrcd {
   /** The device it is of. */
   readonly device: RdmaDevice;
-  /** Makes a queue pair of type XRC_RECV in state RESET: it takes requests for every shared receive queue of this domain. */
+  /**
+   * Makes a queue pair of type XRC_RECV in state RESET: it takes requests for every shared receive queue of this
+   * domain.
+   */
   createQp(): RdmaQp;
   /** Throws ERR_ROCE_IN_USE while queues or queue pairs remain. */
   close(): void;
@@ -247,13 +256,14 @@ export interface RdmaCq extends AsyncIterable<WorkCompletion> {
   /** The next completion, waited for; done when the device closes. Rejects with ERR_ROCE_LIMIT after an overrun. */
   next(): Promise<IteratorResult<WorkCompletion>>;
   /**
-   * Resolves with true once a completion arrives after this call, or with `solicitedOnly` one that the peer solicited or that
-   * failed (ibv_req_notify_cq and ibv_get_cq_event); it stays in the queue. With false when none can come any more.
+   * Resolves with true once a completion arrives after this call, or with `solicitedOnly` one that the peer solicited
+   * or that failed (ibv_req_notify_cq and ibv_get_cq_event); it stays in the queue. With false when none can come any
+   * more.
    */
   reqNotify(solicitedOnly?: boolean): Promise<boolean>;
   /**
-   * Changes the room (ibv_resize_cq). Throws ERR_ROCE_ARGUMENT and changes nothing for less than the queue holds, less than one
-   * or more than the device allows.
+   * Changes the room (ibv_resize_cq). Throws ERR_ROCE_ARGUMENT and changes nothing for less than the queue holds, less
+   * than one or more than the device allows.
    */
   resize(capacity: number): void;
 }
@@ -274,7 +284,9 @@ export interface RdmaQp {
   readonly destroyed: boolean;
   /** Asynchronous events, until the queue pair is destroyed. */
   readonly events: EventStream<QpEvent>;
-  /** How fast it may send, as of now; undefined without a connection or where the device does not react to congestion. */
+  /**
+   * How fast it may send, as of now; undefined without a connection or where the device does not react to congestion.
+   */
   readonly congestion: RateState | undefined;
   /**
    * Changes attributes and state (ibv_modify_qp), after resolving the path to the peer where an address vector is
@@ -283,16 +295,23 @@ export interface RdmaQp {
   modify(attributes: ModifyAttributes): Promise<void>;
   /** `modify` for a destination that is resolved already; throws ERR_ROCE_ADDRESS when it is not. */
   modifyNow(attributes: ModifyAttributes): void;
-  /** Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow it. */
+  /**
+   * Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow
+   * it.
+   */
   postSend(wr: SendWr): void;
   /** Posts a receive work request (ibv_post_recv). */
   postRecv(wr: RecvWr): void;
   /**
-   * Attaches a UD queue pair to a multicast group (ibv_attach_mcast), which the device joins with its first one; send to it with an
-   * address handle of the group and remoteQpn 0xffffff. Rejects with ERR_ROCE_ARGUMENT, ERR_ROCE_LIMIT or ERR_ROCE_UNSUPPORTED.
+   * Attaches a UD queue pair to a multicast group (ibv_attach_mcast), which the device joins with its first one; send
+   * to it with an address handle of the group and remoteQpn 0xffffff. Rejects with ERR_ROCE_ARGUMENT, ERR_ROCE_LIMIT or
+   * ERR_ROCE_UNSUPPORTED.
    */
   attachMcast(group: IpAddress): Promise<void>;
-  /** Ends it (ibv_detach_mcast), and with the last queue pair of a group the membership of the device. Throws ERR_ROCE_ARGUMENT. */
+  /**
+   * Ends it (ibv_detach_mcast), and with the last queue pair of a group the membership of the device. Throws
+   * ERR_ROCE_ARGUMENT.
+   */
   detachMcast(group: IpAddress): void;
   /** Destroys the queue pair; outstanding work requests do not complete. */
   destroy(): void;

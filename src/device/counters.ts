@@ -35,9 +35,15 @@ export class DeviceCounters {
   badQpn = 0;
   /** To a multicast group that no queue pair here is attached to. */
   otherGroup = 0;
-  /** Datagrams to an IP address that is not ours, those to queue pair 1 included, though the MAC address is ours or a group's. */
+  /**
+   * Datagrams to an IP address that is not ours, those to queue pair 1 included, though the MAC address is ours or a
+   * group's.
+   */
   otherAddress = 0;
-  /** Datagrams whose IP or MAC source cannot be that of another host: broadcast, a group, unspecified, on Ethernet one of our own. */
+  /**
+   * Datagrams whose IP or MAC source cannot be that of another host: broadcast, a group, unspecified, on Ethernet one
+   * of our own.
+   */
   badSource = 0;
 }
 

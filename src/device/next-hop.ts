@@ -9,7 +9,9 @@ import type { HeaderTemplate } from '../../packets/header-template.ts';
 export interface NextHop {
   readonly address: IpAddress;
   readonly users: Set<PathUser>;
-  /** When the state of the neighbour must be checked before a packet goes there, in nanoseconds of the device's clock. */
+  /**
+   * When the state of the neighbour must be checked before a packet goes there, in nanoseconds of the device's clock.
+   */
   checkAt: number;
 }
 

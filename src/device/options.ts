@@ -86,11 +86,13 @@ export interface PathTraits {
   /** IPv4 TTL or IPv6 hop limit, 1..255. Default 64. */
   readonly hopLimit?: number;
   /**
-   * 20 bits. IPv6 headers carry it; with either IP version it also gives the source port where none is named (flow-label.ts).
-   * Default 0 in headers, as rdma_rxe sends (ref:rxe#5).
+   * 20 bits. IPv6 headers carry it; with either IP version it also gives the source port where none is named
+   * (flow-label.ts). Default 0 in headers, as rdma_rxe sends (ref:rxe#5).
    */
   readonly flowLabel?: number;
-  /** UDP source port, 1..65535; default one that stays with the queue pair and spreads over queue pairs, 0xc000..0xffff. */
+  /**
+   * UDP source port, 1..65535; default one that stays with the queue pair and spreads over queue pairs, 0xc000..0xffff.
+   */
   readonly sourcePort?: number;
 }
 
@@ -114,7 +116,9 @@ export function checkLinkOptions({ addresses, medium, neighbours = [], vlan, pat
   checkTraits(path);
 }
 
-/** The largest path MTU that a link of `linkMtu` bytes carries. @throws RoceError ERR_ROCE_ARGUMENT when it carries none */
+/**
+ * The largest path MTU that a link of `linkMtu` bytes carries. @throws RoceError ERR_ROCE_ARGUMENT when it carries none
+ */
 export function pathMtuOf(linkMtu: number): number {
   const pathMtu = PATH_MTUS.find((size) => size + MAX_HEADER_BYTES <= linkMtu);
   if (pathMtu !== undefined) return pathMtu;
@@ -138,7 +142,10 @@ function checkRange(name: string, value: number, min: number, max: number): void
     throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from ${min} to ${max}, not ${value}`);
 }
 
-/** What a queue pair holds: what its maker asked for within the device's limits, defaults for the rest. @throws RoceError ERR_ROCE_ARGUMENT */
+/**
+ * What a queue pair holds: what its maker asked for within the device's limits, defaults for the rest. @throws
+ * RoceError ERR_ROCE_ARGUMENT
+ */
 export function qpCapabilities(asked: Partial<QpCapabilities>, limits: DeviceLimits): QpCapabilities {
   return {
     maxSendWr: checkedCapability('maxSendWr', asked.maxSendWr ?? 128, limits.maxQpWr),

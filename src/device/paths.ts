@@ -87,7 +87,10 @@ export class Paths {
     return source.version === destination.version && this.isOurs(source);
   }
 
-  /** Our address for a destination: one on its subnet, else the first of its version. Throws ERR_ROCE_ADDRESS when there is none. */
+  /**
+   * Our address for a destination: one on its subnet, else the first of its version. Throws ERR_ROCE_ADDRESS when there
+   * is none.
+   */
   sourceFor(destination: IpAddress): IpAddress {
     const { addresses } = this.#options;
     const same = addresses.filter((prefix) => prefix.address.version === destination.version);

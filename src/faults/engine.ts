@@ -71,7 +71,10 @@ export class FaultEngine {
     return verdict;
   }
 
-  /** When the frame that was decided last leaves the queue for the rate, and has taken the delay of the wire; not before `now`. */
+  /**
+   * When the frame that was decided last leaves the queue for the rate, and has taken the delay of the wire; not before
+   * `now`.
+   */
   exitTime(now: number, direction: number): number {
     return this.#wireOf(direction).exitTime(now, this.frame.end - this.frame.start);
   }

@@ -9,7 +9,9 @@ import type { EcnProfile } from '../ground/ecn.ts';
 
 export type { EcnProfile } from '../ground/ecn.ts';
 
-/** One direction of one port's wire. Everything is optional and absent means: does not happen. Probabilities are 0..1. */
+/**
+ * One direction of one port's wire. Everything is optional and absent means: does not happen. Probabilities are 0..1.
+ */
 export interface FaultSpec {
   /** Probability that a frame is lost. */
   readonly loss?: number;
@@ -37,8 +39,8 @@ export interface FaultSpec {
    */
   readonly queueBytes?: number;
   /**
-   * Marks by the backlog for `rateBps`, which it needs: of a `FaultPath` by what waits behind a frame as it leaves the queue, as a switch
-   * does (ref:dcqcn#1); of a wire of `SimulatedNetwork` by what waits in front of it as it arrives.
+   * Marks by the backlog for `rateBps`, which it needs: of a `FaultPath` by what waits behind a frame as it leaves the
+   * queue, as a switch does (ref:dcqcn#1); of a wire of `SimulatedNetwork` by what waits in front of it as it arrives.
    */
   readonly ecn?: EcnProfile;
 }

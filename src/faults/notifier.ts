@@ -41,7 +41,10 @@ export interface NotifierCounters {
   unsent: number;
 }
 
-/** Takes a frame that goes against `direction`; false when there is no room. @param about serial of the frame that was marked */
+/**
+ * Takes a frame that goes against `direction`; false when there is no room. @param about serial of the frame that was
+ * marked
+ */
 export type NotificationSender = (now: number, direction: number, frame: FrameWriter, about: number) => boolean;
 
 /** Sends CNPs for receivers on both sides of a wire. */

@@ -7,7 +7,9 @@
  */
 import type { FaultSpec } from './fault-spec.ts';
 
-/** Across a wire between two ends called a and b; for a link of ours a is our end, so that what we send goes 'a-to-b'. */
+/**
+ * Across a wire between two ends called a and b; for a link of ours a is our end, so that what we send goes 'a-to-b'.
+ */
 export type FaultDirection = 'a-to-b' | 'b-to-a';
 
 export const FAULT_DIRECTIONS: readonly FaultDirection[] = ['a-to-b', 'b-to-a'];
@@ -44,11 +46,17 @@ export type FaultAction = (typeof FAULT_ACTIONS)[number];
 export interface WireCondition {
   /** Which way it goes; default both. */
   readonly direction?: FaultDirection;
-  /** A group, or a name as the opcode table and Wireshark have it ('RC RDMA WRITE Middle', in any case), or several. Default 'roce'. */
+  /**
+   * A group, or a name as the opcode table and Wireshark have it ('RC RDMA WRITE Middle', in any case), or several.
+   * Default 'roce'.
+   */
   readonly opcode?: string | readonly string[];
   /** Destination queue pair of the packet, 24 bits. */
   readonly qpn?: number;
-  /** Queue pair that sent the packet, as connection management or the traffic has shown it; a packet of an unknown sender does not match. */
+  /**
+   * Queue pair that sent the packet, as connection management or the traffic has shown it; a packet of an unknown
+   * sender does not match.
+   */
   readonly sourceQpn?: number;
   /**
    * PSN counted from the first PSN of the connection in that PSN space, 0 being the first; or the first and the last of
@@ -80,8 +88,8 @@ export interface WireRule {
   /** At most so many applications; default no limit. */
   readonly times?: number;
   /**
-   * Nanoseconds. For 'delay', which needs it, how much later; later frames overtake. For 'duplicate', between one copy and the next, default 0.
-   * For 'reorder', the longest that a frame is held when no others pass, default 100 ms.
+   * Nanoseconds. For 'delay', which needs it, how much later; later frames overtake. For 'duplicate', between one copy
+   * and the next, default 0. For 'reorder', the longest that a frame is held when no others pass, default 100 ms.
    */
   readonly delayNs?: number;
   /** For 'duplicate': how many more, 1 .. 64; default 1. */
@@ -89,8 +97,9 @@ export interface WireRule {
   /** For 'reorder': so many later frames of that direction pass first, 1 .. 1024; default 1. */
   readonly behind?: number;
   /**
-   * For 'corrupt': which bit is flipped. Bit 0 is the most significant bit of the first byte of the BTH, or of what follows the Ethernet
-   * header in a frame that is not RoCE. Default by seed: any bit up to the end of the ICRC that the ICRC covers, opcode and pad count excepted.
+   * For 'corrupt': which bit is flipped. Bit 0 is the most significant bit of the first byte of the BTH, or of what
+   * follows the Ethernet header in a frame that is not RoCE. Default by seed: any bit up to the end of the ICRC that
+   * the ICRC covers, opcode and pad count excepted.
    */
   readonly bit?: number;
   /**

@@ -1,4 +1,6 @@
-/** A queue between the machine, which pushes, and an application that awaits: bounded by what the protocol can produce. */
+/**
+ * A queue between the machine, which pushes, and an application that awaits: bounded by what the protocol can produce.
+ */
 export class AsyncQueue<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
   readonly #waiting: ((result: IteratorResult<T>) => void)[] = [];

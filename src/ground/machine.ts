@@ -4,7 +4,9 @@
  */
 import type { FrameBatch, FrameWriter, IpAddress } from '../../packets/index.ts';
 
-/** What a host does for multicast where the kernel has the addresses; a host of our own on Ethernet needs none of it. */
+/**
+ * What a host does for multicast where the kernel has the addresses; a host of our own on Ethernet needs none of it.
+ */
 export interface GroupHost {
   /** Asks the kernel for datagrams to a group; resolves when they would come. Absent: this wire cannot. */
   joinGroup?(group: IpAddress): Promise<void>;

@@ -40,8 +40,9 @@ export interface BumpOptions {
   /** Of everything that chance decides; default 1. */
   readonly seed?: number;
   /**
-   * Sends a congestion notification packet back for what is marked here, in the name of the receiver: for receivers that send none,
-   * such as rdma_rxe. One for each flow and interval, when connection management or traffic has shown the sender's queue pair. Default: no.
+   * Sends a congestion notification packet back for what is marked here, in the name of the receiver: for receivers
+   * that send none, such as rdma_rxe. One for each flow and interval, when connection management or traffic has shown
+   * the sender's queue pair. Default: no.
    */
   readonly notify?: boolean | NotifyOptions;
   /** Sees every frame. */
@@ -52,7 +53,10 @@ export interface BumpOptions {
 
 /** Stands between two Ethernet links. */
 export class Bump {
-  /** Resolves when a link has ended, and with it the bump: with undefined after `close`, with the reason otherwise. Never rejects. */
+  /**
+   * Resolves when a link has ended, and with it the bump: with undefined after `close`, with the reason otherwise.
+   * Never rejects.
+   */
   readonly closed: Promise<RoceError | undefined>;
   /** @internal */
   readonly engine: FaultEngine;
@@ -64,7 +68,10 @@ export class Bump {
   #ended = false;
   #closing: Promise<void> | undefined;
 
-  /** @throws RoceError ERR_ROCE_ARGUMENT for a link that is not Ethernet, and naming what is wrong with rules, faults and `notify` */
+  /**
+   * @throws RoceError ERR_ROCE_ARGUMENT for a link that is not Ethernet, and naming what is wrong with rules, faults
+   * and `notify`
+   */
   constructor({ a, b, observer, capacity, notify = false, ...options }: BumpOptions) {
     for (const { medium, name } of [a, b]) {
       if (medium !== Medium.Ethernet)
@@ -114,7 +121,10 @@ export class Bump {
     return this.engine.conversations.list();
   }
 
-  /** Starts both links, then forwards. @throws RoceError ERR_ROCE_STATE the second time, and what a link rejects with; both are closed then */
+  /**
+   * Starts both links, then forwards. @throws RoceError ERR_ROCE_STATE the second time, and what a link rejects with;
+   * both are closed then
+   */
   async start(): Promise<void> {
     if (this.#started || this.#ended) throw new RoceError('ERR_ROCE_STATE', 'a bump is started once');
     this.#started = true;

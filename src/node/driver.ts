@@ -46,7 +46,10 @@ export class Driver {
     installBulkCrc32();
   }
 
-  /** Starts the link, then drives the machine. @throws RoceError ERR_ROCE_STATE the second time, and what the link rejects with */
+  /**
+   * Starts the link, then drives the machine. @throws RoceError ERR_ROCE_STATE the second time, and what the link
+   * rejects with
+   */
   async start(machine: Machine): Promise<void> {
     if (this.#machine !== undefined) throw new RoceError('ERR_ROCE_STATE', 'a driver is started once');
     this.#machine = machine;
@@ -153,7 +156,8 @@ export class Driver {
     }
     this.#disarm();
     this.#timerDeadline = deadline;
-    // Early by the coarseness of the timer. Unreferenced: the link's socket keeps the process alive, a deadline does not.
+    // Early by the coarseness of the timer. Unreferenced: the link's socket keeps the process alive, a deadline does
+    // not.
     this.#timer = setTimeout(() => this.#timerFired(), Math.min(inMs - 1, MAX_TIMEOUT_MS)).unref();
   }
 

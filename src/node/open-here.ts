@@ -1,6 +1,6 @@
 /**
- * Opens a device on a real wire in the calling thread: link, capture, driver and device put together. The simulated world has its own
- * way (`World`).
+ * Opens a device on a real wire in the calling thread: link, capture, driver and device put together. The simulated
+ * world has its own way (`World`).
  */
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../../packets/address.ts';
@@ -19,7 +19,10 @@ import { CaptureLink, type CaptureSink, type Link, openLink, readsEcn, setsEcn }
 export interface OpenDeviceOptions {
   /** Which wire, as on the command line: `qemu:/tmp/guest.sock`, `qemu:/tmp/guest.sock,connect`. */
   readonly link: string;
-  /** Our addresses with their prefix lengths, `10.0.0.1/24`, `fd00::1/64`; default those of the kernel on a link that shares them. */
+  /**
+   * Our addresses with their prefix lengths, `10.0.0.1/24`, `fd00::1/64`; default those of the kernel on a link that
+   * shares them.
+   */
   readonly addresses?: readonly string[];
   /** Default: a random locally administered one. */
   readonly mac?: string;
@@ -54,7 +57,9 @@ export interface OpenDeviceOptions {
   readonly limits?: Partial<DeviceLimits>;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
   readonly thread?: 'application';
-  /** Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need. */
+  /**
+   * Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need.
+   */
   readonly captureSink?: CaptureSink | ((link: Link) => CaptureSink);
   /** Receives the decisions of queue pairs, for example a `TraceRecorder`. Default: none. */
   readonly trace?: QpTrace;

@@ -1,6 +1,7 @@
 /**
- * One port of a simulated network: a `Link` to whoever holds it, two wires to the medium.
- * Owns the sink, the batch in the making and the counters. Never moves a frame: the network does, through the methods marked "for the network".
+ * One port of a simulated network: a `Link` on the machine's side, two wires to the medium.
+ * Owns the sink, the batch being filled and the counters. Never moves a frame: the network does, through the methods
+ * marked "for the network".
  */
 import { RoceError } from '../../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';

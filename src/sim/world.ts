@@ -42,8 +42,8 @@ export interface DriveOptions {
   /** Every choice by chance follows from it: a safe integer. */
   readonly seed: number;
   /**
-   * Frames a machine hands to its port at a time, 1 or more; default 64. What is handed over is sent whatever arrives meanwhile,
-   * so where ports have a rate, fewer make machines react sooner.
+   * Frames a machine hands to its port at a time, 1 or more; default 64. What is handed over is sent whatever arrives
+   * meanwhile, so where ports have a rate, fewer make machines react sooner.
    */
   readonly batchFrames?: number;
 }
@@ -248,7 +248,9 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     }
   }
 
-  /** Makes sure that an entry not later than the member's deadline is in the queue; one that is too early costs a look. */
+  /**
+   * Makes sure that an entry not later than the member's deadline is in the queue; one that is too early costs a look.
+   */
   #arm(member: Member | undefined): void {
     if (member === undefined || member.port.closed) return;
     const deadline = member.nextDeadline();
@@ -257,7 +259,10 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     this.#deadlines.push(deadline, member.index);
   }
 
-  /** The earliest true deadline; drops or moves the entries before it that no longer hold, so that time never jumps to one. */
+  /**
+   * The earliest true deadline; drops or moves the entries before it that no longer hold, so that time never jumps to
+   * one.
+   */
   #nextDeadline(): number {
     const queue = this.#deadlines;
     while (queue.size > 0) {

@@ -46,7 +46,10 @@ export class TraceReader {
     }
   }
 
-  /** No more text will come: the last record, if it is whole. @throws RoceError ERR_ROCE_CAPTURE when it is not, or nothing was a trace */
+  /**
+   * No more text will come: the last record, if it is whole. @throws RoceError ERR_ROCE_CAPTURE when it is not, or
+   * nothing was a trace
+   */
   end(): TraceEvent | undefined {
     const last = this.#text.length > 0 ? this.#take(1, this.#text.length) : undefined;
     if (this.#records === 0) throw new RoceError('ERR_ROCE_CAPTURE', 'the trace is empty');

@@ -74,7 +74,10 @@ export class TraceRecorder implements QpTrace {
     return this;
   }
 
-  /** A frame in [start, end) of `bytes`, valid during the call, that was sent or received at `timeNs` of the same clock as `now`. */
+  /**
+   * A frame in [start, end) of `bytes`, valid during the call, that was sent or received at `timeNs` of the same clock
+   * as `now`.
+   */
   frame(timeNs: number, direction: 'in' | 'out', bytes: Uint8Array, start: number, end: number): void {
     const frame = this.#frame;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,6 +1,7 @@
 /**
- * Connecting, listening and finding datagram services, as an application sees it wherever the stack runs: the other half of
- * `api.ts`. Types only. Names are those of rdma_cm; errors, ranges and units are those the local classes document.
+ * Connecting, listening and finding datagram services, as an application sees it wherever the stack runs: the other
+ * half of `api.ts`. Types only. Names are those of rdma_cm; errors, ranges and units are those the local classes
+ * document.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import type { CmTransportService } from '../../../packets/cm/index.ts';
@@ -119,7 +120,9 @@ export interface RdmaUdAnswer {
   readonly privateData?: Uint8Array;
 }
 
-/** How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none. */
+/**
+ * How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none.
+ */
 export interface RdmaListenUdOptions extends Partial<RdmaUdAnswer> {
   /** Requests that may wait for the application at a time [1024]. */
   readonly backlog?: number;
@@ -132,7 +135,10 @@ export interface RdmaListenUdOptions extends Partial<RdmaUdAnswer> {
   readonly whenFull?: 'drop' | 'reject';
 }
 
-/** What the datagrams to the service carry (`PathTraits`) is chosen here; where it is not, the device's own `path` counts. */
+/**
+ * What the datagrams to the service carry (`PathTraits`) is chosen here; where it is not, the device's own `path`
+ * counts.
+ */
 export interface RdmaResolveUdOptions extends PathTraits {
   /** The peer's. */
   readonly address: IpAddress | string;
@@ -188,7 +194,10 @@ export interface RdmaUdRequest {
   readonly remotePort: number;
   /** What came with the request: the whole field, zeros at its end included. */
   readonly privateData: Uint8Array;
-  /** Names a queue pair of type UD, brought to RTS if it is not there; throws ERR_ROCE_STATE when it was answered before. */
+  /**
+   * Names a queue pair of type UD, brought to RTS if it is not there; throws ERR_ROCE_STATE when it was answered
+   * before.
+   */
   accept(answer: RdmaUdAnswer): void;
   /**
    * Refuses the request.

@@ -57,8 +57,8 @@ export function demandConnectable(device: RdmaDevice, qp: Qp, side: ConnectionSi
 }
 
 /**
- * To INIT, if it is not there yet, so that receives can be posted. Access as ib_cm grants it: WRITE always, READ and atomics
- * when there are resources to answer them, and FLUSH with them (ib_cm:cm.c#cm_init_qp_init_attr).
+ * To INIT, if it is not there yet, so that receives can be posted. Access as ib_cm grants it: WRITE always, READ and
+ * atomics when there are resources to answer them, and FLUSH with them (ib_cm:cm.c#cm_init_qp_init_attr).
  */
 export function bringToInit(qp: Qp, responderResources: number): void {
   if (qp.state === QpState.Init) return;

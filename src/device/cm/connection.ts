@@ -34,7 +34,9 @@ export interface ConnectionPort {
 export class ConnectionRejected extends RoceError {
   /** One of `CmRejReason`. */
   readonly reason: number;
-  /** Additional information of the reason: for InvalidGid the address that would be right, for Timeout the peer's GUID. */
+  /**
+   * Additional information of the reason: for InvalidGid the address that would be right, for Timeout the peer's GUID.
+   */
   readonly info: Uint8Array;
   /** Private data of the rejection: the whole field, zeros at its end included. */
   readonly privateData: Uint8Array;

@@ -20,7 +20,9 @@ export interface UdAnswer extends RdmaUdAnswer {
   readonly qp: Qp;
 }
 
-/** How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none. */
+/**
+ * How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none.
+ */
 export interface ListenUdOptions extends RdmaListenUdOptions {
   readonly qp?: Qp;
 }
@@ -91,8 +93,8 @@ export class UdRequest implements RdmaUdRequest {
   }
 
   /**
-   * Names the queue pair. Throws ERR_ROCE_ARGUMENT for one that takes no datagrams or a Q_Key it does not have, ERR_ROCE_STATE
-   * when the request was answered before or has waited too long, and changes nothing then.
+   * Names the queue pair. Throws ERR_ROCE_ARGUMENT for one that takes no datagrams or a Q_Key it does not have,
+   * ERR_ROCE_STATE when the request was answered before or has waited too long, and changes nothing then.
    */
   accept(answer: UdAnswer): void {
     this.#answers.accept(this, answer);

@@ -23,7 +23,9 @@ import {
 
 /** What queue pair 1 needs of its device. */
 export interface GsiPort {
-  /** Whether a datagram may go from one address to the other at all: from one of the device's, within one IP version. */
+  /**
+   * Whether a datagram may go from one address to the other at all: from one of the device's, within one IP version.
+   */
   joins(source: IpAddress, destination: IpAddress): boolean;
   /** Headers for a datagram, or undefined while the next hop is not known (the device then resolves it). */
   templateFor(source: IpAddress, destination: IpAddress): HeaderTemplate | undefined;
@@ -37,7 +39,10 @@ const GSI: DatagramEnd = { qpn: GSI_QPN, pkey: GSI_PKEY, qkey: GSI_QKEY, migReq:
 const MAX_WAITING = 64;
 
 export class Gsi {
-  /** `droppedUnresolved`: MADs whose next hop did not answer; `droppedUnroutable`: those between addresses that no path joins. */
+  /**
+   * `droppedUnresolved`: MADs whose next hop did not answer; `droppedUnroutable`: those between addresses that no path
+   * joins.
+   */
   readonly counters = {
     received: 0,
     sent: 0,
@@ -57,7 +62,9 @@ export class Gsi {
     this.#port = port;
   }
 
-  /** Takes a packet to queue pair 1 that parsed well and whose ICRC is right, from another host to an address of ours. */
+  /**
+   * Takes a packet to queue pair 1 that parsed well and whose ICRC is right, from another host to an address of ours.
+   */
   handleFrame(now: number, frame: Frame): void {
     if (!this.#admits(frame)) return;
     const deth = frame.bthOffset + (DETH_AT[Op.UdSendOnly] as number);

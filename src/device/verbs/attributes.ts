@@ -15,8 +15,8 @@ export interface RegMrOptions {
   /** Whether LOCAL INV and a peer's SEND with invalidate may invalidate the key. Default false. */
   readonly remoteInvalidate?: boolean;
   /**
-   * How the memory is made durable, for `Access.FlushPersistent`: called with an offset and a number of bytes of the region for each
-   * FLUSH for persistence, before it is answered. Must not throw, and must not call verbs.
+   * How the memory is made durable, for `Access.FlushPersistent`: called with an offset and a number of bytes of the
+   * region for each FLUSH for persistence, before it is answered. Must not throw, and must not call verbs.
    */
   readonly persistent?: Persist;
 }

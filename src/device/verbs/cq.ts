@@ -109,7 +109,10 @@ function answer(waiting: ((notified: boolean) => void)[], notified: boolean): vo
   for (const resolve of waiting.splice(0)) resolve(notified);
 }
 
-/** Makes a completion queue that adds itself to `notified` when it is to be settled, and never has more than `most` entries. */
+/**
+ * Makes a completion queue that adds itself to `notified` when it is to be settled, and never has more than `most`
+ * entries.
+ */
 export type CqMaker = (capacity: number, notified: Cq[], most: number, pools: TransportPools) => Cq;
 
 export const makeCq: CqMaker = (capacity, notified, most, pools) => new Cq(capacity, notified, most, pools);

@@ -100,7 +100,10 @@ export class Pd implements LocalPd {
     return this.createAh(this.#paths.isOurs(source) ? av : rest);
   }
 
-  /** Makes a shared receive queue (ibv_create_srq); with an XRC domain and a completion queue an XRC one (ibv_create_srq_ex). */
+  /**
+   * Makes a shared receive queue (ibv_create_srq); with an XRC domain and a completion queue an XRC one
+   * (ibv_create_srq_ex).
+   */
   createSrq(init: SrqInit): Srq {
     return this.#resources.createSrq(this, init);
   }

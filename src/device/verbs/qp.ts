@@ -100,8 +100,9 @@ export class Qp implements RdmaQp, PathUser {
   }
 
   /**
-   * Changes attributes and state (ibv_modify_qp). On Ethernet an address vector is resolved to a MAC address first, which
-   * is why this is asynchronous. Rejects with ERR_ROCE_STATE, ERR_ROCE_ARGUMENT or ERR_ROCE_ADDRESS and changes nothing.
+   * Changes attributes and state (ibv_modify_qp). On Ethernet an address vector is resolved to a MAC address first,
+   * which is why this is asynchronous. Rejects with ERR_ROCE_STATE, ERR_ROCE_ARGUMENT or ERR_ROCE_ADDRESS and changes
+   * nothing.
    */
   async modify(attributes: ModifyAttributes): Promise<void> {
     const { av, altAv } = attributes;
@@ -129,7 +130,10 @@ export class Qp implements RdmaQp, PathUser {
     return this.core.config.path?.template;
   }
 
-  /** Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow it. */
+  /**
+   * Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow
+   * it.
+   */
   postSend(wr: SendWr): void {
     this.#demandAlive();
     this.core.postSend(wr);

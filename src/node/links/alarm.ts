@@ -1,6 +1,7 @@
 /**
  * One deadline in real time: calls back once, when it has come or a little later.
- * Owns one timer. Far deadlines use setTimeout, near ones poll in each round of the event loop, as the driver does (ref:platform#5 rule 10).
+ * Owns one timer. Far deadlines use setTimeout, near ones poll in each round of the event loop, as the driver does
+ * (ref:platform#5 rule 10).
  */
 import { monotonicNs } from '../clock.ts';
 

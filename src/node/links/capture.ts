@@ -9,7 +9,10 @@ import { LinkDecorator } from './decorator.ts';
 
 /** Sees every frame of a link. */
 export interface CaptureSink {
-  /** A frame in [start, end) of `bytes`, valid during the call. `timeNs` is whatever the clock of the capture says, in nanoseconds. */
+  /**
+   * A frame in [start, end) of `bytes`, valid during the call. `timeNs` is whatever the clock of the capture says, in
+   * nanoseconds.
+   */
   frame(timeNs: number, direction: 'in' | 'out', bytes: Uint8Array, start: number, end: number, comment?: string): void;
 }
 

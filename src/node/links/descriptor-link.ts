@@ -43,7 +43,9 @@ export abstract class DescriptorLink extends LifecycleLink {
     this.mtu = mtu;
   }
 
-  /** Opens the descriptor in the network namespace of the calling thread. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE */
+  /**
+   * Opens the descriptor in the network namespace of the calling thread. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE
+   */
   protected abstract openPort(libc: Libc): DescriptorPort;
 
   protected override async open(events: LinkEvents, abandoned: AbortSignal): Promise<LinkPort> {
@@ -107,7 +109,9 @@ class WatchedPort implements LinkPort {
   }
 }
 
-/** Where frames lie in memory, for calls that take addresses: asked for once per buffer, and a device sends from one. */
+/**
+ * Where frames lie in memory, for calls that take addresses: asked for once per buffer, and a device sends from one.
+ */
 export class FrameAddresses {
   readonly #libc: Libc;
   /** Held, so that the address stays good. */

@@ -31,7 +31,9 @@ export interface FaultOptions {
   readonly observer?: PathObserver;
 }
 
-/** Puts faults on a link that has not been started. @throws RoceError ERR_ROCE_ARGUMENT naming the rule and the field */
+/**
+ * Puts faults on a link that has not been started. @throws RoceError ERR_ROCE_ARGUMENT naming the rule and the field
+ */
 export function withFaults(link: Link, options: FaultOptions): FaultLink {
   return new FaultLink(link, options);
 }

@@ -1,5 +1,6 @@
 /**
- * Links by name, as typed on a command line: `kind:target[,option...]`. A new kind is one file and one line of `LINK_KINDS`.
+ * Links by name, as typed on a command line: `kind:target[,option...]`. A new kind is one file and one line of
+ * `LINK_KINDS`.
  */
 
 import type { Link } from '../../ground/link.ts';

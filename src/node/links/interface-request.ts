@@ -49,7 +49,10 @@ export class InterfaceRequest {
     return this.#ask(fd, SIOCSIFFLAGS);
   }
 
-  /** Makes `fd`, of /dev/net/tun, the end of a TUN or TAP interface; 0, or a negative errno (linux:Documentation/networking/tuntap). */
+  /**
+   * Makes `fd`, of /dev/net/tun, the end of a TUN or TAP interface; 0, or a negative errno
+   * (linux:Documentation/networking/tuntap).
+   */
   attach(fd: number, flags: number): number {
     this.#view.setUint16(UNION_AT, flags, true);
     return this.#ask(fd, TUNSETIFF);

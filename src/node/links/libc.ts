@@ -142,8 +142,8 @@ function isSupported(): boolean {
 type Koffi = typeof import('koffi')['default'];
 
 /**
- * libuv's poll handle (epoll in the event loop itself). A blocking poll(2) on the thread pool was tried: while it waits, neither
- * process.exit nor Worker.terminate comes back, and it costs a hop between threads per wake-up.
+ * libuv's poll handle (epoll in the event loop itself). A blocking poll(2) on the thread pool was tried: while it
+ * waits, neither process.exit nor Worker.terminate comes back, and it costs a hop between threads per wake-up.
  */
 function pollWith(koffi: Koffi, fd: number, bits: number, ready: (bits: number) => void): PollHandle {
   // koffi calls back with a status before the events, which its types do not know.

@@ -15,13 +15,16 @@ export interface LinkPort {
   /** As `Link.send`, only while the link is open. After a short one `LinkEvents.writable` has to follow. */
   send(batch: FrameBatch, from: number): number;
   /**
-   * Frees everything; called once, possibly from inside `LinkEvents.receive`. Frames taken by `send` are still delivered where the
-   * medium can.
+   * Frees everything; called once, possibly from inside `LinkEvents.receive`. Frames taken by `send` are still
+   * delivered where the medium can.
    */
   close(): Promise<void> | void;
 }
 
-/** What a port reports to its link, from the moment it is being opened. Before the start and after the end it has no effect. */
+/**
+ * What a port reports to its link, from the moment it is being opened. Before the start and after the end it has no
+ * effect.
+ */
 export interface LinkEvents {
   /** The link is open, a `send` was cut short, and `writable` has not been called since. */
   readonly blocked: boolean;
@@ -52,7 +55,8 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
   /**
    * Opens the wire, or frees all it had of it and rejects; what is no `RoceError` becomes ERR_ROCE_LINK_UNAVAILABLE.
    *
-   * @param abandoned aborted when the link is closed meanwhile, not later: a port that comes all the same is closed at once
+   * @param abandoned aborted when the link is closed meanwhile, not later: a port that comes all the same is closed at
+   * once
    */
   protected abstract open(events: LinkEvents, abandoned: AbortSignal): Promise<P>;
 
@@ -61,7 +65,10 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
     return this.#port;
   }
 
-  /** Resolves when frames can be sent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE, ERR_ROCE_CLOSED when closed meanwhile */
+  /**
+   * Resolves when frames can be sent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE, ERR_ROCE_CLOSED when
+   * closed meanwhile
+   */
   async start(sink: LinkSink): Promise<void> {
     if (this.#state !== 'idle') throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
     this.#state = 'starting';

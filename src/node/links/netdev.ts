@@ -8,7 +8,9 @@ import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import type { LinkText } from './kind.ts';
 
-/** The target of `spec`, which has to be the name of an interface. @throws RoceError ERR_ROCE_ARGUMENT by way of `spec` */
+/**
+ * The target of `spec`, which has to be the name of an interface. @throws RoceError ERR_ROCE_ARGUMENT by way of `spec`
+ */
 export function takeInterface(spec: LinkText): string {
   // IFNAMSIZ is 16 with the closing zero; the rest is what the kernel takes as a name (and never "." or "..").
   if (!/^(?!\.{1,2}$)[^\s/:]{1,15}$/.test(spec.target))
@@ -32,8 +34,8 @@ export function interfaceMtu(name: string): number | undefined {
 }
 
 /**
- * The interface's addresses with prefix lengths, IPv4 first. None while it is down. Link-local IPv6 addresses are left out: they
- * mean nothing without an interface, which neither GIDs nor the connection manager carry.
+ * The interface's addresses with prefix lengths, IPv4 first. None while it is down. Link-local IPv6 addresses are left
+ * out: they mean nothing without an interface, which neither GIDs nor the connection manager carry.
  */
 export function interfaceAddresses(name: string): readonly string[] {
   const all = (networkInterfaces()[name] ?? []).filter(

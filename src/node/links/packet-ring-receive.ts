@@ -78,7 +78,10 @@ export abstract class ReceiveRing implements FrameBatch {
     this.count++;
   }
 
-  /** As it was on the wire; there is room, for the kernel leaves at least 16 bytes for a link header of 14 (TPACKET2_HDRLEN and up). */
+  /**
+   * As it was on the wire; there is room, for the kernel leaves at least 16 bytes for a link header of 14
+   * (TPACKET2_HDRLEN and up).
+   */
   #putTagBack(start: number, status: number, tci: number): void {
     const { view } = this;
     const hasType = (status & TP_STATUS_VLAN_TPID_VALID) !== 0;

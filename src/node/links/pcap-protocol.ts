@@ -12,7 +12,10 @@ export function isPcapReport(message: unknown): message is PcapReport {
   return typeof message === 'object' && message !== null && 'kind' in message;
 }
 
-/** Bytes before the IP packet of the frame at `at`: Ethernet header and up to two VLAN tags. The frame may be shorter than that. */
+/**
+ * Bytes before the IP packet of the frame at `at`: Ethernet header and up to two VLAN tags. The frame may be shorter
+ * than that.
+ */
 export function linkHeaderBytes(bytes: Uint8Array, at: number): number {
   let type = at + TYPE_AT;
   for (let tags = 0; tags < MAX_TAGS && isTag(bytes, type); tags++) type += TAG_BYTES;

@@ -1,11 +1,12 @@
 /**
- * Ethernet on any interface by way of libpcap and the package cap: our own MAC and IP addresses beside whatever the kernel has there.
+ * Ethernet on any interface by way of libpcap and the package cap: our own MAC and IP addresses beside whatever the
+ * kernel has there.
  *
  *   pcap:eth0            pcap:tap0,mtu=1500
  *
- * Owns a process that captures and injects (`pcap-process.ts` says why it is one), and the stream of frames to and from it. Works in worker
- * threads as well. The interface is set promiscuous; the kernel of this machine does not see what we inject.
- * libpcap drops what arrives while its ring is full, and the package does not say how much.
+ * Owns a process that captures and injects (`pcap-process.ts` says why it is one), and the stream of frames to and from
+ * it. Works in worker threads as well. The interface is set promiscuous; the kernel of this machine does not see what
+ * we inject. libpcap drops what arrives while its ring is full, and the package does not say how much.
  * An interface that goes down ends the link, as its removal does.
  */
 import { type ChildProcess, fork } from 'node:child_process';

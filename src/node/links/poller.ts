@@ -18,9 +18,11 @@ export class DescriptorWatch {
   #stopped = false;
 
   /**
-   * Waits until `fd`, which must be non-blocking, is readable, for as long as the watch is not stopped; the process lives as long.
+   * Waits until `fd`, which must be non-blocking, is readable, for as long as the watch is not stopped; the process
+   * lives as long.
    *
-   * @param ready told READABLE, WRITABLE or both, or FAILED alone: then the link has to take the error away, for instance by reading
+   * @param ready told READABLE, WRITABLE or both, or FAILED alone: then the link has to take the error away, for
+   * instance by reading
    *   SO_ERROR, or stop the watch; else it is told again and again. May stop the watch.
    */
   constructor(libc: Libc, fd: number, ready: (bits: number) => void) {
@@ -51,7 +53,10 @@ export class DescriptorWatch {
     WATCHES.delete(this.#fd);
   }
 
-  /** Nothing may be thrown at koffi, whose event loop handle would be stuck with it: an error surfaces in a turn of its own. */
+  /**
+   * Nothing may be thrown at koffi, whose event loop handle would be stuck with it: an error surfaces in a turn of its
+   * own.
+   */
   #tell(bits: number): void {
     if (this.#stopped) return;
     try {

@@ -26,9 +26,13 @@ export interface RawSocket {
 }
 
 export interface NativeSocket {
-  /** recvfrom(2) into all of `buffer`; calls back before it returns. Throws the text of strerror(3), for EAGAIN as well. */
+  /**
+   * recvfrom(2) into all of `buffer`; calls back before it returns. Throws the text of strerror(3), for EAGAIN as well.
+   */
   recv(buffer: Uint8Array, callback: (buffer: Uint8Array, bytes: number, source: string) => void): void;
-  /** sendto(2); calls back before it returns. Throws the text of strerror(3). After `close` it would make a new socket. */
+  /**
+   * sendto(2); calls back before it returns. Throws the text of strerror(3). After `close` it would make a new socket.
+   */
   send(buffer: Uint8Array, offset: number, length: number, address: string, callback: (bytes: number) => void): void;
   on(event: 'recvReady' | 'sendReady', listener: () => void): void;
   removeAllListeners(event: 'recvReady'): void;

@@ -101,7 +101,8 @@ export class RawReceiver {
     } catch (error) {
       if (textOf(error) !== EAGAIN_TEXT) this.faults++;
     }
-    // The package calls us outside of what Node calls a callback scope: promises settled here would wait for the next event.
+    // The package calls us outside of what Node calls a callback scope: promises settled here would wait for the next
+    // event.
     if (batch.count > 0) this.#flushing ??= setImmediate(() => this.#flush());
   }
 

@@ -54,7 +54,9 @@ export function openRaw(raw: RawSocketModule, link: string, options: RawSocketOp
   return socket;
 }
 
-/** May be called once; afterwards no call may be made on the socket: the package would open a new one, bound to nothing. */
+/**
+ * May be called once; afterwards no call may be made on the socket: the package would open a new one, bound to nothing.
+ */
 export function closeRaw(socket: RawSocket): void {
   if (live.delete(socket)) socket.close();
 }
@@ -69,7 +71,10 @@ export function enlargeReceiveBuffer(socket: RawSocket, bytes: number): void {
   }
 }
 
-/** Whether the interface is still there. A socket keeps the number of its interface, which names nothing when it has been removed. */
+/**
+ * Whether the interface is still there. A socket keeps the number of its interface, which names nothing when it has
+ * been removed.
+ */
 export function interfaceIsThere(socket: RawSocket): boolean {
   try {
     socket.getOption(SOL_SOCKET, SO_BINDTODEVICE, deviceName, deviceName.length);

@@ -67,7 +67,10 @@ export class StreamConnection {
     return to - from;
   }
 
-  /** Lets what was taken drain, then ends the connection; a peer that no longer reads gets a second. Nothing is received meanwhile. */
+  /**
+   * Lets what was taken drain, then ends the connection; a peer that no longer reads gets a second. Nothing is received
+   * meanwhile.
+   */
   async close(): Promise<void> {
     const socket = this.#socket;
     this.#closing = true;

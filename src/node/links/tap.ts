@@ -164,7 +164,10 @@ class TapPort implements DescriptorPort, FrameBatch {
     this.count = 0;
   }
 
-  /** An interface that was deleted leaves the descriptor in a bad state; nothing else sets an error (linux:drivers/net/tun.c). */
+  /**
+   * An interface that was deleted leaves the descriptor in a bad state; nothing else sets an error
+   * (linux:drivers/net/tun.c).
+   */
   failure(): RoceError | undefined {
     if (this.#libc.read(this.fd, this.#address, this.#stride) >= 0) return undefined;
     const errno = this.#libc.errno();

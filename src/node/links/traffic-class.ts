@@ -42,7 +42,9 @@ export class TrafficClass {
     this.#address = libc.address(this.#value.buffer);
   }
 
-  /** Of the one socket of this process that is bound so now and was not `before`; undefined when that is not to be seen. */
+  /**
+   * Of the one socket of this process that is bound so now and was not `before`; undefined when that is not to be seen.
+   */
   static of(libc: Libc, address: IpAddress, port: number, before: ReadonlySet<string>): TrafficClass | undefined {
     const names = new Set([...boundSockets(address, port)].filter((inode) => !before.has(inode)).map(socketName));
     const [fd, ...others] = descriptorsOf(names);
@@ -74,7 +76,10 @@ function descriptorsOf(names: ReadonlySet<string>): number[] {
 
 const socketName = (inode: string): string => `socket:[${inode}]`;
 
-/** A word of an address as the table has it: four bytes of the network read as a number of this machine, which is little-endian. */
+/**
+ * A word of an address as the table has it: four bytes of the network read as a number of this machine, which is
+ * little-endian.
+ */
 function kernelHex(word: number): string {
   const swapped = ((word & 0xff) << 24) | ((word & 0xff_00) << 8) | ((word >>> 8) & 0xff_00) | (word >>> 24);
   return hex(swapped >>> 0, 8);

@@ -214,8 +214,8 @@ class OffloadPort implements LinkPort {
 }
 
 /**
- * Sends the messages made of the frames from `first` on. Returns the frame to go on with: the first that waits for room (`waits` is
- * set then), or that has to go in another message, now that the system has refused runs.
+ * Sends the messages made of the frames from `first` on. Returns the frame to go on with: the first that waits for room
+ * (`waits` is set then), or that has to go in another message, now that the system has refused runs.
  */
 export function sendMessages(
   libc: Pick<Libc, 'sendmmsg' | 'errno'>,

@@ -1,7 +1,8 @@
 /**
- * Frames of a batch as the messages of one sendmmsg: packets that follow each other to one destination, all of one size but a shorter
- * last, go as one message that the kernel, or the network card, cuts into datagrams again (UDP_SEGMENT, udp(7); ref:platform#3).
- * Owns the structures of the call and which frames make a run. Never calls; never copies a payload: every frame is a vector of its own.
+ * Frames of a batch as the messages of one sendmmsg: packets that follow each other to one destination, all of one size
+ * but a shorter last, go as one message that the kernel, or the network card, cuts into datagrams again (UDP_SEGMENT,
+ * udp(7); ref:platform#3). Owns the structures of the call and which frames make a run. Never calls; never copies a
+ * payload: every frame is a vector of its own.
  */
 
 import type { IpAddress } from '../../../packets/address.ts';

@@ -254,7 +254,10 @@ class Udp6Port implements LinkPort {
   }
 }
 
-/** What arrived last, as a batch of one: every datagram comes in an event of its own, and to wait for more would cost latency. */
+/**
+ * What arrived last, as a batch of one: every datagram comes in an event of its own, and to wait for more would cost
+ * latency.
+ */
 class Arrivals implements FrameBatch {
   readonly bytes = new Uint8Array(HEADER_BYTES + MAX_DATAGRAM_BYTES);
   readonly view = new DataView(this.bytes.buffer);
@@ -302,7 +305,10 @@ class Outbox {
     this.#bytes = new Uint8Array(OUTBOX_SLOTS * slotBytes);
   }
 
-  /** @param queued how many of the copies are still referred to: all or, as a rule, none; undefined when there is no slot left */
+  /**
+   * @param queued how many of the copies are still referred to: all or, as a rule, none; undefined when there is no
+   * slot left
+   */
   copy(bytes: Uint8Array, start: number, length: number, queued: number): Uint8Array | undefined {
     if (queued === 0) this.#used = 0;
     if (this.#used === OUTBOX_SLOTS) return undefined;

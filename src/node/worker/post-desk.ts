@@ -47,5 +47,8 @@ export class PostPoller {
   }
 }
 
-/** Turns of an idle event loop are a few microseconds each; being woken takes several times that (measured: a round trip by half). */
+/**
+ * Turns of an idle event loop are a few microseconds each; being woken takes several times that (measured: a round trip
+ * by half).
+ */
 const LINGER_NS = 50_000;

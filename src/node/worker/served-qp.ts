@@ -1,4 +1,6 @@
-/** A queue pair as the worker serves it: it counts what was posted, and keeps the application's view of it up to date. */
+/**
+ * A queue pair as the worker serves it: it counts what was posted, and keeps the application's view of it up to date.
+ */
 import { type RecvWr, type SendWr, WrOpcode } from '../../../transport/work.ts';
 import type { Qp } from '../../device/verbs/index.ts';
 import { QpStatus, STATUS_BYTES } from './qp-status.ts';

@@ -14,8 +14,9 @@ export interface PauseWait {
 }
 
 /**
- * The nodes of one cycle, each waiting for the next and the last for the first; undefined when there is none. The smallest of its nodes
- * comes first. The same edges give the same cycle in whatever order they come, and repeated ones change nothing.
+ * The nodes of one cycle, each waiting for the next and the last for the first; undefined when there is none. The
+ * smallest of its nodes comes first. The same edges give the same cycle in whatever order they come, and repeated ones
+ * change nothing.
  */
 export function findPauseCycle(waits: readonly PauseWait[]): readonly number[] | undefined {
   const targets = targetsByNode(waits);

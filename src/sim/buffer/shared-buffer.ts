@@ -214,7 +214,8 @@ export class SharedBuffer {
     const beyondReserve = before + bytes - this.#reserve;
     const fromPool = Math.min(bytes, beyondReserve);
     if (fromPool > 0) {
-      // Whole frames go to headroom, as in the model: that is why headroom counts the frame that trips the threshold too.
+      // Whole frames go to headroom, as in the model: that is why headroom counts the frame that trips the threshold
+      // too.
       if (beyondReserve > this.thresholdBytes(ingress) || fromPool > this.poolBytes - this.#shared) {
         return this.#admitToHeadroom(ingress, queue, bytes);
       }

@@ -4,7 +4,9 @@
  */
 import { invariant } from '../../../packets/errors.ts';
 
-/** The zero of `f` in [low, high], both finite, to the last bit; f(low) <= 0 <= f(high), and Infinity counts as a sign. */
+/**
+ * The zero of `f` in [low, high], both finite, to the last bit; f(low) <= 0 <= f(high), and Infinity counts as a sign.
+ */
 export function bisect(f: (x: number) => number, low: number, high: number): number {
   invariant(f(low) <= 0 && f(high) >= 0, 'the ends of the interval enclose a zero');
   let below = low;

@@ -22,8 +22,8 @@ export interface ConvergenceBound {
 }
 
 /**
- * The bound of ref:dcqcn#5.3. alpha* solves alpha = (1-g)^(dT* - 1) ((1-g) alpha + g): a cut raises alpha once, dT* - 1 quiet intervals
- * decay it. (The appendix of the paper has dT* there, which does not reproduce its own data.)
+ * The bound of ref:dcqcn#5.3. alpha* solves alpha = (1-g)^(dT* - 1) ((1-g) alpha + g): a cut raises alpha once, dT* - 1
+ * quiet intervals decay it. (The appendix of the paper has dT* there, which does not reproduce its own data.)
  * @throws RoceError ERR_ROCE_ARGUMENT for a parameter out of range
  */
 export function convergenceBound(parameters: FluidParameters): ConvergenceBound {

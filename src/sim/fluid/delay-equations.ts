@@ -34,7 +34,10 @@ export interface IntegrationOptions {
   readonly durationNs: number;
   /** A sample is kept every so often, nanoseconds, above 0; the first at 0. Rounded to whole steps, at least one. */
   readonly sampleNs: number;
-  /** Step of the method, nanoseconds; at most the loop delay unless that is 0. Default: the delay in equal parts of at most 1 us. */
+  /**
+   * Step of the method, nanoseconds; at most the loop delay unless that is 0. Default: the delay in equal parts of at
+   * most 1 us.
+   */
   readonly stepNs?: number;
   /** Where all flows start; default as of `FluidFlow`. A flow of `perFlow` may override it. */
   readonly initial?: FluidFlowState;
@@ -56,7 +59,10 @@ export interface FluidFlowTrace {
   readonly alpha: readonly number[];
 }
 
-/** Samples of an integration. Rates and alpha at this level are those of the first flow: without `perFlow`, of every flow. */
+/**
+ * Samples of an integration. Rates and alpha at this level are those of the first flow: without `perFlow`, of every
+ * flow.
+ */
 export interface FluidTrace extends FluidFlowTrace {
   /** Nanoseconds, from 0. */
   readonly times: readonly number[];
@@ -93,8 +99,9 @@ export function integrate(parameters: FluidParameters, options: IntegrationOptio
 }
 
 /**
- * Heun's method on `state`, in place: the slope here, the slope where it would lead, their mean. The past at the end of a step is the
- * past at the beginning of the next; without a delay there is none, and the equations look at the present.
+ * Heun's method on `state`, in place: the slope here, the slope where it would lead, their mean. The past at the end of
+ * a step is the past at the beginning of the next; without a delay there is none, and the equations look at the
+ * present.
  */
 function heun(units: PacketUnits, flowsEach: number, step: number, maxRate: number, state: Float64Array): () => void {
   const delayed = Float64Array.from(state);

@@ -45,8 +45,8 @@ export function fixedPoint(parameters: FluidParameters): FixedPoint {
 }
 
 /**
- * By how much the two sides of the fixed-point equation differ, as the logarithm of their quotient; it grows with the marking
- * exponent x and is 0 at rest. From dR_C/dt = 0 comes R_T - R_C = a alpha / ((b+d) tau), from dR_T/dt = 0 comes
+ * By how much the two sides of the fixed-point equation differ, as the logarithm of their quotient; it grows with the
+ * marking exponent x and is 0 at rest. From dR_C/dt = 0 comes R_T - R_C = a alpha / ((b+d) tau), from dR_T/dt = 0 comes
  * R_T - R_C = tau R_AI R_C (c+e) / a; both together are a^2 alpha / ((b+d)(c+e)) = tau^2 R_AI R_C.
  */
 export function fixedPointImbalance(x: number, units: PacketUnits): number {
@@ -57,8 +57,9 @@ export function fixedPointImbalance(x: number, units: PacketUnits): number {
 }
 
 /**
- * The closed form for p* that was published, from a series in p cut off after its first term. It is 16 % too high for one flow and 70 % for
- * a hundred (ref:dcqcn#5.2): for comparison, and for the phase margin, which its authors computed with it. Not limited to 1.
+ * The closed form for p* that was published, from a series in p cut off after its first term. It is 16 % too high for
+ * one flow and 70 % for a hundred (ref:dcqcn#5.2): for comparison, and for the phase margin, which its authors computed
+ * with it. Not limited to 1.
  * @throws RoceError ERR_ROCE_ARGUMENT for a parameter out of range
  */
 export function approximateMarking(parameters: FluidParameters): number {
@@ -72,8 +73,8 @@ export function queueMarking(p: number, { kminBytes, kmaxBytes, pmax }: FluidPar
 }
 
 /**
- * The one root. Each factor of the left side grows with x and each of the right falls, so there is no second, and since the imbalance runs
- * from minus to plus infinity there always is one. Sought in ln x, for x spans many powers of ten.
+ * The one root. Each factor of the left side grows with x and each of the right falls, so there is no second, and since
+ * the imbalance runs from minus to plus infinity there always is one. Sought in ln x, for x spans many powers of ten.
  */
 function fixedPointExponent(units: PacketUnits): number {
   const imbalance = (lnX: number) => fixedPointImbalance(Math.exp(lnX), units);

@@ -33,8 +33,8 @@ export function markedWithin(x: number, packets: number): number {
 }
 
 /**
- * Increases per packet sent, where one is due after every `packets` packets of which none led to a CNP: p / ((1-p)^-n - 1).
- * With the packets of the byte counter this is b, with those of the timer it is d. Without marks it is 1/n.
+ * Increases per packet sent, where one is due after every `packets` packets of which none led to a CNP: p / ((1-p)^-n -
+ * 1). With the packets of the byte counter this is b, with those of the timer it is d. Without marks it is 1/n.
  */
 export function increasesPerPacket(x: number, packets: number): number {
   return x === 0 ? 1 / packets : markingProbability(x) / Math.expm1(x * packets);

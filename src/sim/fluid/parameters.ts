@@ -22,7 +22,10 @@ export interface FluidParameters {
   readonly alphaTimerNs: number;
   /** tau: the least nanoseconds between two CNPs of one flow, above 0. */
   readonly cnpTimerNs: number;
-  /** F: increases that only halve the distance to the target rate, before the target itself grows; a whole number from 1. */
+  /**
+   * F: increases that only halve the distance to the target rate, before the target itself grows; a whole number from
+   * 1.
+   */
   readonly fastRecoveryStages: number;
   /** Gain of alpha, between 0 and 1, both excluded. */
   readonly g: number;
@@ -38,7 +41,10 @@ export interface FluidParameters {
   readonly feedbackDelayNs: number;
 }
 
-/** Two flows on 40 Gb/s with the parameters of the paper and the loop delay of its stable examples (ref:dcqcn#2, profile `paper`). */
+/**
+ * Two flows on 40 Gb/s with the parameters of the paper and the loop delay of its stable examples (ref:dcqcn#2, profile
+ * `paper`).
+ */
 export const PAPER_FLUID: FluidParameters = {
   capacityBps: 40e9,
   packetBits: 8000,

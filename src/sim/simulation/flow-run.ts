@@ -1,6 +1,7 @@
 /**
- * A flow while it runs: a pair of queue pairs, connected without a connection manager, and the work requests that carry its bytes. It posts
- * ahead, so that the wire never waits for it, and each completion lets it post one more. Owns its progress and its end.
+ * A flow while it runs: a pair of queue pairs, connected without a connection manager, and the work requests that carry
+ * its bytes. It posts ahead, so that the wire never waits for it, and each completion lets it post one more. Owns its
+ * progress and its end.
  */
 import { Ecn, trafficClassOf } from '../../../packets/traffic-class.ts';
 import { Access } from '../../../transport/memory.ts';

@@ -59,8 +59,9 @@ function pipelineNs(path: readonly Hop[], options: IdealOptions, packets: number
   const { forwardBytes, processingNs } = options;
   const delay = path.reduce((sum, { delayNs }) => sum + delayNs, 0) + (path.length - 1) * processingNs;
   if (forwardBytes !== Infinity) return delay + cutThroughNs(path, options, (packets - 1) * full + last);
-  // Packets wait where a slower link, or a longer packet, is in front. Whatever link the last full packet is on when the last one
-  // begins to matter, the sum over that way through time is a lower bound, and the largest of them is the time.
+  // Packets wait where a slower link, or a longer packet, is in front. Whatever link the last full packet is on when
+  // the last one begins to matter, the sum over that way through time is a lower bound, and the largest of them is the
+  // time.
   let most = 0;
   let sum = 0;
   let slowest = 0;

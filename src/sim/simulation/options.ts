@@ -19,11 +19,17 @@ export interface SimulationOptions {
   readonly clockwise?: boolean;
   /** Of all switches alike. */
   readonly switches?: SwitchOptions;
-  /** Of all hosts alike; the line rate is that of each host's link. Default: none, and packets say that they are not ECN-capable. */
+  /**
+   * Of all hosts alike; the line rate is that of each host's link. Default: none, and packets say that they are not
+   * ECN-capable.
+   */
   readonly congestion?: CongestionOptions;
   /** The flows. Their order is the order of results. */
   readonly flows: readonly Flow[];
-  /** The simulation ends then at the latest, nanoseconds; needed for flows without an end. Default: when all flows have ended. */
+  /**
+   * The simulation ends then at the latest, nanoseconds; needed for flows without an end. Default: when all flows have
+   * ended.
+   */
   readonly stopNs?: number;
   /** Payload of a full packet: 256, 512, 1024, 2048 or 4096 bytes. Default 1024. */
   readonly mtu?: number;
@@ -55,7 +61,10 @@ export interface HostOptions {
   readonly ackEveryPackets?: number;
   /** Packets that may be sent and not acknowledged; default 65,536, which is no window. */
   readonly maxUnacked?: number;
-  /** Bytes of a work request, 64 MiB at most; default 1 MiB, and 64 KiB for flows without an end, whose progress is counted in them. */
+  /**
+   * Bytes of a work request, 64 MiB at most; default 1 MiB, and 64 KiB for flows without an end, whose progress is
+   * counted in them.
+   */
   readonly messageBytes?: number;
   /** Bytes of a flow that are posted ahead of the ACKs; default 16 MiB. */
   readonly aheadBytes?: number;
@@ -77,11 +86,13 @@ export interface ProbeOptions {
   readonly queues?: readonly string[];
   /** Rate, target and alpha: of all flows, or of those with these places in the list. Default false. */
   readonly flows?: boolean | readonly number[];
-  /** Points of one series at most, 16 or more: of more, every second one is left out, from then on too. Default 4,096. */
+  /**
+   * Points of one series at most, 16 or more: of more, every second one is left out, from then on too. Default 4,096.
+   */
   readonly maxPoints?: number;
   /**
-   * Time between two looks at the queues for `queueStats`, nanoseconds; default 997: a prime, so that looks do not keep step with
-   * packets.
+   * Time between two looks at the queues for `queueStats`, nanoseconds; default 997: a prime, so that looks do not keep
+   * step with packets.
    */
   readonly queueSampleNs?: number;
 }
@@ -100,7 +111,10 @@ export interface FlowResult {
   readonly endNs?: number;
   /** Flow completion time: from the first post to the ACK of the last byte. */
   readonly fctNs?: number;
-  /** What that would be at the rate of the links, without any other flow, window or pacing; Infinity for flows without an end. */
+  /**
+   * What that would be at the rate of the links, without any other flow, window or pacing; Infinity for flows without
+   * an end.
+   */
   readonly idealNs: number;
   /** fctNs / idealNs. */
   readonly slowdown?: number;
@@ -110,7 +124,9 @@ export interface FlowResult {
   readonly goodputBps: number;
   /** Payload acknowledged within the window, in bits a second of the window. */
   readonly windowBps: number;
-  /** 'done', 'running' when time was up, 'stopped' by `Flow.stopNs`, 'waiting' when it never began, or why it failed. */
+  /**
+   * 'done', 'running' when time was up, 'stopped' by `Flow.stopNs`, 'waiting' when it never began, or why it failed.
+   */
   readonly status: string;
 }
 
@@ -171,7 +187,10 @@ export interface SimulationResult {
   readonly deadlocks: readonly Deadlock[];
   /** Packets with payload that were delivered, each once. */
   readonly dataPackets: number;
-  /** Events of the network: frames that began to leave or came out of a link, and what else happens at a time of its own. */
+  /**
+   * Events of the network: frames that began to leave or came out of a link, and what else happens at a time of its
+   * own.
+   */
   readonly events: number;
   /** Turns of the world. Alone of all results, they depend on the probes. */
   readonly steps: number;

@@ -1,7 +1,7 @@
 /**
- * Finds deadlocks: queues that wait for each other in a circle, so that none of them will ever move.
- * Owns when to look and what was found. Looks only at queues that were blocked for long without a break, so it costs
- * nothing otherwise, and keeps nobody waiting: its times count only while something is blocked.
+ * Finds deadlocks: queues that wait for each other in a cycle, so that none of them will ever move.
+ * Owns the times of checks and their results. Checks only queues that were blocked for long without a break, so it
+ * costs nothing otherwise, and does not prolong a run: its times count only while something is blocked.
  *
  * A queue that is blocked waits for the queues of the next switch that hold frames which it has sent there: when one of
  * these leaves, memory (or credits) may be free that it waits for. It is stuck when all of them are stuck, and when it

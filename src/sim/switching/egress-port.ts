@@ -1,7 +1,7 @@
 /**
- * The sending end of one direction of a link: a queue for each priority, the wire behind them, and the frames that are on it.
- * Owns counts and lists of slots; those that change with every frame lie in a `PortTable`. Never decides when a frame leaves
- * (`transmitter.ts`) and never reads one.
+ * The sending end of one direction of a link: a queue for each priority, the wire behind them, and the frames that are
+ * on it. Owns counts and lists of slots; those that change with every frame lie in a `PortTable`. Never decides when a
+ * frame leaves (`transmitter.ts`) and never reads one.
  */
 import type { PauseState } from '../buffer/index.ts';
 import type { LinkCredits } from '../buffer/link-credits.ts';

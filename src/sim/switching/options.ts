@@ -11,15 +11,19 @@ import { checkTopology, type Routes, type Topology, type TopologyEdge } from '..
 /** How every switch of a network works. */
 export interface SwitchOptions {
   /**
-   * When a frame may leave: 'store-and-forward' (default), when all of it has come in; 'cut-through', when its first 64 bytes have,
-   * if the egress port is idle and not faster than the ingress port, and stored otherwise.
+   * When a frame may leave: 'store-and-forward' (default), when all of it has come in; 'cut-through', when its first 64
+   * bytes have, if the egress port is idle and not faster than the ingress port, and stored otherwise.
    */
   readonly forwarding?: 'store-and-forward' | 'cut-through';
-  /** Packet memory of a switch. Default: 32 MB for ports of 100 Gb/s and in proportion, and no less than twice what headroom takes. */
+  /**
+   * Packet memory of a switch. Default: 32 MB for ports of 100 Gb/s and in proportion, and no less than twice what
+   * headroom takes.
+   */
   readonly bufferBytes?: number;
   /**
-   * What keeps a sender from overrunning the next buffer. 'none' (default): nothing, every priority is dropped at the tail. 'pfc':
-   * pauses per priority (IEEE 802.1Qbb). 'credits': as InfiniBand's, per link and priority; nothing is ever dropped.
+   * What keeps a sender from overrunning the next buffer. 'none' (default): nothing, every priority is dropped at the
+   * tail. 'pfc': pauses per priority (IEEE 802.1Qbb). 'credits': as InfiniBand's, per link and priority; nothing is
+   * ever dropped.
    */
   readonly flowControl?: 'none' | 'pfc' | 'credits';
   /** With 'pfc': bit n says that priority n is paused and not dropped; 8 bits. Default bit 3. */
@@ -28,9 +32,15 @@ export interface SwitchOptions {
   readonly ecn?: EcnProfile | undefined;
   /** Bit n: packets of priority n may be marked; 8 bits. Default all. */
   readonly ecnPriorities?: number;
-  /** With 'pfc': what each port and lossless priority has for frames under way when it asks for a pause. Default: enough for its link. */
+  /**
+   * With 'pfc': what each port and lossless priority has for frames under way when it asks for a pause. Default: enough
+   * for its link.
+   */
   readonly headroomBytes?: number;
-  /** With 'pfc': a pause is asked for at what is free of the shared memory, shifted right by this. Default 3 at the hosts' rate, one less per doubling. */
+  /**
+   * With 'pfc': a pause is asked for at what is free of the shared memory, shifted right by this. Default 3 at the
+   * hosts' rate, one less per doubling.
+   */
   readonly pfcShift?: number;
   /** With 'pfc': a threshold that does not move, in bytes, instead of the shift. */
   readonly staticXoffBytes?: number;
@@ -59,13 +69,19 @@ export interface SwitchedNetworkOptions {
   readonly switches?: SwitchOptions;
   /** Largest IP packet of every link, in bytes; default 1,500. */
   readonly mtu?: number;
-  /** What a frame takes of a link beyond its bytes from link header to ICRC: check sequence, preamble, gap make 24. Default 0. */
+  /**
+   * What a frame takes of a link beyond its bytes from link header to ICRC: check sequence, preamble, gap make 24.
+   * Default 0.
+   */
   readonly frameOverheadBytes?: number;
-  /** Frames that wait in a NIC for the wire before it takes no more; default 1. What waits there cannot be slowed down any more. */
+  /**
+   * Frames that wait in a NIC for the wire before it takes no more; default 1. What waits there cannot be slowed down
+   * any more.
+   */
   readonly nicQueueFrames?: number;
   /**
-   * NICs make and verify ICRCs, which on links that damage nothing is a matter of form: frames have it where a tap sees them, and are
-   * trusted where they come in. Default true; false: the devices do, as on a real wire.
+   * NICs make and verify ICRCs, which on links that damage nothing is a matter of form: frames have it where a tap sees
+   * them, and are trusted where they come in. Default true; false: the devices do, as on a real wire.
    */
   readonly icrcOffload?: boolean;
   /** How likely a link loses a frame, 0..1; pauses are never lost. Default 0. */

@@ -25,7 +25,9 @@ import { SlotBatch } from './slot-batch.ts';
 import type { SwitchNode } from './switch-node.ts';
 import { EventKind, type FabricTap, KIND_BITS, KIND_MASK, Transmitter } from './transmitter.ts';
 
-/** What happened to frames of machines, in all. `sent` is the sum of the others and of `framesInFlight` without pauses. */
+/**
+ * What happened to frames of machines, in all. `sent` is the sum of the others and of `framesInFlight` without pauses.
+ */
 export interface SwitchedNetworkCounters {
   /** Taken from machines. */
   readonly sent: number;
@@ -143,7 +145,9 @@ export class SwitchedNetwork implements HostNetwork {
     return this.egressPorts.find((port) => port.name === name);
   }
 
-  /** Attaches a machine to the host of that name in the topology. @throws RoceError ERR_ROCE_ARGUMENT, ERR_ROCE_IN_USE */
+  /**
+   * Attaches a machine to the host of that name in the topology. @throws RoceError ERR_ROCE_ARGUMENT, ERR_ROCE_IN_USE
+   */
   attach(name: string): HostPort {
     const host = this.#names.get(name);
     if (host === undefined)

@@ -15,7 +15,9 @@ import type { FrameStore } from './frame-store.ts';
 import { finishIcrc } from './icrc-offload.ts';
 import { CONTROL, type NetworkSettings } from './options.ts';
 
-/** Sees every frame at each link: as it begins to leave a port ('out') and as it has come out at the other end ('in'). */
+/**
+ * Sees every frame at each link: as it begins to leave a port ('out') and as it has come out at the other end ('in').
+ */
 export interface FabricTap {
   /**
    * A frame passes. Bytes are valid during the call.

@@ -68,8 +68,9 @@ export interface DumbbellOptions {
 }
 
 /**
- * Hosts 0 .. pairs - 1 at switch0, pairs .. 2 pairs - 1 at switch1, each at the port of its place. The bottleneck is at port
- * `pairs` of both: `switch0:<pairs>` is the queue of what goes from left to right. @throws RoceError ERR_ROCE_ARGUMENT
+ * Hosts 0 .. pairs - 1 at switch0, pairs .. 2 pairs - 1 at switch1, each at the port of its place. The bottleneck is at
+ * port `pairs` of both: `switch0:<pairs>` is the queue of what goes from left to right. @throws RoceError
+ * ERR_ROCE_ARGUMENT
  */
 export function dumbbell({ pairs, edge, bottleneck }: DumbbellOptions): Topology {
   demandCount('pairs', pairs, 1);
@@ -112,8 +113,8 @@ export interface LeafSpineOptions {
 }
 
 /**
- * Host i at leaf floor(i / hostsPerLeaf), port i % hostsPerLeaf; port hostsPerLeaf + s of a leaf goes to spine s, port l of a
- * spine to leaf l. Switches are called leaf0 .. and spine0 ... @throws RoceError ERR_ROCE_ARGUMENT
+ * Host i at leaf floor(i / hostsPerLeaf), port i % hostsPerLeaf; port hostsPerLeaf + s of a leaf goes to spine s, port
+ * l of a spine to leaf l. Switches are called leaf0 .. and spine0 ... @throws RoceError ERR_ROCE_ARGUMENT
  */
 export function leafSpine({ leaves, spines, hostsPerLeaf, hostLink, uplink }: LeafSpineOptions): Topology {
   demandCount('leaves', leaves, 1);
@@ -140,9 +141,10 @@ export interface FatTreeOptions {
 }
 
 /**
- * k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores: edge0 .., aggregation0 .., core0 .., counted over all pods.
- * Host i is at port i % (k/2) of edge floor(i / (k/2)); ports k/2 .. k - 1 of edge and aggregation switches lead up, port p of a
- * core to pod p. Aggregation switch j of a pod is joined with cores j k/2 .. (j + 1) k/2 - 1. @throws RoceError ERR_ROCE_ARGUMENT
+ * k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores: edge0 .., aggregation0 .., core0 .., counted over all
+ * pods. Host i is at port i % (k/2) of edge floor(i / (k/2)); ports k/2 .. k - 1 of edge and aggregation switches lead
+ * up, port p of a core to pod p. Aggregation switch j of a pod is joined with cores j k/2 .. (j + 1) k/2 - 1. @throws
+ * RoceError ERR_ROCE_ARGUMENT
  */
 export function fatTree({ k, link, fabricLink = link }: FatTreeOptions): Topology {
   demandCount('k', k, 2);
@@ -177,8 +179,9 @@ export interface ParkingLotOptions {
 
 /**
  * switch0 .. switch<hops> in a chain. Host 0 is at the first and host 1 at the last: the flow between them passes every
- * bottleneck. Host 2 + 2h is at switch h and host 3 + 2h at switch h + 1: theirs passes bottleneck h alone. Port 0 of every switch
- * leads on and port 1 back, hosts are at ports 2 .. in their order: `switch<h>:0` is the queue of bottleneck h.
+ * bottleneck. Host 2 + 2h is at switch h and host 3 + 2h at switch h + 1: theirs passes bottleneck h alone. Port 0 of
+ * every switch leads on and port 1 back, hosts are at ports 2 .. in their order: `switch<h>:0` is the queue of
+ * bottleneck h.
  * @throws RoceError ERR_ROCE_ARGUMENT
  */
 export function parkingLot({ hops, edge, bottleneck }: ParkingLotOptions): Topology {

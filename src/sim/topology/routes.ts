@@ -125,7 +125,10 @@ export function clockwiseRoutes(topology: Topology): Routes {
   );
 }
 
-/** The links from one host to another in order, the first of equal ones at every switch. Both are hosts, and not the same. */
+/**
+ * The links from one host to another in order, the first of equal ones at every switch. Both are hosts, and not the
+ * same.
+ */
 export function pathBetween(topology: Topology, routes: Routes, from: number, to: number): TopologyEdge[] {
   return new PathFinder(topology, routes).path(from, to);
 }

@@ -19,7 +19,9 @@ export interface Flow {
   readonly operation?: FlowOperation;
   /** 0..7, the upper bits of the DSCP; default 3. */
   readonly priority?: number;
-  /** The flow ends then, done or not; nanoseconds from the start of the simulation, later than `startNs`. Default never. */
+  /**
+   * The flow ends then, done or not; nanoseconds from the start of the simulation, later than `startNs`. Default never.
+   */
   readonly stopNs?: number;
 }
 

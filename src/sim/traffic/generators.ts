@@ -184,8 +184,9 @@ export interface PoissonOptions extends Pick<FlowTraits, 'startNs' | 'operation'
 }
 
 /**
- * Every sender by itself: times between flows are exponential with mean 8 meanBytes / (load rateBps) seconds, receivers uniform among the
- * others. Loads count payload, headers come on top, as in the generator of HPCC. @throws RoceError ERR_ROCE_ARGUMENT
+ * Every sender by itself: times between flows are exponential with mean 8 meanBytes / (load rateBps) seconds, receivers
+ * uniform among the others. Loads count payload, headers come on top, as in the generator of HPCC. @throws RoceError
+ * ERR_ROCE_ARGUMENT
  */
 export function poisson(options: PoissonOptions, random: Prng): Flow[] {
   const { hosts, load, rateBps, durationNs, startNs = 0 } = options;

@@ -41,7 +41,9 @@ export function writeUdpMessage({ op, qpn, data }: UdpMessage, source: IpAddress
   return bytes;
 }
 
-/** Undefined for what is no message of this protocol from an address of this version. `data` are bytes of the argument. */
+/**
+ * Undefined for what is no message of this protocol from an address of this version. `data` are bytes of the argument.
+ */
 export function readUdpMessage(bytes: Uint8Array, version: 4 | 6): UdpMessage | undefined {
   const length = udpHeaderBytes(version);
   if (bytes.length < length) return undefined;

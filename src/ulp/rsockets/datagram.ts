@@ -105,8 +105,9 @@ export class RDatagramSocket {
   }
 
   /**
-   * Sends a datagram; resolves when it is under way, after waiting for room in the send queue. Rejects with ERR_ROCE_ARGUMENT
-   * when it is too long, ERR_ROCE_ADDRESS when no address of ours is of its version, ERR_ROCE_CLOSED after the end.
+   * Sends a datagram; resolves when it is under way, after waiting for room in the send queue. Rejects with
+   * ERR_ROCE_ARGUMENT when it is too long, ERR_ROCE_ADDRESS when no address of ours is of its version, ERR_ROCE_CLOSED
+   * after the end.
    */
   async sendTo(bytes: Uint8Array, address: IpAddress, port: number): Promise<void> {
     this.#demandOpen();
@@ -131,7 +132,10 @@ export class RDatagramSocket {
     });
   }
 
-  /** Receives a datagram, cut to what `into` holds; `length` says how much that is. Rejects with ERR_ROCE_CLOSED at the end. */
+  /**
+   * Receives a datagram, cut to what `into` holds; `length` says how much that is. Rejects with ERR_ROCE_CLOSED at the
+   * end.
+   */
   async recvFrom(into: Uint8Array): Promise<Received> {
     await this.whenReadable();
     const next = this.#waiting.shift();

@@ -1,7 +1,9 @@
 /**
- * Mapped buffers of an rsocket, both ways: those of ours that the peer writes into, and those of the peer that we may write.
+ * Mapped buffers of an rsocket, both ways: those of ours that the peer writes into, and those of the peer that we may
+ * write.
  *
- * Owns the slots of the peer's list and the look-up by offset (rdma:rsocket.c#riomap, #rs_find_iomap). Never posts anything.
+ * Owns the slots of the peer's list and the look-up by offset (rdma:rsocket.c#riomap, #rs_find_iomap). Never posts
+ * anything.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { Access, type MemoryRegion } from '../../../transport/memory.ts';

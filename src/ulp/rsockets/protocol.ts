@@ -15,7 +15,10 @@
  * ```
  */
 
-/** Types of a message, its upper three bits. Write marks completions of our own and never travels; 1, 3 and 5 are reserved. */
+/**
+ * Types of a message, its upper three bits. Write marks completions of our own and never travels; 1, 3 and 5 are
+ * reserved.
+ */
 export const RsOp = { Data: 0, Write: 2, Sgl: 4, IomapSgl: 6, Ctrl: 7 } as const;
 export type RsOp = (typeof RsOp)[keyof typeof RsOp];
 
@@ -138,7 +141,9 @@ export function readIomap(view: DataView, at: number, littleEndian: boolean): Io
   return { offset: view.getBigUint64(at, littleEndian), sge: readSge(view, at + 8, littleEndian) };
 }
 
-/** One byte for a count: itself up to 128, above that in steps of 256, rounded down (rdma:rsocket.c#rs_value_to_scale). */
+/**
+ * One byte for a count: itself up to 128, above that in steps of 256, rounded down (rdma:rsocket.c#rs_value_to_scale).
+ */
 export function scaleOf(value: number): number {
   return value <= SCALE_BIT ? value : SCALE_BIT | (value >> 8);
 }

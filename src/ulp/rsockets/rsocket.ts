@@ -76,8 +76,8 @@ export class RSocket {
   }
 
   /**
-   * Connects to a listener. Rejects as `RdmaCm.connect`, with ERR_ROCE_ARGUMENT for sizes out of range, with
-   * ERR_ROCE_REJECTED when the peer uses another protocol.
+   * Connects to a listener. Rejects as `RdmaCm.connect`, with ERR_ROCE_ARGUMENT for sizes, ERR_ROCE_REJECTED for
+   * another protocol.
    */
   static async connect(device: RdmaDevice, options: RSocketConnectOptions): Promise<RSocket> {
     return new RSocket(await establish(device, options));
@@ -99,9 +99,9 @@ export class RSocket {
   }
 
   /**
-   * Sends all bytes; resolves when they are in the send buffer or under way. Waits while the peer has no room. Calls follow
-   * each other, their bytes are never mixed. Rejects with ERR_ROCE_CLOSED after the end of either side, ERR_ROCE_STATE when
-   * the peer broke the protocol.
+   * Sends all bytes; resolves when they are in the send buffer or under way. Waits while the peer has no room. Calls
+   * never interleave. Rejects with ERR_ROCE_CLOSED after the end of either side, ERR_ROCE_STATE when the peer broke the
+   * protocol.
    */
   send(bytes: Uint8Array): Promise<void> {
     return this.#sending.run(async () => {
@@ -116,7 +116,7 @@ export class RSocket {
     });
   }
 
-  /** Receives at least a byte and at most what `into` holds; resolves with how many, 0 at the end. Rejects as `send`. */
+  /** Receives 1 byte up to what `into` holds; resolves with the number, 0 at the end. Rejects as `send`. */
   recv(into: Uint8Array): Promise<number> {
     return this.#receiving.run(async () => {
       if (into.length === 0) return 0;
@@ -132,19 +132,15 @@ export class RSocket {
   }
 
   /**
-   * Maps memory of ours, or so many fresh bytes, so that the peer may write it at `offset`, by default the address of
-   * its first byte. The mapping is sent to the peer before the next bytes (riomap). Throws ERR_ROCE_LIMIT when its list
-   * is full.
+   * Maps memory of ours, or so many fresh bytes, so that the peer may write it at `offset`, by default at its own
+   * address. The mapping is sent before the next bytes (riomap). Throws ERR_ROCE_LIMIT when the list is full.
    */
   iomap(memory: Uint8Array | number, offset?: bigint): IoMapping {
     this.#demandOpen();
     return this.#iomaps.map(memory, offset);
   }
 
-  /**
-   * Ends a mapping; the peer is not informed, its writes fail (riounmap). Throws ERR_ROCE_STATE when there is no such
-   * mapping.
-   */
+  /** Ends a mapping; the peer is not informed, its writes fail (riounmap). Throws ERR_ROCE_STATE without one. */
   iounmap(mapping: IoMapping): void {
     this.#demandOpen();
     this.#iomaps.unmap(mapping);
@@ -190,10 +186,7 @@ export class RSocket {
     return this.#sending.run(() => this.#shutdown(how));
   }
 
-  /**
-   * Shuts down, disconnects and frees everything. Waits for pending sends; `destroy` does not. May be called more than
-   * once.
-   */
+  /** Shuts down, disconnects and frees everything, after pending sends. May be called more than once. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -229,7 +222,7 @@ export class RSocket {
 
   /**
    * Sends bytes in pieces that begin small, so that the peer's work overlaps ours, and double (rdma:rsocket.c#rsend).
-   * `place` returns how much fits at an offset, undefined to stop there; `post` sends a piece. Resolves with the bytes
+   * `place` returns how much fits at an offset, undefined to stop; `post` sends a piece. Resolves with the bytes
    * posted.
    */
   async #transfer(
@@ -364,7 +357,7 @@ export class RSocket {
         if (!this.#send.grant(data)) this.#breach('granted more messages than it has room for');
         break;
       case RsOp.IomapSgl:
-        // rsocket.c does not count these where they arrive, though it does where they leave, and so loses a credit each.
+        // rsocket.c counts these when sent, not when received, and so loses a credit each.
         this.#receive.arrivedEmpty();
         break;
       case RsOp.Ctrl:

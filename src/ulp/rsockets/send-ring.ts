@@ -18,7 +18,9 @@ export class SendRing {
     this.#inline = inline;
   }
 
-  /** Bytes `start` to `start + length` of `bytes` as the source of a work request; at most the free bytes of the window. */
+  /**
+   * Bytes `start` to `start + length` of `bytes` as the source of a work request; at most the free bytes of the window.
+   */
   put(bytes: Uint8Array, start: number, length: number): MessageSource {
     const end = start + length;
     if (length <= this.#inline) return { inline: bytes.subarray(start, end) };

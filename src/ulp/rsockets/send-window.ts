@@ -82,7 +82,9 @@ export class SendWindow {
     return fits(addr, length);
   }
 
-  /** Takes `length` bytes of the peer's buffer for a data message; the entry is changed before the peer can renew it. */
+  /**
+   * Takes `length` bytes of the peer's buffer for a data message; the entry is changed before the peer can renew it.
+   */
   takeTarget(length: number): RemoteSge {
     const { addr, key, length: left } = this.target;
     this.takeMessage(length);

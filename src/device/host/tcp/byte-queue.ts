@@ -1,4 +1,6 @@
-/** Bytes in, bytes out, in order: what is to be sent and not yet acknowledged, and what has come and is not yet read. */
+/**
+ * Bytes in, bytes out, in order: what is to be sent and not yet acknowledged, and what has come and is not yet read.
+ */
 export class StreamBuffer {
   #bytes = new Uint8Array(1024);
   #start = 0;

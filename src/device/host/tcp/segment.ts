@@ -82,8 +82,8 @@ export interface TcpRoute {
 }
 
 /**
- * The segment in a frame that `parseFrame` found to be IP of protocol 6; undefined when its lengths or its checksum are wrong.
- * The data are a copy.
+ * The segment in a frame that `parseFrame` found to be IP of protocol 6; undefined when its lengths or its checksum are
+ * wrong. The data are a copy.
  */
 export function readSegment(frame: Frame): ReceivedSegment | undefined {
   const { view, bytes, l4Offset: at, ipEnd: end } = frame;
