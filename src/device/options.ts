@@ -200,7 +200,7 @@ export interface DeviceLimits {
   readonly maxSrqWr: number;
 }
 
-/** What a device may hold unless it is told otherwise. */
+/** What a device may hold by default. */
 export const DEFAULT_LIMITS: DeviceLimits = {
   maxQp: 65_536,
   maxMr: 1_048_576,

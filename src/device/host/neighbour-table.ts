@@ -50,7 +50,7 @@ interface Entry {
   unicast: number;
   multicast: number;
   /** Whether the next solicitation is multicast; of the present one when none is due. */
-  toEverybody: boolean;
+  multicastNext: boolean;
   questionDue: boolean;
 }
 
@@ -115,7 +115,7 @@ export class NeighbourTable {
     const entry = this.#table.get(keyOf(hop));
     if (entry?.mac === undefined || now < entry.staleAt - REACHABLE_NS + RETRY_NS) return;
     if (!this.#asking.has(entry)) this.#ask(now, entry, 0);
-    else if (entry.unicast > 0 || !entry.toEverybody) this.#repeat(now, entry, 0);
+    else if (entry.unicast > 0 || !entry.multicastNext) this.#repeat(now, entry, 0);
   }
 
   /** Drops the entry of `hop`, so that `resolve` solicits again; a static entry stays. */
@@ -155,7 +155,7 @@ export class NeighbourTable {
     for (const entry of this.#asking) {
       if (!entry.questionDue) continue;
       entry.questionDue = false;
-      return { target: entry.address, mac: entry.toEverybody ? undefined : entry.mac };
+      return { target: entry.address, mac: entry.multicastNext ? undefined : entry.mac };
     }
     return undefined;
   }
@@ -207,9 +207,9 @@ export class NeighbourTable {
   }
 
   #repeat(now: number, entry: Entry, unicast: number): void {
-    entry.toEverybody = unicast === 0;
+    entry.multicastNext = unicast === 0;
     entry.unicast = Math.max(0, unicast - 1);
-    if (entry.toEverybody) entry.multicast -= 1;
+    if (entry.multicastNext) entry.multicast -= 1;
     entry.questionDue = true;
     entry.deadline = now + RETRY_NS;
     this.#updateDeadline();
@@ -271,7 +271,7 @@ function newEntry(address: IpAddress): Entry {
     deadline: Infinity,
     unicast: 0,
     multicast: 0,
-    toEverybody: true,
+    multicastNext: true,
     questionDue: false,
   };
 }

@@ -67,12 +67,12 @@ export class KeyServer {
 
   /** The same for a fast registration, which first checks the size of the region. */
   fastRegion(key: number, newKey: number, maxBytes: number): MemoryRegion {
-    return this.#regions.get(key >>> 8) ?? new MemoryRegion(NOBODY, NOTHING, newKey, CLOSED, maxBytes);
+    return this.#regions.get(key >>> 8) ?? new MemoryRegion(NO_DOMAIN, NOTHING, newKey, CLOSED, maxBytes);
   }
 
   /** The window of a key, or one that cannot be bound. */
   window(key: number): MemoryWindow {
-    return this.#windows.get(key >>> 8) ?? new MemoryWindow(NOBODY, 0);
+    return this.#windows.get(key >>> 8) ?? new MemoryWindow(NO_DOMAIN, 0);
   }
 
   /**
@@ -140,6 +140,6 @@ function isSame(a: KeyState, b: KeyState): boolean {
 const UNBOUND = { valid: false, access: 0, offset: 0, length: 0, iova: 0n, qpn: 0, windows: 0, lender: 0 };
 const CLOSED = { access: 0, iova: 0n };
 const NOTHING = new Uint8Array(0);
-const NOBODY = new ProtectionDomain(0);
-const DEAD_REGION = new MemoryRegion(NOBODY, NOTHING, 0, CLOSED);
+const NO_DOMAIN = new ProtectionDomain(0);
+const DEAD_REGION = new MemoryRegion(NO_DOMAIN, NOTHING, 0, CLOSED);
 DEAD_REGION.grant.valid = false;

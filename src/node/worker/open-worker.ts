@@ -51,7 +51,7 @@ class Session {
   #settleClosed: (reason: RoceError | undefined) => void = () => {};
   readonly #sinkOption: OpenWorkerDeviceOptions['captureSink'];
   readonly #link: string;
-  #settleOpened: { resolve: (facts: DeviceFacts) => void; reject: (error: unknown) => void } = NOBODY;
+  #settleOpened: { resolve: (facts: DeviceFacts) => void; reject: (error: unknown) => void } = NO_PROMISE;
   #device: WorkerDevice | undefined;
   #sink: CaptureSink | undefined;
   #skewNs = 0;
@@ -189,4 +189,4 @@ function startWorker(seed: WorkerSeed, ours: MessagePort): Worker {
   }
 }
 
-const NOBODY = { resolve: () => {}, reject: () => {} };
+const NO_PROMISE = { resolve: () => {}, reject: () => {} };

@@ -200,8 +200,8 @@ export function poisson(options: PoissonOptions, random: Prng): Flow[] {
   const meanGapNs = (8e9 * meanBytes(sizes)) / (load * rateBps);
   const senderCount = typeof hosts === 'number' ? hosts : hosts.senders.length;
   demandFlows(Math.max(senderCount, Math.round((senderCount * durationNs) / meanGapNs)));
-  const everybody = typeof hosts === 'number' ? firstHosts(hosts, -1) : [];
-  const { senders, receivers } = typeof hosts === 'number' ? { senders: everybody, receivers: everybody } : hosts;
+  const allHosts = typeof hosts === 'number' ? firstHosts(hosts, -1) : [];
+  const { senders, receivers } = typeof hosts === 'number' ? { senders: allHosts, receivers: allHosts } : hosts;
   const expected = (senders.length * durationNs) / meanGapNs;
   if (!(expected <= MAX_FLOWS))
     throw new RoceError(
