@@ -1,6 +1,6 @@
 /**
- * `rocev2/browser`: all of rocev2 that needs no Node: devices, verbs, the connection manager, and the simulated world to run them in. A
- * bundler that knows the condition `browser` takes it for `rocev2`, too.
+ * `rocev2/browser`: all of rocev2 that needs no Node: devices, verbs, the connection manager, and the simulated world
+ * to run them in. A bundler that knows the condition `browser` takes it for `rocev2`, too.
  *
  * @module rocev2/browser
  */
@@ -131,7 +131,7 @@ export {
   Xrcd,
 } from './device/verbs/index.ts';
 export type { CompiledRule } from './faults/compile.ts';
-export type { Conversation, ConversationEnd } from './faults/conversations.ts';
+export type { TrackedConnection, TrackedConnectionEnd } from './faults/conversations.ts';
 export type { NotifierCounters, NotifyOptions } from './faults/notifier.ts';
 export type { PathCounters, PathObserver } from './faults/path.ts';
 export type { FaultAction, FaultDirection, WireCondition, WireFaults, WireRule } from './faults/rule.ts';

@@ -1,15 +1,15 @@
-/** Counters of a device for what never reaches a queue pair: one for every cause (ref:hostile#3). */
+/** Counters of a device for frames that never reach a queue pair: one for each cause (ref:hostile#3). */
 import { FrameStatus } from '../../packets/frame.ts';
 
-/** What arrived at a device, and why it went no further. */
+/** Received frames, and the causes of drops. */
 export class DeviceCounters {
   /** RoCE packets for a queue pair, with a right ICRC. */
   receivedFrames = 0;
-  /** Ethernet frames to another station. */
+  /** Ethernet frames to another MAC address. */
   otherHost = 0;
   /** Ethernet frames of another VLAN than the device's: tagged ones when it has none, all others when it has one. */
   otherVlan = 0;
-  /** Ends before a header does, or before the IP length says. */
+  /** The frame ends within a header, or before the end that the IP length gives. */
   truncated = 0;
   /** IP version, IPv4 header length or total length impossible, or IPv4 options. */
   badIpHeader = 0;
@@ -29,15 +29,21 @@ export class DeviceCounters {
   badPad = 0;
   /** Shorter than the headers of its opcode. */
   badHeaderLength = 0;
-  /** ICRC wrong: damaged on the way. */
+  /** ICRC wrong: damaged in transit. */
   badIcrc = 0;
   /** No queue pair has this number. */
   badQpn = 0;
   /** To a multicast group that no queue pair here is attached to. */
   otherGroup = 0;
-  /** Datagrams to an IP address that is not ours, those to queue pair 1 included, though the MAC address is ours or a group's. */
+  /**
+   * Datagrams to an IP address that is not ours, those to queue pair 1 included, though the MAC address is ours or a
+   * group's.
+   */
   otherAddress = 0;
-  /** Datagrams whose IP or MAC source cannot be that of another host: broadcast, a group, unspecified, on Ethernet one of our own. */
+  /**
+   * Datagrams whose IP or MAC source cannot be that of another host: broadcast, a group, unspecified, on Ethernet one
+   * of our own.
+   */
   badSource = 0;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Device: one RoCEv2 port. It takes frames from whoever drives it (`Machine`), finds the queue pair each belongs to, gives
- * queue pairs their turn to send, keeps their deadlines, and makes the objects of the verbs API.
+ * Device: one RoCEv2 port. It receives frames from its driver (`Machine`), finds the queue pair of each, schedules
+ * queue pairs, keeps their deadlines, and makes the objects of the verbs API.
  * Sans I/O: time and randomness come from its host, so it runs on a wire, in the simulated world and in a browser.
  */
 
@@ -50,7 +50,7 @@ export class Device implements Machine, RdmaDevice {
   readonly activeMtu: number;
   readonly medium: Medium;
   readonly linkMtu: number;
-  /** ICRCs are the link's. @internal */
+  /** The link makes and checks ICRCs. @internal */
   readonly icrcOffload: boolean;
   /** The VLAN the device is on, if any. */
   readonly vlan: VlanOptions | undefined;
@@ -76,7 +76,7 @@ export class Device implements Machine, RdmaDevice {
   readonly #qps: ReadonlyMap<number, Qp>;
   readonly #receiver: FrameReceiver;
   readonly #scheduler: Scheduler;
-  /** Bound once: called for every turn a queue pair takes. */
+  /** Bound once: called after every turn of a queue pair. */
   readonly #afterTurn = (qp: Qp): void => {
     this.#schedule(qp);
     const { nextHop } = qp;
@@ -84,7 +84,8 @@ export class Device implements Machine, RdmaDevice {
   };
   #turnAt = 0;
   /**
-   * For who posts from another thread: called before frames are taken, so that what was posted before they came is there.
+   * For posts from another thread: called before frames are received, so that work posted before they came is in its
+   * queue.
    * @internal
    */
   beforeReceive: (() => void) | undefined;
@@ -137,7 +138,7 @@ export class Device implements Machine, RdmaDevice {
     this.#receiver = new FrameReceiver(this, this.#protocols, this.#qps, (qp) => this.#schedule(qp));
   }
 
-  /** What paths carry that choose nothing themselves, where the device was told. */
+  /** Header fields of paths that do not set them, where the device options give them. */
   get pathTraits(): PathTraits {
     return this.paths.traits({});
   }
@@ -170,7 +171,9 @@ export class Device implements Machine, RdmaDevice {
     return this.#resources.allocPd();
   }
 
-  /** Makes a completion queue with room for `capacity` completions (ibv_create_cq). `make` is for who keeps them elsewhere. */
+  /**
+   * Makes a completion queue with room for `capacity` completions (ibv_create_cq). `make` makes one with other storage.
+   */
   createCq(capacity: number, make: CqMaker = makeCq): Cq {
     return this.#resources.createCq(capacity, make);
   }
@@ -197,7 +200,7 @@ export class Device implements Machine, RdmaDevice {
     this.cm.abandon(qp);
     this.#host.wake();
     this.#resources.destroyQp(qp);
-    // A last word that was held back.
+    // A last packet that was held back.
     this.#scheduler.note(qp);
   }
 
@@ -226,21 +229,21 @@ export class Device implements Machine, RdmaDevice {
     this.#host.wake();
   }
 
-  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when nobody answers for it. */
+  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
   resolve(address: IpAddress): Promise<void> {
     const resolved = this.paths.resolve(this.now(), address);
     this.#host.wake();
     return resolved;
   }
 
-  /** A queue pair was given something to do: list it for sending and note its deadline. */
+  /** A queue pair has work: schedules it and notes its deadline. */
   touched(qp: Qp): void {
     this.#schedule(qp);
     if (this.#resources.unsettled) this.#settle();
     this.#host.wake();
   }
 
-  /** A datagram is about to go to this address handle: what is known of its next hop may be too old. */
+  /** A datagram is about to go to this address handle: the entry of its next hop may be stale. */
   used(ah: Ah): void {
     const { nextHop } = ah;
     if (nextHop === undefined) return;
@@ -248,13 +251,13 @@ export class Device implements Machine, RdmaDevice {
     if (nextHop.checkAt <= now) this.paths.check(now, nextHop);
   }
 
-  /** The connection manager was given something to do. */
+  /** The connection manager has work to do. */
   cmTouched(): void {
     this.#settle();
     this.#host.wake();
   }
 
-  /** The wire has gone, against our will: whoever listens learns it, then the device closes. */
+  /** The link has failed: emits the event, then closes the device. */
   lostWire(): void {
     this.events.push('port-err');
     this.events.push('device-fatal');
@@ -281,7 +284,7 @@ export class Device implements Machine, RdmaDevice {
   transmit(writer: FrameWriter): boolean {
     const now = this.now();
     const { neighbours } = this.paths;
-    // Hosts of a world share writers.
+    // Hosts of a simulated world share writers.
     writer.icrcOffload = this.icrcOffload;
     const protocolsOwe = this.#protocols.transmit(now, writer);
     const managerOwes = this.gsi.transmit(now, writer);
@@ -292,7 +295,7 @@ export class Device implements Machine, RdmaDevice {
     this.portCounters.sentPkts += writer.count - before;
     if (this.multicast.loopsBack) this.#receiver.takeOwn(now, writer, before);
     this.#settle();
-    // Once more: what was sent may have raised a question about its next hop.
+    // Once more: sending may have started the resolution of a next hop.
     return (neighbours?.poll(now, writer) ?? false) || protocolsOwe || managerOwes || notificationsOwe || queued;
   }
 
@@ -321,13 +324,13 @@ export class Device implements Machine, RdmaDevice {
     }
   }
 
-  /** The headers of the path that the queue pair has taken follow its neighbour. */
+  /** After a migration, the headers follow the neighbour of the alternate path. */
   #migrated(qp: Qp): void {
     const remote = qp.core.config.path?.remote;
     if (remote !== undefined) this.paths.migrated(qp, remote);
   }
 
-  /** Passes on what happened to those who wait for it. */
+  /** Settles promises and emits events. */
   #settle(): void {
     this.paths.settle(this.#unreachable);
     this.cm.settle();
@@ -335,7 +338,7 @@ export class Device implements Machine, RdmaDevice {
   }
 }
 
-/** What packets carry that choose nothing: with congestion control, that the network may mark them. */
+/** Default header fields: with congestion control, packets are ECN-capable. */
 function pathDefaults({ congestion, path }: DeviceOptions): Pick<DeviceOptions, 'path'> {
   if (congestion === undefined) return {};
   return { path: { trafficClass: CONGESTION_TRAFFIC_CLASS, ...path } };

@@ -1,6 +1,6 @@
 /**
- * What a device does with a frame: whose it is, whether it is whole, and which queue pair, service or protocol takes it. Owns the order
- * of these questions and the counters of what goes no further. Never sends, and never judges what a queue pair judges.
+ * Receives frames: checks the addresses and the integrity, then finds the queue pair, service or protocol. Owns the
+ * order of these checks and the counters of drops. Never sends, and never makes the checks of a queue pair.
  */
 import { MAC_BYTES, type MacAddress } from '../../packets/address.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
@@ -63,7 +63,7 @@ export class FrameReceiver {
     }
   }
 
-  /** What was written to a group we are in reaches us too, as no switch sends it back. */
+  /** Loops back frames to groups that the device is in, as no switch returns them to the sender. */
   takeOwn(now: number, batch: FrameBatch, from: number): void {
     for (let i = from; i < batch.count; i++) {
       const start = batch.starts[i] as number;
@@ -102,7 +102,7 @@ export class FrameReceiver {
     const { destQpn } = frame;
     if (destQpn === GSI_QPN) {
       if (!this.#isBetweenHosts(frame)) return;
-      // The connection manager looks at the clock for itself: data earlier in this batch may have told it a later time.
+      // Reads the clock again: data earlier in this batch may have called the connection manager with a later time.
       device.gsi.handleFrame(device.now(), frame);
       return;
     }
@@ -120,7 +120,10 @@ export class FrameReceiver {
     }
   }
 
-  /** Whether a datagram is to an address of ours, and from one that may be answered. What is connected has its own two addresses. */
+  /**
+   * Whether a datagram is to an address of ours, and from one that may be answered. Connected queue pairs compare both
+   * addresses themselves.
+   */
   #isBetweenHosts(frame: Frame): boolean {
     const { counters, paths } = this.#device;
     if (!paths.isToUs(frame)) counters.otherAddress += 1;
@@ -143,7 +146,7 @@ export class FrameReceiver {
     }
   }
 
-  /** A reserved opcode of a reliable service may draw a NAK, but only when everything else about the packet is right. */
+  /** A reserved opcode of a reliable service may draw a NAK, but only when every other check of the packet passes. */
   #deliverReserved(now: number, frame: Frame): void {
     this.#device.counters.unknownOpcode += 1;
     const qp = this.#qps.get(frame.destQpn);
@@ -153,12 +156,12 @@ export class FrameReceiver {
   }
 }
 
-/** Whether the frame claims to come from a group of stations; a CNP goes back to that MAC address. */
+/** Whether the source MAC address is multicast; a CNP would go back to that address. */
 function hasGroupMac({ medium, view, start }: Frame): boolean {
   return medium === Medium.Ethernet && (view.getUint8(start + MAC_BYTES) & 1) !== 0;
 }
 
-/** Whether the service of this opcode answers at all. */
+/** Whether the service of this opcode sends ACKs and NAKs. */
 function answersReserved(opcode: number): boolean {
   const service = opcode & SERVICE_MASK;
   return service === Service.Rc || service === Service.Xrc;

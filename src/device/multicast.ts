@@ -1,11 +1,12 @@
 /**
- * Multicast groups: which queue pairs are attached to which, what the host says of its groups on the wire, and whose a datagram to a
- * group is. Sans I/O. On Ethernet the reports are ours (group-reports.ts) and so are the copies of what we send to a group we are in;
- * on the IP medium the kernel does both, and the link is asked to join.
+ * Multicast groups: which queue pairs are attached to which, the host's membership reports, and the receivers of a
+ * datagram to a group. Sans I/O. On Ethernet the reports are ours (group-reports.ts) and so are the copies of what we
+ * send to a group we are in; on the IP medium the kernel does both, and the link joins the group.
  *
- * A datagram to queue pair 0xffffff reaches every queue pair attached to its group whose keys it has, the sender's own too, as with
- * rdma_rxe, whose socket loops multicast back (ref:conformance#MC-01 to MC-06; rxe:rxe_recv.c#rxe_rcv_mcast_pkt, rxe_mcast.c).
- * Attaching twice is attaching once; limits and errno as ibv_attach_mcast(3) and rxe:rxe_mcast.c#rxe_attach_mcg.
+ * A datagram to queue pair 0xffffff reaches every queue pair attached to its group with the same Q_Key and P_Key, the
+ * sender's own too, as with rdma_rxe, whose socket loops multicast back (ref:conformance#MC-01 to MC-06;
+ * rxe:rxe_recv.c#rxe_rcv_mcast_pkt, rxe_mcast.c). Attaching twice is attaching once; limits and errno as
+ * ibv_attach_mcast(3) and rxe:rxe_mcast.c#rxe_attach_mcg.
  */
 import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
@@ -34,7 +35,7 @@ export interface MulticastOptions {
 interface Group {
   readonly address: IpAddress;
   readonly qps: Qp[];
-  /** Settles when the device is in it, or cannot be. */
+  /** Settles when the device has joined, or could not. */
   readonly joined: Promise<void>;
 }
 
@@ -54,14 +55,15 @@ export class Multicast {
     return this.#groups.length;
   }
 
-  /** Whether what we send to groups has to be heard by ourselves. */
+  /** Whether the device must loop its own datagrams to groups back. */
   get loopsBack(): boolean {
     return this.reports !== undefined && this.#groups.length > 0;
   }
 
   /**
-   * Attaches a queue pair to a group, which the device joins with its first one. Rejects with ERR_ROCE_ARGUMENT for what is no UD queue
-   * pair or no group, ERR_ROCE_LIMIT when all is taken, and with what the link says when it cannot join.
+   * Attaches a queue pair to a group, which the device joins with its first one. Rejects with ERR_ROCE_ARGUMENT for
+   * what is no UD queue pair or no group, ERR_ROCE_LIMIT when the limit is reached, and with the link's error when it
+   * cannot join.
    */
   async attach(now: number, qp: Qp, address: IpAddress): Promise<void> {
     const { maxGroups, maxAttached } = this.#options;
@@ -90,7 +92,7 @@ export class Multicast {
     this.#remove(now, group, qp);
   }
 
-  /** A queue pair is gone. */
+  /** A queue pair was destroyed. */
   detachAll(now: number, qp: Qp): void {
     if (this.#groups.length === 0) return;
     for (const group of this.#groups.filter(({ qps }) => qps.includes(qp))) this.#remove(now, group, qp);

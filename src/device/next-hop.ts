@@ -1,16 +1,21 @@
-/** Where packets go first and whose headers follow that neighbour: what paths, queue pairs and address handles share. Types only. */
+/**
+ * Next hops, and the objects whose packet headers are updated when a next hop moves. Shared by paths, queue pairs and
+ * address handles. Types only.
+ */
 import type { IpAddress } from '../../packets/address.ts';
 import type { HeaderTemplate } from '../../packets/header-template.ts';
 
-/** Where the packets of connected queue pairs go first, and what sends there. */
+/** The next hop of connected queue pairs, and the users that send to it. */
 export interface NextHop {
   readonly address: IpAddress;
   readonly users: Set<PathUser>;
-  /** When the state of the neighbour must be checked before a packet goes there, in nanoseconds of the device's clock. */
+  /**
+   * When the state of the neighbour must be checked before a packet goes there, in nanoseconds of the device's clock.
+   */
   checkAt: number;
 }
 
-/** Whose headers follow a neighbour: a connected queue pair's or an address handle's. */
+/** Holds packet headers that follow a neighbour: a connected queue pair or an address handle. */
 export interface PathUser {
   nextHop: NextHop | undefined;
   readonly template: HeaderTemplate | undefined;

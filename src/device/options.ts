@@ -1,4 +1,4 @@
-/** What a device is made of: what its wire and its host give it, and how much of everything it may hold. */
+/** Options of a device: what its link and its host provide, and its limits. */
 import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
 import { MAX_FLOW_LABEL } from '../../packets/flow-label.ts';
@@ -9,15 +9,15 @@ import type { Random } from '../../transport/random.ts';
 import type { QpTrace } from '../../transport/trace.ts';
 import type { Host } from '../ground/machine.ts';
 
-/** What a device is made of. `openDevice` and `attachDevice` fill most of it in. */
+/** Options of a device. `openDevice` and `attachDevice` set most of them. */
 export interface DeviceOptions {
-  /** Gives it time, and is told when it has something to send. */
+  /** Gives it the time; the device calls it when it has packets to send. */
   readonly host: Host;
   /** Where keys, queue pair numbers and PSNs come from: unpredictable on a real wire (ref:hostile#3). */
   readonly random: Random;
   /** What frames of the link begin with. */
   readonly medium: Medium;
-  /** MAC address, of one station. */
+  /** MAC address, unicast. */
   readonly mac: MacAddress;
   /** The addresses the device answers to and speaks from, with their on-link prefixes. At least one. */
   readonly addresses: readonly IpPrefix[];
@@ -27,7 +27,10 @@ export interface DeviceOptions {
   readonly gateway?: IpAddress;
   /** Neighbours on the link whose MAC address is given rather than asked for. Ethernet only. */
   readonly neighbours?: readonly StaticNeighbour[];
-  /** The VLAN the device is on: tag of all it sends, and the only frames it hears. Ethernet only; absent: untagged. */
+  /**
+   * The VLAN the device is on: the tag of all frames it sends, and the only frames it receives. Ethernet only; absent:
+   * untagged.
+   */
   readonly vlan?: VlanOptions;
   /** The link makes and verifies ICRCs (`Link.icrcOffload`). Default: the device does. */
   readonly icrcOffload?: boolean | undefined;
@@ -39,24 +42,30 @@ export interface DeviceOptions {
   readonly path?: PathTraits;
   /** Packets a queue pair may have sent and not seen acknowledged, 1 or more; default 128. */
   readonly maxUnacked?: number;
-  /** What kind of peer queue pairs speak to that are made for none in particular: the name of one of `PEER_PROFILES`. Default 'default'. */
+  /**
+   * The peer's implementation, for queue pairs made without `peer`: the name of one of `PEER_PROFILES`. Default
+   * 'default'.
+   */
   readonly peer?: string;
   /**
-   * Congestion control. With it, packets that choose no traffic class say that they are ECN-capable: DSCP 26, ECT(0). Default: none;
-   * notifications that come are counted and ignored.
+   * Congestion control. With it, packets that choose no traffic class say that they are ECN-capable: DSCP 26, ECT(0).
+   * Default: none; received notifications are counted and ignored.
    */
   readonly congestion?: CongestionOptions;
-  /** Is told what queue pairs decide, a `TraceRecorder` for one. Default: nobody. */
+  /** Receives the decisions of queue pairs, for example a `TraceRecorder`. Default: none. */
   readonly trace?: QpTrace | undefined;
   /** Default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
 }
 
-/** A neighbour whose MAC address is known beforehand: never asked for, never overwritten by what is heard, never forgotten. */
+/**
+ * A neighbour whose MAC address is known beforehand: never resolved, never overwritten by received packets, never
+ * dropped.
+ */
 export interface StaticNeighbour {
   /** A router's too. */
   readonly address: IpAddress;
-  /** Of one station. */
+  /** Unicast. */
   readonly mac: MacAddress;
 }
 
@@ -64,22 +73,26 @@ export interface StaticNeighbour {
 export interface VlanOptions {
   /** 1..4094. */
   readonly id: number;
-  /** Priority code point, 0..7; default 0. Any is heard. */
+  /** Priority code point, 0..7; default 0. Frames of any priority are received. */
   readonly priority?: number;
 }
 
-/** What the IP and UDP headers of a path carry, by choice; the global route header of an address vector (ibv_global_route). */
+/**
+ * Optional fields of the IP and UDP headers of a path; the global route header of an address vector (ibv_global_route).
+ */
 export interface PathTraits {
   /** IPv4 TOS or IPv6 traffic class, 0..255: DSCP << 2 | ECN. ECN 1 or 2 says that the network may mark. Default 0. */
   readonly trafficClass?: number;
   /** IPv4 TTL or IPv6 hop limit, 1..255. Default 64. */
   readonly hopLimit?: number;
   /**
-   * 20 bits. IPv6 headers carry it; with either IP version it also gives the source port where none is named (flow-label.ts).
-   * Default 0 in headers, as rdma_rxe sends (ref:rxe#5).
+   * 20 bits. IPv6 headers carry it; with either IP version it also gives the source port where none is named
+   * (flow-label.ts). Default 0 in headers, as rdma_rxe sends (ref:rxe#5).
    */
   readonly flowLabel?: number;
-  /** UDP source port, 1..65535; default one that stays with the queue pair and spreads over queue pairs, 0xc000..0xffff. */
+  /**
+   * UDP source port, 1..65535; default one that stays with the queue pair and spreads over queue pairs, 0xc000..0xffff.
+   */
   readonly sourcePort?: number;
 }
 
@@ -103,7 +116,9 @@ export function checkLinkOptions({ addresses, medium, neighbours = [], vlan, pat
   checkTraits(path);
 }
 
-/** The largest path MTU that a link of `linkMtu` bytes carries. @throws RoceError ERR_ROCE_ARGUMENT when it carries none */
+/**
+ * The largest path MTU that a link of `linkMtu` bytes carries. @throws RoceError ERR_ROCE_ARGUMENT when it carries none
+ */
 export function pathMtuOf(linkMtu: number): number {
   const pathMtu = PATH_MTUS.find((size) => size + MAX_HEADER_BYTES <= linkMtu);
   if (pathMtu !== undefined) return pathMtu;
@@ -127,7 +142,10 @@ function checkRange(name: string, value: number, min: number, max: number): void
     throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from ${min} to ${max}, not ${value}`);
 }
 
-/** What a queue pair holds: what its maker asked for within the device's limits, defaults for the rest. @throws RoceError ERR_ROCE_ARGUMENT */
+/**
+ * What a queue pair holds: what its maker asked for within the device's limits, defaults for the rest. @throws
+ * RoceError ERR_ROCE_ARGUMENT
+ */
 export function qpCapabilities(asked: Partial<QpCapabilities>, limits: DeviceLimits): QpCapabilities {
   return {
     maxSendWr: checkedCapability('maxSendWr', asked.maxSendWr ?? 128, limits.maxQpWr),
@@ -182,7 +200,7 @@ export interface DeviceLimits {
   readonly maxSrqWr: number;
 }
 
-/** What a device may hold unless it is told otherwise. */
+/** What a device may hold by default. */
 export const DEFAULT_LIMITS: DeviceLimits = {
   maxQp: 65_536,
   maxMr: 1_048_576,

@@ -1,11 +1,12 @@
 /**
- * From addresses to headers: which of our addresses speaks to a destination, which MAC address is its next hop, and the
- * finished header template; and, as long as a queue pair lives, the right MAC address in it. On the IP medium there is nothing
- * to resolve: the kernel's table serves.
+ * From addresses to headers: the source address for a destination, the MAC address of its next hop, and the finished
+ * header template. Keeps the MAC address in the templates of queue pairs up to date. On the IP medium the kernel
+ * resolves.
  *
- * The source port of a connected queue pair never changes, and spreads over queue pairs (ref:wire#2; annex A17.9.4 by way of
- * ref:conformance#ANX-47): the one its address vector names, else the one its flow label gives, else that of both queue pair
- * numbers, so that both ends send from the same port (rdma:ib_verbs.h#rdma_get_udp_sport, which rdma_rxe follows).
+ * The source port of a connected queue pair never changes, and spreads over queue pairs (ref:wire#2; annex A17.9.4 by
+ * way of
+ * ref:conformance#ANX-47): the one its address vector names, else the one its flow label gives, else that of both queue
+ * pair numbers, so that both ends send from the same port (rdma:ib_verbs.h#rdma_get_udp_sport, which rdma_rxe follows).
  */
 import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';
 import { RoceError } from '../../packets/errors.ts';
@@ -23,7 +24,7 @@ import { checkTraits, type PathTraits, type StaticNeighbour, type VlanOptions } 
 import type { AddressVector } from './verbs/address-vector.ts';
 
 const DEFAULT_HOP_LIMIT = 64;
-/** Datagram paths kept; they are rebuilt at will. */
+/** Datagram paths kept; they can be rebuilt at any time. */
 const MAX_TEMPLATES = 256;
 const ZERO_MAC: MacAddress = new Uint8Array(6);
 
@@ -47,7 +48,7 @@ export interface PathsOptions {
 export class Paths {
   /** Absent on the IP medium, where the kernel does this. */
   readonly neighbours: Neighbours | undefined;
-  /** Which addresses may be answered. */
+  /** Addresses to which answers may go. */
   readonly hosts: HostAddresses;
   readonly #options: PathsOptions;
   readonly #defaults: PathTraits;
@@ -78,12 +79,18 @@ export class Paths {
     return false;
   }
 
-  /** Whether packets may go from one address to the other: from one of ours, within one IP version. `templateFor` asks for no more. */
+  /**
+   * Whether packets may go from one address to the other: from one of ours, within one IP version. `templateFor`
+   * requires nothing else.
+   */
   joins(source: IpAddress, destination: IpAddress): boolean {
     return source.version === destination.version && this.isOurs(source);
   }
 
-  /** Our address for a destination: one on its subnet, else the first of its version. Throws ERR_ROCE_ADDRESS when there is none. */
+  /**
+   * Our address for a destination: one on its subnet, else the first of its version. Throws ERR_ROCE_ADDRESS when there
+   * is none.
+   */
   sourceFor(destination: IpAddress): IpAddress {
     const { addresses } = this.#options;
     const same = addresses.filter((prefix) => prefix.address.version === destination.version);
@@ -93,7 +100,9 @@ export class Paths {
     return chosen.address;
   }
 
-  /** What was chosen for a path, by its own choice or the device's; absent where nobody chose. Throws ERR_ROCE_ARGUMENT. */
+  /**
+   * The header fields of a path: its own, else the device's; absent where neither sets them. Throws ERR_ROCE_ARGUMENT.
+   */
   traits(own: PathTraits): PathTraits {
     checkTraits(own);
     const { trafficClass, hopLimit, flowLabel, sourcePort } = { ...this.#defaults, ...definedOf(own) };
@@ -126,10 +135,10 @@ export class Paths {
     return { template, local: source, remote: av.destination };
   }
 
-  /** From now on the user's headers follow the neighbour that its packets go to first. */
+  /** From now on the user's headers follow the neighbour at its next hop. */
   follow(user: PathUser, destination: IpAddress): void {
     this.unfollow(user);
-    // A group's MAC address follows from its own; no neighbour has it.
+    // A group's MAC address is derived from the group; no neighbour has it.
     const address = destination.isMulticast ? undefined : this.neighbours?.nextHop(destination);
     if (address === undefined) return;
     const key = keyOf(address);
@@ -139,7 +148,7 @@ export class Paths {
     user.nextHop = hop;
   }
 
-  /** A connection has taken its alternate path, whose neighbour may have moved since that was made. */
+  /** A connection has migrated to its alternate path, whose neighbour may have moved since the path was loaded. */
   migrated(user: PathUser, remote: IpAddress): void {
     this.follow(user, remote);
     const mac = this.#macTowards(remote);
@@ -154,18 +163,21 @@ export class Paths {
     if (hop.users.size === 0) this.#nextHops.delete(keyOf(hop.address));
   }
 
-  /** Somebody has sent to this next hop, or is about to, and `checkAt` has come. */
+  /** A packet went or is about to go to this next hop, and `checkAt` has come. */
   check(now: number, hop: NextHop): void {
     hop.checkAt = this.neighbours?.use(now, hop.address) ?? Infinity;
   }
 
-  /** What was sent to this address has drawn no answer. */
+  /** Packets to this address were not answered: its next hop may have moved. */
   doubt(now: number, address: IpAddress): void {
     const hop = this.neighbours?.nextHop(address);
     if (hop !== undefined) this.neighbours?.doubt(now, hop);
   }
 
-  /** Headers for datagrams of queue pair 1 between addresses that `joins`, or undefined after asking for the next hop. */
+  /**
+   * Headers for datagrams of queue pair 1 between addresses that `joins`, or undefined after starting to resolve the
+   * next hop.
+   */
   templateFor(now: number, source: IpAddress, destination: IpAddress): HeaderTemplate | undefined {
     const mac = this.#macTowards(destination);
     if (mac === undefined) {
@@ -186,12 +198,12 @@ export class Paths {
     return fresh;
   }
 
-  /** Forgets the link address towards `address`, so that the next `resolve` asks for it anew. */
+  /** Drops the MAC address of the next hop towards `address`, so that the next `resolve` solicits it again. */
   forget(address: IpAddress): void {
     this.neighbours?.forget(address);
   }
 
-  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when nobody answers. */
+  /** Resolves when the next hop towards `address` is known; rejects with ERR_ROCE_ADDRESS when no answer comes. */
   resolve(now: number, address: IpAddress): Promise<void> {
     if (this.#macTowards(address) !== undefined) return Promise.resolve();
     return new Promise((resolve, reject) => {
@@ -203,7 +215,7 @@ export class Paths {
     });
   }
 
-  /** Passes on what the neighbours have found out: into the headers of queue pairs, and to whoever waits for it. */
+  /** Applies results of the neighbour table: to the headers of queue pairs, and to pending `resolve` calls. */
   settle(unreachable: (address: IpAddress) => void): void {
     const { neighbours } = this;
     if (neighbours === undefined) return;
@@ -230,7 +242,7 @@ export class Paths {
     }
   }
 
-  /** Nobody will be answered any more. */
+  /** Settles every pending `resolve`. */
   close(): void {
     const error = new RoceError('ERR_ROCE_CLOSED', 'the device was closed');
     for (const waiters of this.#waiters.values()) for (const waiter of waiters) waiter.reject(error);
@@ -246,7 +258,7 @@ function unreachable(why: string): RoceError {
   return new RoceError('ERR_ROCE_ADDRESS', why, { errno: 'EHOSTUNREACH' });
 }
 
-/** Without what is there but undefined, which would hide a default. */
+/** Without properties whose value is undefined, which would hide a default. */
 function definedOf(traits: { readonly [K in keyof PathTraits]: PathTraits[K] | undefined }): PathTraits {
   return Object.fromEntries(Object.entries(traits).filter(([, value]) => value !== undefined));
 }

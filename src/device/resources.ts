@@ -1,6 +1,6 @@
 /**
- * What a device has handed out: protection domains, completion queues, keys, queue pairs. Owns the tables, the numbers and keys
- * under which the wire finds things, and the limits. Never looks at a packet and never gives a queue pair its turn.
+ * The objects of a device: protection domains, completion queues, keys, queue pairs. Owns the tables, the numbers and
+ * keys that packets carry, and the limits. Never parses a packet and never schedules a queue pair.
  */
 import type { IpAddress } from '../../packets/address.ts';
 import { invariant, RoceError } from '../../packets/errors.ts';
@@ -42,18 +42,18 @@ import {
 export interface ResourceOptions {
   readonly random: Random;
   readonly limits: DeviceLimits;
-  /** Packets a queue pair may have sent and not seen acknowledged, where the link asks for fewer than the default. */
+  /** Unacknowledged packets of a queue pair, where the link needs fewer than the default. */
   readonly maxUnacked: number | undefined;
-  /** What kind of peer queue pairs speak to that are made for none in particular. */
+  /** The peer's implementation, for queue pairs made without `peer`. */
   readonly peer: PeerProfile;
   readonly portCounters: PortCounters;
-  /** What queue pairs do about congestion. */
+  /** Congestion control of queue pairs. */
   readonly congestion: QpCongestion | undefined;
-  /** Who watches queue pairs and completions. */
+  /** Receives the trace of queue pairs and completions. */
   readonly trace: QpTrace | undefined;
 }
 
-/** What the tables need of the device whose they are. */
+/** What the tables need of their device. */
 export interface ResourceDevice extends PdDevice, QpDevice {
   readonly paths: PdDevice['paths'] & QpDevice['paths'];
   /** Which queue pair numbers connections hold. */
@@ -64,7 +64,7 @@ export interface ResourceDevice extends PdDevice, QpDevice {
 export class Resources {
   /** By number. */
   readonly qps = new Map<number, Qp>();
-  /** Completion queues that somebody waits for and that have something. */
+  /** Completion queues with completions and a pending promise. */
   readonly notified: Cq[] = [];
   /** Shared receive queues that have an event. */
   readonly #eventful: SharedReceiveQueue[] = [];
@@ -75,7 +75,7 @@ export class Resources {
   readonly #cqs = new Set<Cq>();
   /** By number. */
   readonly #srqs = new Map<number, Srq>();
-  /** Completion queues that have overrun, and were told so. */
+  /** Completion queues whose overrun was reported. */
   readonly #overrun = new WeakSet<Cq>();
   #nextPd = 1;
   #nextAh = 1;
@@ -152,7 +152,7 @@ export class Resources {
     const peer = init.peer === undefined ? this.#options.peer : peerProfile(init.peer);
     if (!(this.#cqs.has(sendCq) && this.#cqs.has(recvCq)))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a queue pair completes into queues of its own device');
-    // Who only asks receives nothing: verbs pass over the argument.
+    // A requester-only queue pair receives nothing: verbs ignore the argument.
     const shares = init.srq !== undefined && init.type !== QpType.XrcSend;
     const shared = shares ? { srq: this.#sharedBy(init.srq) } : {};
     const { congestion, trace } = this.#options;
@@ -237,13 +237,13 @@ export class Resources {
     return this.#adopt(new Qp(this.#device, pd, new XrcTarget(identity, domain, this.#options.portCounters)));
   }
 
-  /** Numbers address handles, so that what they send spreads over paths as what queue pairs send does. */
+  /** Numbers address handles, so that their source ports spread over paths as those of queue pairs do. */
   ahNumber(): number {
     this.#demandOpen();
     return this.#nextAh++;
   }
 
-  /** Passes completions on to those who wait for them. */
+  /** Settles the promises that wait for completions and events. */
   settle(): void {
     for (let cq = this.notified.shift(); cq !== undefined; cq = this.notified.shift()) {
       cq.settle();
@@ -257,7 +257,7 @@ export class Resources {
     return this.notified.length > 0 || this.#eventful.length > 0;
   }
 
-  /** Nothing can be made any more; every wait ends. */
+  /** No object can be made any more; every pending promise settles. */
   close(): void {
     this.#closed = true;
     for (const cq of this.#cqs) cq.close();
@@ -265,7 +265,7 @@ export class Resources {
     for (const srq of [...this.#srqs.values()]) srq.destroy();
   }
 
-  /** Completions are missing from now on: whoever completes into this queue cannot go on. */
+  /** Completions are lost from now on: queue pairs that complete into this queue go to ERROR. */
   #overran(cq: Cq): void {
     if (!this.#overrun.has(cq)) cq.events.push('cq-err');
     this.#overrun.add(cq);

@@ -1,6 +1,6 @@
 /**
- * Whose turn it is: the queue pairs with something to send, in the order they became ready, and the deadlines of all.
- * Work grows with the queue pairs that are active, not with those that exist.
+ * Schedules queue pairs: those with packets to send in the order they became ready, and the deadlines of all. The cost
+ * grows with the active queue pairs, not with the existing ones.
  */
 import type { FrameWriter } from '../../packets/frame-writer.ts';
 import { EventQueue } from '../ground/event-queue.ts';
@@ -13,10 +13,10 @@ export class Scheduler {
   readonly #qps: ReadonlyMap<number, Qp>;
   readonly #ready: Qp[] = [];
   #head = 0;
-  /** At most one entry of a queue pair is right: the one whose time is its `heapDeadline`. */
+  /** At most one entry of a queue pair is valid: the one whose time is its `heapDeadline`. */
   readonly #deadlines = new EventQueue();
 
-  /** `qps` is the device's table; a queue pair that has left it has no deadline, but a last word at its turn. */
+  /** `qps` is the device's table; a destroyed queue pair has no deadline, but may still send a last packet. */
   constructor(qps: ReadonlyMap<number, Qp>) {
     this.#qps = qps;
   }
@@ -35,7 +35,7 @@ export class Scheduler {
     }
   }
 
-  /** Gives turns until nobody has anything to send or the writer is full; true in the second case. */
+  /** Lets queue pairs transmit until none has packets to send or the writer is full; true in the second case. */
   transmit(now: number, writer: FrameWriter, after: (qp: Qp) => void): boolean {
     while (!writer.full && this.#head < this.#ready.length) {
       const qp = this.#ready[this.#head++] as Qp;
@@ -65,7 +65,7 @@ export class Scheduler {
     return qp;
   }
 
-  /** Entries whose queue pair is gone are forgotten; those whose deadline moved back are put where it is now. */
+  /** Drops entries of destroyed queue pairs and moves entries whose deadline became later. */
   #dropStale(): void {
     const heap = this.#deadlines;
     while (heap.size > 0) {

@@ -1,7 +1,7 @@
 /**
  * What can go wrong on a simulated wire, as plain values: probabilities decided by seed, and rules that pick frames.
- * Owns the vocabulary (specification, rule, fate, counters) and its checks. Never touches a frame: `wire.ts` does.
- * Source of the axes: ref:hostile#6.
+ * Owns the types (specification, rule, fate, counters) and their checks. Never touches a frame: `wire.ts` does. Source
+ * of the axes: ref:hostile#6.
  */
 import { RoceError } from '../../packets/errors.ts';
 import type { Frame } from '../../packets/frame.ts';
@@ -9,7 +9,9 @@ import type { EcnProfile } from '../ground/ecn.ts';
 
 export type { EcnProfile } from '../ground/ecn.ts';
 
-/** One direction of one port's wire. Everything is optional and absent means: does not happen. Probabilities are 0..1. */
+/**
+ * One direction of one port's wire. Everything is optional and absent means: does not happen. Probabilities are 0..1.
+ */
 export interface FaultSpec {
   /** Probability that a frame is lost. */
   readonly loss?: number;
@@ -37,8 +39,8 @@ export interface FaultSpec {
    */
   readonly queueBytes?: number;
   /**
-   * Marks by the backlog for `rateBps`, which it needs: of a `FaultPath` by what waits behind a frame as it leaves the queue, as a switch
-   * does (ref:dcqcn#1); of a wire of `SimulatedNetwork` by what waits in front of it as it arrives.
+   * Marks by the backlog for `rateBps`, which it needs: of a `FaultPath` by what waits behind a frame as it leaves the
+   * queue, as a switch does (ref:dcqcn#1); of a wire of `SimulatedNetwork` by what waits in front of it as it arrives.
    */
   readonly ecn?: EcnProfile;
 }
@@ -62,13 +64,13 @@ export interface FaultRule {
   readonly delayNs?: number;
 }
 
-/** A rule at work; the counts tell a test whether its rule ever struck. */
+/** A rule at work; the counts show whether the rule ever applied. */
 export interface ActiveRule {
-  /** What was put to work. */
+  /** The rule. */
   readonly rule: FaultRule;
-  /** Frames that it was for, those before and after `nth` included. */
+  /** Frames that it matched, those before and after `nth` included. */
   matches: number;
-  /** Frames that it did something to. */
+  /** Frames to which it was applied. */
   applied: number;
 }
 
@@ -88,7 +90,7 @@ export const Fate = {
   Marked: 1 << 4,
 } as const;
 
-/** 'delivered', or what happened, in words: 'corrupted, delayed'. */
+/** 'delivered', or what happened, as text: 'corrupted, delayed'. */
 export function describeFate(fate: number): string {
   const words = FATE_WORDS.filter(([bit]) => (fate & bit) !== 0).map(([, word]) => word);
   return words.length === 0 ? 'delivered' : words.join(', ');

@@ -1,11 +1,11 @@
 /**
- * `rocev2/faults`: what can go wrong on a wire, and the rules that say when. For programs that stand in the way of frames, as `Bump` and
- * `withFaults` do. Runs in a browser.
+ * `rocev2/faults`: what can go wrong on a wire, and the rules that say when. For programs that forward frames, as
+ * `Bump` and `withFaults` do. Runs in a browser.
  *
  * @module rocev2/faults
  */
 export { type CompiledRule, compileRules } from './compile.ts';
-export type { Conversation, ConversationEnd } from './conversations.ts';
+export type { TrackedConnection, TrackedConnectionEnd } from './conversations.ts';
 export { FaultEngine } from './engine.ts';
 export { checkFaultSpec, type EcnProfile, type FaultSpec } from './fault-spec.ts';
 export type { NotifierCounters, NotifyOptions } from './notifier.ts';

@@ -1,13 +1,13 @@
 /**
- * What is done to one frame, as values: the answer of the engine, carried out by a path, shown to observers.
- * Owns the bits and the words. Made once and filled again for each frame.
+ * What is done to one frame, as values: decided by the engine, carried out by a path, shown to observers. Owns the bits
+ * and their names. Made once and filled again for each frame.
  */
 
 import type { CompiledRule } from './compile.ts';
 import { describeFate, Fate } from './fault-spec.ts';
 
 /** What was done: bits that may come together. The first five are those of the simulated wire. */
-export const Did = {
+export const FrameAction = {
   ...Fate,
   Rewritten: 1 << 5,
   /** Held back until others have passed. */
@@ -18,8 +18,8 @@ export const Did = {
   Oversize: 1 << 8,
 } as const;
 
-export class Verdict {
-  /** Bits of `Did`; 0 when the frame passes as it came. */
+export class FrameDecision {
+  /** Bits of `FrameAction`; 0 when the frame passes as it came. */
   did = 0;
   /** Rules that are carried out. */
   readonly rules: CompiledRule[] = [];
@@ -52,19 +52,19 @@ export class Verdict {
   }
 
   get dropped(): boolean {
-    return (this.did & Did.Dropped) !== 0;
+    return (this.did & FrameAction.Dropped) !== 0;
   }
 
   /** Drops the frame for a reason that is no fault: Overflowed or Oversize. */
   refuse(reason: number): void {
     this.reset();
-    this.did = Did.Dropped | reason;
+    this.did = FrameAction.Dropped | reason;
   }
 
-  /** What was done and who did it, in words: 'dropped by "third packet"'; empty when nothing was. */
+  /** What was done and by which rule, as text: 'dropped by "third packet"'; empty when nothing was. */
   describe(): string {
-    if ((this.did & Did.Overflowed) !== 0) return 'dropped: the queue is full';
-    if ((this.did & Did.Oversize) !== 0) return 'dropped: longer than the other side carries';
+    if ((this.did & FrameAction.Overflowed) !== 0) return 'dropped: the queue is full';
+    if ((this.did & FrameAction.Oversize) !== 0) return 'dropped: longer than the other side carries';
     const words = this.rules.map((rule, index) => `${this.#deed(rule, this.bits[index] ?? -1)} by "${rule.name}"`);
     if (this.byChance !== 0) words.push(`${describeFate(this.byChance)} by chance`);
     return words.join(', ');

@@ -1,11 +1,12 @@
 /**
- * One direction of a port's wire: decides what happens to each frame and when it comes out at the other end.
- * Owns the seeded decisions, the rules, the rate and its backlog, and the order of frames: only a reordered or
- * rule-delayed frame is overtaken, jitter keeps the order. Never touches the bytes and never delivers: `network.ts` does.
+ * One direction of a port's wire: decides what happens to each frame and when it comes out at the other end. Owns the
+ * seeded decisions, the rules, the rate and its backlog, and the order of frames: only a reordered or rule-delayed
+ * frame is overtaken, jitter keeps the order. Never touches the bytes and never delivers: `network.ts` does.
  *
- * It decides everything when a frame arrives, marks by `ecn` among it: what a frame finds in front of it. That is not what a switch
- * does, which looks at what waits behind a frame as it leaves (ref:dcqcn#1): news of a growing queue is then older by the time in the
- * queue, and control loops swing. Where that matters are `SwitchedNetwork`, and `src/faults/departures.ts` for wires in real time.
+ * It decides everything when a frame arrives, marks by `ecn` among it: by the queue in front of the frame. A switch
+ * marks by the queue behind a frame as it leaves (ref:dcqcn#1); here the mark is older by the time in the queue, and
+ * control loops oscillate more. Where that matters use `SwitchedNetwork`, or `src/faults/departures.ts` for wires in
+ * real time.
  */
 import { Frame, type Medium, parseFrame } from '../../packets/frame.ts';
 import { markingProbability } from '../ground/ecn.ts';
@@ -29,13 +30,13 @@ export class Wire {
   /** What was done to frames so far. */
   readonly counters: WireCounters = newWireCounters();
   /**
-   * Set by `decide`: which bit of the frame is flipped when its fate says Corrupted.
+   * Set by `decide`: the bit of the frame that is flipped when its fate is Corrupted.
    *
    * @internal
    */
   corruptBit = 0;
   /**
-   * Set by `decide`: how much after the first copy the second arrives, when its fate says Duplicated.
+   * Set by `decide`: the delay of the second copy when its fate is Duplicated.
    *
    * @internal
    */
@@ -47,7 +48,7 @@ export class Wire {
    */
   startNs = 0;
   /**
-   * Whether a frame can meet anything at all here; when not, `decide` and `exitTime` need not be asked.
+   * Whether any fault is possible here; when not, `decide` and `exitTime` need not be called.
    *
    * @internal
    */
@@ -157,7 +158,7 @@ export class Wire {
     let delayNs = this.#latencyNs + (this.#spec.delayNs ?? 0);
     if (jitterNs > 0) delayNs += (this.#random.u32() / 0x1_00_00_00_00) * jitterNs;
     const exitNs = Math.max(Math.ceil(departsNs + delayNs), this.#lastExitNs);
-    // A frame that is held back must not hold back those behind it: that is what being overtaken means.
+    // A frame that is held back must not delay those behind it.
     if (this.#holdBackNs > 0) return exitNs + this.#holdBackNs;
     this.#lastExitNs = exitNs;
     return exitNs;

@@ -1,4 +1,6 @@
-/** A queue between the machine, which pushes, and an application that awaits: bounded by what the protocol can produce. */
+/**
+ * A queue between the machine, which pushes, and an application that awaits: bounded by what the protocol can produce.
+ */
 export class AsyncQueue<T> implements AsyncIterable<T> {
   readonly #items: T[] = [];
   readonly #waiting: ((result: IteratorResult<T>) => void)[] = [];
@@ -11,7 +13,7 @@ export class AsyncQueue<T> implements AsyncIterable<T> {
     else waiter({ done: false, value: item });
   }
 
-  /** Items that nobody has taken yet. */
+  /** Items not taken yet. */
   get length(): number {
     return this.#items.length;
   }

@@ -1,8 +1,9 @@
 /**
- * Marks a packet Congestion Experienced, as a switch does, and says how likely a queue makes that.
- * Owns the two ECN bits and the IPv4 checksum that covers them. The ICRC does not: it masks the traffic class (ref:wire#3).
- * Rules: only a packet that says it is ECN-capable is marked (RFC 3168 section 5); the checksum is brought up to date by the difference
- * (RFC 1624 equation 3), so that a header that was damaged before stays so; the ramp is ref:dcqcn#1.
+ * Marks a packet Congestion Experienced, as a switch does, and computes the marking probability of a queue.
+ * Owns the two ECN bits and the IPv4 checksum that covers them. The ICRC does not: it masks the traffic class
+ * (ref:wire#3). Rules: only a packet that says it is ECN-capable is marked (RFC 3168 section 5); the checksum is
+ * brought up to date by the difference (RFC 1624 equation 3), so that a header that was damaged before stays so; the
+ * ramp is ref:dcqcn#1.
  */
 import {
   ETHERNET_BYTES,

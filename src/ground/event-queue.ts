@@ -37,7 +37,7 @@ export class EventQueue {
    * @param payload a 32-bit signed integer, handed back by `pop`
    */
   push(time: number, payload: number): void {
-    // An infinite time would never come and a NaN would break the order: both are bugs of the caller.
+    // An infinite time never comes and NaN breaks the order: both are bugs of the caller.
     invariant(time < Infinity, 'an event has a finite time');
     if (this.#count === this.#times.length) this.#grow();
     const sequence = this.#nextSequence++;
@@ -72,7 +72,7 @@ export class EventQueue {
     return payload;
   }
 
-  /** Forgets all events. */
+  /** Removes all events. */
   clear(): void {
     this.#count = 0;
   }

@@ -1,7 +1,8 @@
 /**
  * Where frames are while they are on the simulated wire: equal slots in one slab, counted by reference.
- * Owns the memory. Never knows what a frame is. Allocates only when it grows; a slot freed last is used first, while it is still cached.
- * Slots start at whole pages as those of `FrameWriter` do, so that a copy between the two never meets the alignment trap (ref:platform#6).
+ * Owns the memory. Never parses a frame. Allocates only when it grows; a slot freed last is used first, while it is
+ * still cached. Slots start at whole pages as those of `FrameWriter` do, so that a copy between the two never meets the
+ * alignment trap (ref:platform#6).
  */
 import { invariant } from '../../packets/errors.ts';
 

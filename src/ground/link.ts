@@ -7,7 +7,7 @@ import type { IpAddress } from '../../packets/address.ts';
 import type { RoceError } from '../../packets/errors.ts';
 import type { FrameBatch, Medium } from '../../packets/index.ts';
 
-/** Who takes what a link delivers. */
+/** Receives what a link delivers. */
 export interface LinkSink {
   /** Frames that arrived; the batch belongs to the link again when the call returns. */
   receive(batch: FrameBatch): void;
@@ -18,13 +18,19 @@ export interface LinkSink {
 }
 
 /**
- * Of which IP versions a link carries the traffic class, the TOS of IPv4: DSCP and ECN. No ICRC covers it, so a link that does not
- * carry it works all the same.
+ * Of which IP versions a link carries the traffic class, the TOS of IPv4: DSCP and ECN. No ICRC covers it, so a link
+ * that does not carry it works all the same.
  */
 export interface LinkEcn {
-  /** Packets that leave with what the device wrote. Others leave with 0: a device must not claim that they are ECN-capable. */
+  /**
+   * Packets that leave with the traffic class that the device wrote. Others leave with 0: a device must not claim that
+   * they are ECN-capable.
+   */
   readonly set: readonly (4 | 6)[];
-  /** Packets that are delivered with what they arrived with, marks of the network included. Others show 0, and no mark is ever seen. */
+  /**
+   * Packets that are delivered with the traffic class with which they arrived, congestion marks included. Others show
+   * 0, and marks are lost.
+   */
   readonly read: readonly (4 | 6)[];
   /** Where one of them lacks a version that the link carries: why, and what helps. */
   readonly reason?: string;
@@ -48,17 +54,26 @@ export interface Link {
   readonly medium: Medium;
   /** Largest IP packet the medium carries, in bytes. */
   readonly mtu: number;
-  /** The kernel's addresses with prefix lengths, `10.0.0.1/24`, on a link that shares them; a device has those when it is given none. */
+  /**
+   * The kernel's addresses with prefix lengths, `10.0.0.1/24`, on a link that shares them; a device has those when it
+   * is given none.
+   */
   readonly addresses?: readonly string[] | undefined;
   /** The UDP source port that every frame has to carry, where the kernel writes it: the ICRC covers it. Absent: any. */
   readonly sourcePort?: number | undefined;
-  /** Packets a queue pair may have unacknowledged without overrunning the buffers of this link. Absent: the device's default. */
+  /**
+   * Packets a queue pair may have unacknowledged without overrunning the buffers of this link. Absent: the device's
+   * default.
+   */
   readonly maxUnacked?: number | undefined;
-  /** What of the traffic class passes. Absent: all of it, as of every other byte. Final once `start` has resolved; before, what is expected. */
+  /**
+   * Which parts of the traffic class pass. Absent: all of it, as of every other byte. Final once `start` has resolved;
+   * before, what is expected.
+   */
   readonly ecn?: LinkEcn | undefined;
   /**
-   * The link makes the ICRC of what it sends and verifies that of what it delivers, as NICs do: frames are given to it with an ICRC of 0,
-   * and one that it delivers is whole. Absent: the device does both.
+   * The link makes the ICRC of what it sends and verifies that of what it delivers, as NICs do: frames are given to it
+   * with an ICRC of 0, and one that it delivers is whole. Absent: the device does both.
    */
   readonly icrcOffload?: boolean | undefined;
   /** Begins delivery; resolves when frames can be sent. Rejects with ERR_ROCE_LINK_UNAVAILABLE. */
@@ -66,15 +81,15 @@ export interface Link {
   /** Takes frames `from .. batch.count - 1` in order and returns how many it took; fewer means: wait for `writable`. */
   send(batch: FrameBatch, from: number): number;
   /**
-   * Asks the kernel for datagrams to a multicast group; resolves when they would come. Only links that share the kernel's addresses
-   * have it, and not all of these. Rejects with ERR_ROCE_LINK_UNAVAILABLE.
+   * Asks the kernel for datagrams to a multicast group; resolves when they would come. Only links that share the
+   * kernel's addresses have it, and not all of these. Rejects with ERR_ROCE_LINK_UNAVAILABLE.
    */
   join?: ((group: IpAddress) => Promise<void>) | undefined;
   /** Ends what `join` began. */
   leave?: ((group: IpAddress) => void) | undefined;
   /**
-   * Ends delivery and frees what the link holds. A start that is under way is waited for, and rejects with ERR_ROCE_CLOSED unless it was in time.
-   * Frames already taken by `send` are still delivered where the medium can.
+   * Ends delivery and frees what the link holds. A start that is under way is waited for, and rejects with
+   * ERR_ROCE_CLOSED unless it was in time. Frames already taken by `send` are still delivered where the medium can.
    */
   close(): Promise<void>;
 }

@@ -1,10 +1,12 @@
 /**
- * The seam between a device and what gives it time: the driver with the real clock, or the simulated world.
- * Both call exactly these, in this order, so the same machine runs on a wire, in a simulation and in a browser.
+ * The interface between a device and what gives it time: the driver with the real clock, or the simulated world. Both
+ * call exactly these, in this order, so the same machine runs on a wire, in a simulation and in a browser.
  */
 import type { FrameBatch, FrameWriter, IpAddress } from '../../packets/index.ts';
 
-/** What a host does for multicast where the kernel has the addresses; a host of our own on Ethernet needs none of it. */
+/**
+ * What a host does for multicast where the kernel has the addresses; a host of our own on Ethernet needs none of it.
+ */
 export interface GroupHost {
   /** Asks the kernel for datagrams to a group; resolves when they would come. Absent: this wire cannot. */
   joinGroup?(group: IpAddress): Promise<void>;
@@ -12,11 +14,14 @@ export interface GroupHost {
   leaveGroup?(group: IpAddress): void;
 }
 
-/** What the machine is given. */
+/** What a machine receives from its host. */
 export interface Host extends GroupHost {
   /** Monotonic time in integer nanoseconds. */
   now(): number;
-  /** The machine has frames to send or a new deadline; called any number of times, cheap, never re-enters the machine. */
+  /**
+   * Called when the machine has frames to send or a new deadline: any number of times, cheap, never re-enters the
+   * machine.
+   */
   wake(): void;
 }
 

@@ -27,7 +27,7 @@ export class PoolBatch implements FrameBatch {
     return this.#slots[index] ?? 0;
   }
 
-  /** Finds the frames in the pool's present memory: it may have grown since they were added. */
+  /** Updates the frames' addresses: the pool may have grown since they were added. */
   bind(pool: FramePool): void {
     this.bytes = pool.bytes;
     this.view = pool.view;
@@ -38,7 +38,7 @@ export class PoolBatch implements FrameBatch {
     }
   }
 
-  /** Forgets all frames and gives their slots back. */
+  /** Removes all frames and releases their slots. */
   release(pool: FramePool): void {
     const { count } = this;
     this.count = 0;

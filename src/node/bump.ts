@@ -1,17 +1,17 @@
 /**
- * A bump in the wire: stands between two Ethernet links and forwards everything, but for what rules and chance do to it.
+ * A bump in the wire: forwards frames between two Ethernet links, with faults by rule and by chance.
  *
- * Owns the joining of two links by two paths, and one timer. Forwards within the turn in which a frame arrives; each direction keeps its
- * order unless a rule or chance says otherwise. A side that takes no more frames makes the other's wait, up to a bound; what comes then
- * is dropped and counted as overflow. Never answers, and sends no frame of its own, but for the congestion notifications of `notify`,
- * which is off unless asked for. Decisions: `src/faults/`.
+ * Owns the joining of two links by two paths, and one timer. Forwards within the turn in which a frame arrives; each
+ * direction keeps its order unless a rule or chance says otherwise. A side that takes no more frames makes the other's
+ * wait, up to a bound; what comes then is dropped and counted as overflow. Sends no frame of its own except the
+ * congestion notifications of `notify`, which is off by default. Decisions: `src/faults/`.
  */
 import { RoceError } from '../../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
 import { Medium } from '../../packets/frame.ts';
 import type { FrameBatch } from '../../packets/frame-writer.ts';
 import type { CompiledRule } from '../faults/compile.ts';
-import type { Conversation } from '../faults/conversations.ts';
+import type { TrackedConnection } from '../faults/conversations.ts';
 import { FaultEngine } from '../faults/engine.ts';
 import { Notifier, type NotifierCounters, type NotifyOptions } from '../faults/notifier.ts';
 import { FaultPath, type PathCounters, type PathObserver } from '../faults/path.ts';
@@ -21,7 +21,10 @@ import { installBulkCrc32 } from './bulk-crc32.ts';
 import { monotonicNs } from './clock.ts';
 import { Alarm } from './links/alarm.ts';
 
-/** Sees each frame as it came in on one side, with the verdict (`path.engine.verdict.describe()` has it in words), and as it leaves on the other. */
+/**
+ * Sees each frame as it came in on one side, with the decision (`path.engine.verdict.describe()` gives it as text), and
+ * as it leaves on the other.
+ */
 export type BumpObserver = PathObserver;
 
 /** Two links and what happens between them. */
@@ -37,8 +40,9 @@ export interface BumpOptions {
   /** Of everything that chance decides; default 1. */
   readonly seed?: number;
   /**
-   * Sends a congestion notification packet back for what is marked here, in the name of the receiver: for receivers that send none,
-   * such as rdma_rxe. One for each flow and interval, when connection management or traffic has shown the sender's queue pair. Default: no.
+   * Sends a congestion notification packet back for what is marked here, in the name of the receiver: for receivers
+   * that send none, such as rdma_rxe. One for each flow and interval, when connection management or traffic has shown
+   * the sender's queue pair. Default: no.
    */
   readonly notify?: boolean | NotifyOptions;
   /** Sees every frame. */
@@ -49,7 +53,10 @@ export interface BumpOptions {
 
 /** Stands between two Ethernet links. */
 export class Bump {
-  /** Resolves when a link has ended, and with it the bump: with undefined after `close`, with the reason otherwise. Never rejects. */
+  /**
+   * Resolves when a link has ended, and with it the bump: with undefined after `close`, with the reason otherwise.
+   * Never rejects.
+   */
   readonly closed: Promise<RoceError | undefined>;
   /** @internal */
   readonly engine: FaultEngine;
@@ -61,7 +68,10 @@ export class Bump {
   #ended = false;
   #closing: Promise<void> | undefined;
 
-  /** @throws RoceError ERR_ROCE_ARGUMENT for a link that is not Ethernet, and naming what is wrong with rules, faults and `notify` */
+  /**
+   * @throws RoceError ERR_ROCE_ARGUMENT for a link that is not Ethernet, and naming what is wrong with rules, faults
+   * and `notify`
+   */
   constructor({ a, b, observer, capacity, notify = false, ...options }: BumpOptions) {
     for (const { medium, name } of [a, b]) {
       if (medium !== Medium.Ethernet)
@@ -89,7 +99,7 @@ export class Bump {
     return { 'a-to-b': a.path.counters, 'b-to-a': b.path.counters };
   }
 
-  /** What came of packets that were marked, by their direction; undefined when `notify` is off. */
+  /** Outcomes of marked packets, by their direction; undefined when `notify` is off. */
   get notifications(): Readonly<Record<FaultDirection, Readonly<NotifierCounters>>> | undefined {
     return this.#notifier?.byDirection;
   }
@@ -101,17 +111,20 @@ export class Bump {
     return { 'a-to-b': Math.round(a.path.queueBytes(now)), 'b-to-a': Math.round(b.path.queueBytes(now)) };
   }
 
-  /** Rules at work, with their counts. */
+  /** Compiled rules, with their counts. */
   get rules(): readonly CompiledRule[] {
     return this.engine.rules;
   }
 
   /** Connections seen so far. */
-  get conversations(): readonly Conversation[] {
+  get conversations(): readonly TrackedConnection[] {
     return this.engine.conversations.list();
   }
 
-  /** Starts both links, then forwards. @throws RoceError ERR_ROCE_STATE the second time, and what a link rejects with; both are closed then */
+  /**
+   * Starts both links, then forwards. @throws RoceError ERR_ROCE_STATE the second time, and what a link rejects with;
+   * both are closed then
+   */
   async start(): Promise<void> {
     if (this.#started || this.#ended) throw new RoceError('ERR_ROCE_STATE', 'a bump is started once');
     this.#started = true;
@@ -123,7 +136,7 @@ export class Bump {
     }
   }
 
-  /** Hands over what still waits, without its delay, and closes both links. May be called more than once. */
+  /** Delivers waiting frames without their delay, and closes both links. May be called more than once. */
   close(): Promise<void> {
     this.#closing ??= this.#end(undefined);
     return this.#closing;
@@ -172,7 +185,7 @@ export class Bump {
     this.#arm();
   }
 
-  /** What a flush has marked makes something to send on the other side. */
+  /** Frames that a flush has marked cause CNPs on the other side. */
   #flushNotifications(now: number): void {
     if (this.#notifier !== undefined) for (const side of this.#sides) this.#flush(side, now);
   }

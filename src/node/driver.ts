@@ -1,9 +1,10 @@
 /**
  * Gives a machine real time and a real link: what the simulated world does in virtual time, with the clock on the wall.
  *
- * Owns the one timer, the batch of unsent frames and the order of a turn (timeouts, transmit, next deadline). Never looks into a frame.
- * A turn runs in the check phase, right after the event loop has read what arrived, so that everything that came in is answered in one
- * batch; what an application posts has a turn of its own as soon as the application is through.
+ * Owns the one timer, the batch of unsent frames and the order of a turn (timeouts, transmit, next deadline). Never
+ * looks into a frame. A turn runs in the check phase, right after the event loop has read what arrived, so that
+ * everything that came in is answered in one batch; posts of an application have a turn of their own once the
+ * application's callbacks have run.
  * Rule: ref:platform#5 rule 10 (one timer; setTimeout is too coarse below 2 ms).
  */
 import { invariant, RoceError } from '../../packets/errors.ts';
@@ -45,7 +46,10 @@ export class Driver {
     installBulkCrc32();
   }
 
-  /** Starts the link, then drives the machine. @throws RoceError ERR_ROCE_STATE the second time, and what the link rejects with */
+  /**
+   * Starts the link, then drives the machine. @throws RoceError ERR_ROCE_STATE the second time, and what the link
+   * rejects with
+   */
   async start(machine: Machine): Promise<void> {
     if (this.#machine !== undefined) throw new RoceError('ERR_ROCE_STATE', 'a driver is started once');
     this.#machine = machine;
@@ -93,8 +97,9 @@ export class Driver {
   }
 
   /**
-   * For the application: what it posts leaves when everything that runs now has run, not after the loop has read on, for somebody
-   * waits for it. A tick that a microtask asks for comes when there are no more microtasks, so that many posts are one turn.
+   * For the application: what it posts leaves when everything that runs now has run, not after the loop has read more,
+   * for lower latency. A tick queued by a microtask runs when there are no more microtasks, so that many posts are one
+   * turn.
    */
   #wakeSoon(): void {
     if (this.#soon || this.#ended || !this.#started) return;
@@ -133,7 +138,7 @@ export class Driver {
     return true;
   }
 
-  /** Offers the link what it has not taken yet; true when it still keeps us waiting. */
+  /** Offers the link what it has not taken yet; true when it still takes no frames. */
   #sendRest(): boolean {
     if (this.#unsent < this.#writer.count) this.#unsent += this.link.send(this.#writer, this.#unsent);
     this.#blocked = this.#unsent < this.#writer.count;
@@ -151,7 +156,8 @@ export class Driver {
     }
     this.#disarm();
     this.#timerDeadline = deadline;
-    // Early by the coarseness of the timer. Unreferenced: the link's socket keeps the process alive, a deadline does not.
+    // Early by the coarseness of the timer. Unreferenced: the link's socket keeps the process alive, a deadline does
+    // not.
     this.#timer = setTimeout(() => this.#timerFired(), Math.min(inMs - 1, MAX_TIMEOUT_MS)).unref();
   }
 
@@ -181,7 +187,7 @@ export class Driver {
   }
 }
 
-/** What the link can do about multicast groups, for the machine. */
+/** The multicast calls of the link, for the machine. */
 function groupsOf(link: Link): GroupHost {
   const { join, leave } = link;
   if (join === undefined || leave === undefined) return {};

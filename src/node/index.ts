@@ -1,6 +1,6 @@
 /**
- * `rocev2/node`: what drives a device on this machine: links by name, the driver, the clock, threads. `openDevice` of `rocev2` puts them
- * together; this entry is for programs that take them apart.
+ * `rocev2/node`: what drives a device on this machine: links by name, the driver, the clock, threads. `openDevice` of
+ * `rocev2` puts them together; this entry is for programs that take them apart.
  *
  * @module rocev2/node
  */

@@ -1,6 +1,6 @@
 /**
- * Opens a device on a real wire in the calling thread: link, capture, driver and device put together. The simulated world has its own
- * way (`World`).
+ * Opens a device on a real wire in the calling thread: link, capture, driver and device put together. The simulated
+ * world has its own way (`World`).
  */
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../../packets/address.ts';
@@ -19,7 +19,10 @@ import { CaptureLink, type CaptureSink, type Link, openLink, readsEcn, setsEcn }
 export interface OpenDeviceOptions {
   /** Which wire, as on the command line: `qemu:/tmp/guest.sock`, `qemu:/tmp/guest.sock,connect`. */
   readonly link: string;
-  /** Our addresses with their prefix lengths, `10.0.0.1/24`, `fd00::1/64`; default those of the kernel on a link that shares them. */
+  /**
+   * Our addresses with their prefix lengths, `10.0.0.1/24`, `fd00::1/64`; default those of the kernel on a link that
+   * shares them.
+   */
   readonly addresses?: readonly string[];
   /** Default: a random locally administered one. */
   readonly mac?: string;
@@ -27,7 +30,7 @@ export interface OpenDeviceOptions {
   readonly mtu?: number;
   /** Router for destinations that are on none of our subnets. */
   readonly gateway?: string;
-  /** Neighbours whose MAC address is given rather than asked for; on Ethernet links only. */
+  /** Neighbours whose MAC address is given rather than resolved; on Ethernet links only. */
   readonly neighbours?: readonly {
     /** Address of the neighbour, `10.0.0.9`. */
     readonly address: string;
@@ -36,26 +39,34 @@ export interface OpenDeviceOptions {
   }[];
   /** The VLAN to be on; on Ethernet links only. Absent: untagged frames. */
   readonly vlan?: VlanOptions;
-  /** Traffic class, hop limit, flow label and source port of queue pairs that choose none. A link with one source port keeps it. */
+  /**
+   * Traffic class, hop limit, flow label and source port of queue pairs that do not set them. A link with one source
+   * port keeps it.
+   */
   readonly path?: PathTraits;
   /** Default 'rocev2_0'. */
   readonly name?: string;
-  /** What kind of peer queue pairs speak to: the name of one of `PEER_PROFILES`. Default 'default', which works with all. */
+  /** The implementation of the peer: the name of one of `PEER_PROFILES`. Default 'default', which works with all. */
   readonly peer?: string;
   /**
-   * Congestion control: how queue pairs react to notifications, and what is sent when packets arrive marked. Needs a link that carries
-   * the traffic class (`Link.ecn`): what it does not carry and is asked for is refused. Default: none.
+   * Congestion control: how queue pairs react to notifications, and what is sent when packets arrive marked. Needs a
+   * link that carries the traffic class (`Link.ecn`): reactions that need more are refused. Default: none.
    */
   readonly congestion?: CongestionOptions;
-  /** How much it may hold; default `DEFAULT_LIMITS`. */
+  /** Limits of the device; default `DEFAULT_LIMITS`. */
   readonly limits?: Partial<DeviceLimits>;
   /** Where the stack runs: in the application's thread (default), or in a worker (`OpenWorkerDeviceOptions`). */
   readonly thread?: 'application';
-  /** Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need. */
+  /**
+   * Sees every frame that passes, with monotonic time; or makes one for the link, whose medium and name it may need.
+   */
   readonly captureSink?: CaptureSink | ((link: Link) => CaptureSink);
-  /** Is told what queue pairs decide, a `TraceRecorder` for one. Default: nobody. */
+  /** Receives the decisions of queue pairs, for example a `TraceRecorder`. Default: none. */
   readonly trace?: QpTrace;
-  /** Faults on the wire, by rule or by chance; we are end a. They are beyond the capture, which sees what the device sends and gets. */
+  /**
+   * Faults on the wire, by rule or by chance; we are end a. They are applied outside of the capture, which sees the
+   * frames of the device.
+   */
   readonly faults?: FaultOptions;
 }
 
@@ -103,7 +114,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
     await driver.close();
     throw error;
   }
-  // Whoever waits for something on a wire that is gone would wait for ever.
+  // Without this, promises on a failed link would never settle.
   void driver.closed.then((error) => (error === undefined ? device.close() : device.lostWire()));
   return {
     device,
@@ -116,7 +127,7 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
   };
 }
 
-/** Congestion control on a wire that could never show any would be silent for ever: better to say so. */
+/** Refuses congestion control on a link that can never show congestion. */
 function checkCongestion(link: Link, congestion: CongestionOptions | undefined, addresses: readonly IpPrefix[]): void {
   if (congestion === undefined) return;
   const versions = addresses.map(({ address }) => address.version);
@@ -128,7 +139,7 @@ function checkCongestion(link: Link, congestion: CongestionOptions | undefined, 
     throw new RoceError('ERR_ROCE_UNSUPPORTED', `${link.name} does not show which packets came marked${reason}`);
 }
 
-/** What is given, where the link allows it: one that shares the kernel's addresses carries no others. */
+/** Checks the given addresses: a link that shares the kernel's addresses carries no others. */
 function addressesFor(link: Link, given: readonly string[] | undefined): IpPrefix[] {
   const addresses = (given ?? link.addresses ?? []).map((text) => IpPrefix.parse(text));
   if (link.addresses === undefined) {
@@ -171,7 +182,7 @@ class SystemRandom implements Random {
   }
 }
 
-/** Unicast, and of the range that nobody is assigned. */
+/** Unicast and locally administered. */
 function randomMac(): MacAddress {
   const mac = Uint8Array.from(randomBytes(6));
   mac[0] = ((mac[0] ?? 0) & ~GROUP_BIT) | LOCAL_BIT;

@@ -6,11 +6,12 @@ import { type OpenWorkerDeviceOptions, openWorkerDevice } from './worker/open-wo
 export type { OpenDevice, OpenDeviceOptions } from './open-here.ts';
 
 /**
- * Opens a device; when it resolves, frames can be sent. With `thread: 'worker'` the whole stack runs in a worker thread that
- * owns the link.
+ * Opens a device; when it resolves, frames can be sent. With `thread: 'worker'` the whole stack runs in a worker thread
+ * that owns the link.
  *
- * @throws RoceError ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT for bad options (rules of faults by name), ERR_ROCE_LINK_UNAVAILABLE for a wire that is
- * not to be had, ERR_ROCE_UNSUPPORTED for congestion control on one that does not carry what it takes
+ * @throws RoceError ERR_ROCE_ADDRESS or ERR_ROCE_ARGUMENT for bad options (rules of faults by name),
+ * ERR_ROCE_LINK_UNAVAILABLE for a wire that is not to be had, ERR_ROCE_UNSUPPORTED for congestion control on one that
+ * does not carry what it takes
  */
 export function openDevice(options: OpenDeviceOptions): Promise<OpenDevice>;
 export function openDevice(options: OpenWorkerDeviceOptions): Promise<OpenRdmaDevice>;

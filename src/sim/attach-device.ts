@@ -1,6 +1,6 @@
 /**
- * A device on a simulated network, with the choices a simulation rarely cares about already made. The counterpart of
- * `openDevice`, which opens one on a real wire.
+ * A device on a simulated network, with defaults that suit a simulation. The counterpart of `openDevice`, which opens
+ * one on a real wire.
  */
 import { IpPrefix, type MacAddress, parseMac } from '../../packets/address.ts';
 import type { CongestionOptions } from '../../transport/congestion/congestion-options.ts';
@@ -20,19 +20,19 @@ export type SimulatedDeviceOptions<P extends object = PortOptions> = P & {
   readonly limits?: Partial<DeviceLimits>;
   /** As in `DeviceOptions`, as are the next four. */
   readonly sourcePort?: number;
-  /** What packets carry that choose nothing themselves. */
+  /** Default header fields of packets. */
   readonly path?: PathTraits;
   /** Neighbours that are known beforehand. */
   readonly neighbours?: readonly StaticNeighbour[];
   /** The VLAN to be on. */
   readonly vlan?: VlanOptions;
-  /** What kind of peer queue pairs speak to. */
+  /** The implementation of the peer. */
   readonly peer?: string;
   /** Congestion control. */
   readonly congestion?: CongestionOptions;
   /** Packets a queue pair may have sent and not seen acknowledged; default 128. */
   readonly maxUnacked?: number;
-  /** Is told what queue pairs decide. */
+  /** Receives the decisions of queue pairs. */
   readonly trace?: QpTrace;
 };
 

@@ -1,6 +1,7 @@
 /**
  * Frames that are scheduled: which slot goes to which port, what was done to it, and whether this is the last stage.
- * Owns parallel typed arrays with a list of free rows; the row number is the payload of the event. Allocates only when it grows.
+ * Owns parallel typed arrays with a list of free rows; the row number is the payload of the event. Allocates only when
+ * it grows.
  */
 const FIRST_ROWS = 64;
 

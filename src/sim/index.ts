@@ -21,7 +21,7 @@ export { Prng } from '../ground/prng.ts';
 export type { SharedBuffer, SharedBufferCounters, SharedBufferOptions } from './buffer/index.ts';
 export type { WorldPort } from './member.ts';
 export { type NetworkOptions, type NetworkTap, type PortOptions, SimulatedNetwork } from './network.ts';
-export { type PortCounters, SimulatedPort } from './port.ts';
+export { SimulatedPort, type SimulatedPortCounters } from './port.ts';
 export * from './simulation/index.ts';
 export * from './switching/index.ts';
 export * from './topology/index.ts';

@@ -1,7 +1,7 @@
 /**
- * What a learning switch remembers: behind which port a MAC address was last seen.
+ * The MAC table of a learning switch: the port at which an address was last seen.
  * Owns a table of fixed size in typed arrays, so that looking up allocates nothing and no traffic can make it grow;
- * when the places for an address are taken, one is forgotten, and its traffic is flooded until it speaks again.
+ * when the places for an address are taken, one is evicted, and its traffic is flooded until it sends again.
  */
 const PLACES = 4096;
 const PROBES = 8;
@@ -13,7 +13,7 @@ export class MacTable {
   /** Port plus one; 0 is a free place. */
   readonly #ports = new Int32Array(PLACES);
 
-  /** Remembers that the address at `offset` is behind `port`; a group address is nobody's. */
+  /** Learns that the address at `offset` is behind `port`; a group address is ignored. */
   learn(view: DataView, offset: number, port: number): void {
     const high = view.getUint16(offset);
     if ((high & GROUP_BIT) !== 0) return;

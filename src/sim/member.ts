@@ -1,6 +1,6 @@
 /**
  * A machine in a simulated world: its port, the frames the port has not taken yet, and its place in the world's queues.
- * Owns the way between machine and port. Never decides when it is its turn: `world.ts` does. Knows no network: any port will do.
+ * Owns the transfer between machine and port. Never decides when to transmit: `world.ts` does. Works with any port.
  */
 import { invariant } from '../../packets/errors.ts';
 import type { FrameBatch, FrameWriter } from '../../packets/frame-writer.ts';
@@ -15,8 +15,8 @@ export interface WorldPort extends Link {
   /** `close` was called. */
   readonly closed: boolean;
   /**
-   * Whether `send` would take a frame now. A port that says no owes its sink `writable`. Absent: it cannot tell, and `send` says how
-   * many it took. What is not asked for is not made: frames of a machine whose port is busy are decided on when the port is free.
+   * Whether `send` would take a frame now. After false, `writable` of the sink follows. Absent: unknown, and `send`
+   * returns how many it took. So a machine whose port is busy makes its frames only when the port is free.
    */
   readonly ready?: boolean;
 }
@@ -28,7 +28,7 @@ export interface MemberWorld {
   enqueue(member: Member): void;
 }
 
-/** One machine, its port, and what the world remembers of it. */
+/** One machine, its port, and its state in the world. */
 export class Member implements Host, LinkSink {
   readonly index: number;
   readonly port: WorldPort;
@@ -84,7 +84,7 @@ export class Member implements Host, LinkSink {
     this.wake();
   }
 
-  /** One batch; with more to send the member queues behind the others, so that nobody has the instant to himself. */
+  /** One batch; with more to send the member queues behind the others, so that no machine monopolises an instant. */
   transmit(writers: WriterPool): void {
     this.#woken = false;
     if (this.#blocked || this.machine === undefined) return;

@@ -1,10 +1,10 @@
 /**
  * A simulated network in virtual time: ports around a switch that learns, with latency, rates and faults on every wire.
  *
- * Owns the medium and its clock, which moves only when `deliverDue` is told the time. Never reads a clock, never calls a sink
- * from inside `send`, and never loses a frame that a fault, a full receive queue with a limit, or an MTU did not take.
- * Deterministic: the same seed and the same calls give the same deliveries in the same order. In steady state it allocates nothing per frame.
- * On the IP medium, which has no addresses to learn, it joins exactly two ports.
+ * Owns the medium and its clock, which only `deliverDue` advances. Never reads a clock, never calls a sink from inside
+ * `send`, and never loses a frame that a fault, a full receive queue with a limit, or an MTU did not take.
+ * Deterministic: the same seed and the same calls give the same deliveries in the same order. In steady state it
+ * allocates nothing per frame. On the IP medium, which has no addresses to learn, it joins exactly two ports.
  */
 import { invariant, RoceError } from '../../packets/errors.ts';
 import { ETHERNET_BYTES } from '../../packets/ethernet.ts';
@@ -44,7 +44,10 @@ export interface PortOptions {
   readonly receiveFaults?: FaultSpec;
 }
 
-/** Sees every frame twice: as it was sent ('out', at the sending port) and as it arrived ('in'). Bytes are valid during the call. */
+/**
+ * Sees every frame twice: as it was sent ('out', at the sending port) and as it arrived ('in'). Bytes are valid during
+ * the call.
+ */
 export interface NetworkTap {
   /**
    * A frame passes.
@@ -148,7 +151,7 @@ export class SimulatedNetwork implements PortMedium {
     return this.#names.get(name);
   }
 
-  /** Puts a rule to work on ports present and future; what it returns counts its matches and applications. */
+  /** Adds a rule for present and future ports; the result counts its matches and applications. */
   addRule(rule: FaultRule): ActiveRule {
     const active: ActiveRule = { rule, matches: 0, applied: 0 };
     this.#rules.push(active);
@@ -248,7 +251,7 @@ export class SimulatedNetwork implements PortMedium {
     this.#pool.drop(slot);
   }
 
-  /** Carries out what a fate says about the bytes. Marks first: the checksum it renews must not hide a flipped bit. */
+  /** Applies a fate to the bytes. Marks first: its checksum update must not hide a flipped bit. */
   #damage(slot: number, fate: number, corruptBit: number): void {
     if ((fate & (Fate.Marked | Fate.Corrupted)) === 0) return;
     const { view } = this.#pool;

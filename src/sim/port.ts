@@ -1,6 +1,7 @@
 /**
- * One port of a simulated network: a `Link` to whoever holds it, two wires to the medium.
- * Owns the sink, the batch in the making and the counters. Never moves a frame: the network does, through the methods marked "for the network".
+ * One port of a simulated network: a `Link` on the machine's side, two wires to the medium.
+ * Owns the sink, the batch being filled and the counters. Never moves a frame: the network does, through the methods
+ * marked "for the network".
  */
 import { RoceError } from '../../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../../packets/ethernet.ts';
@@ -20,14 +21,14 @@ export interface PortMedium {
 }
 
 /** Frames, by what the port itself did with them; what the wires did is in their counters. */
-export interface PortCounters {
-  /** Frames that the port's holder sent. */
+export interface SimulatedPortCounters {
+  /** Frames sent through the port. */
   sent: number;
   /** Frames handed to the port's sink. */
   delivered: number;
   /** Longer than the MTU allows, on the way in or out: dropped. */
   oversize: number;
-  /** Arrived while nobody had started the port, or after it was closed: dropped. */
+  /** Arrived before the port was started or after it was closed: dropped. */
   unheard: number;
   /** Addressed to the port they came from: dropped. */
   hairpinned: number;
@@ -46,11 +47,11 @@ export class SimulatedPort implements Link {
   /** From the medium to the port. */
   readonly receiveWire: Wire;
   /** What the port did with frames. */
-  readonly counters: PortCounters = { sent: 0, delivered: 0, oversize: 0, unheard: 0, hairpinned: 0 };
+  readonly counters: SimulatedPortCounters = { sent: 0, delivered: 0, oversize: 0, unheard: 0, hairpinned: 0 };
   /** `close` was called. */
   closed = false;
   /**
-   * For the network: a `send` was cut short and `writable` is owed.
+   * For the network: a `send` was cut short and `writable` is due.
    *
    * @internal
    */
@@ -115,7 +116,7 @@ export class SimulatedPort implements Link {
   }
 
   /**
-   * For the network: whether somebody listens.
+   * For the network: whether the port is started and open.
    *
    * @internal
    */
@@ -124,7 +125,7 @@ export class SimulatedPort implements Link {
   }
 
   /**
-   * For the network: adds a frame, by its slot, to the batch in the making; true when it is the first.
+   * For the network: adds a frame, by its slot, to the batch being filled; true when it is the first.
    *
    * @internal
    */
@@ -140,7 +141,7 @@ export class SimulatedPort implements Link {
   flush(pool: FramePool): void {
     const batch = this.#batch;
     batch.bind(pool);
-    // Somebody earlier in the same batch round may have closed this port.
+    // An earlier callback of the same round may have closed this port.
     if (this.#sink === undefined) this.counters.unheard += batch.count;
     else {
       this.counters.delivered += batch.count;
@@ -150,7 +151,7 @@ export class SimulatedPort implements Link {
   }
 
   /**
-   * For the network: no more frames fit the batch in the making.
+   * For the network: no more frames fit the batch being filled.
    *
    * @internal
    */

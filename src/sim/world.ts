@@ -1,10 +1,10 @@
 /**
- * Machines on a simulated network in virtual time: the whole of a distributed run as one deterministic, bounded loop.
+ * Machines on a simulated network in virtual time: a distributed run as one deterministic, bounded loop.
  *
- * Owns the order in which things happen: what was woken transmits, then time jumps to the next frame or deadline, then frames are
- * handed over, then timeouts. Work per step grows with the machines that have something to do, not with their number.
- * Never reads a clock, never waits for real. Every run is bounded; what exceeds its bounds is an InvariantError that names the seed.
- * The same seed and the same calls put the same bytes on the wire.
+ * Owns the order in which things happen: woken machines transmit, then time jumps to the next frame or deadline, then
+ * frames are handed over, then timeouts. Work per step grows with the active machines, not with their number. Never
+ * reads a clock, never waits for real. Every run is bounded; what exceeds its bounds is an InvariantError that names
+ * the seed. The same seed and the same calls put the same bytes on the wire.
  */
 import { InvariantError, invariant, RoceError } from '../../packets/errors.ts';
 import { EventQueue } from '../ground/event-queue.ts';
@@ -15,35 +15,35 @@ import { Member, type MemberWorld, type WorldPort } from './member.ts';
 import { type NetworkOptions, SimulatedNetwork } from './network.ts';
 import { WriterPool } from './writer-pool.ts';
 
-/** What a world drives: a medium with a clock that moves only when it is told to, and ports for machines. */
+/** What a world drives: a medium with a clock that only the world advances, and ports for machines. */
 export interface WorldNetwork {
   /** Virtual time in integer nanoseconds. */
   readonly now: number;
   /** Frames on their way. */
   readonly framesInFlight: number;
-  /** Frames a machine is asked for at a time, where the world was not told; absent: 64. */
+  /** Frames taken from a machine at a time, where the world has no option for it; absent: 64. */
   readonly batchFrames?: number;
-  /** When something happens next if nobody acts; Infinity when nothing does. */
+  /** Time of the next event without further calls; Infinity when there is none. */
   nextEventTime(): number;
   /** Moves the clock to `now` and hands over all that is due by then. */
   deliverDue(now: number): void;
   /**
-   * Lets happen what happens next, but nothing after `limit`. It may go on until a machine was given something: a frame, or the news
-   * that its port takes frames. The clock stands at the last thing that happened. False: nothing is left until `limit`. Absent: the world
-   * calls `deliverDue` for each instant.
+   * Processes the next events, but none after `limit`. It may continue until a machine received something: a frame, or
+   * `writable` of its port. The clock is then at the last event. False: nothing is left until `limit`. Absent: the
+   * world calls `deliverDue` for each instant.
    */
   advance?(limit: number): boolean;
-  /** Adds a port. @throws RoceError for a name in use and options that make no sense */
+  /** Adds a port. @throws RoceError for a name in use and invalid options */
   attach(name: string, options?: object): WorldPort;
 }
 
-/** How machines are driven, whatever carries their frames. */
+/** How machines are driven, with any network. */
 export interface DriveOptions {
   /** Every choice by chance follows from it: a safe integer. */
   readonly seed: number;
   /**
-   * Frames a machine hands to its port at a time, 1 or more; default 64. What is handed over is sent whatever arrives meanwhile,
-   * so where ports have a rate, fewer make machines react sooner.
+   * Frames a machine hands to its port at a time, 1 or more; default 64. What is handed over is sent whatever arrives
+   * meanwhile, so where ports have a rate, fewer make machines react sooner.
    */
   readonly batchFrames?: number;
 }
@@ -52,7 +52,7 @@ export interface DriveOptions {
 export interface WorldOptions<N extends WorldNetwork = SimulatedNetwork>
   extends DriveOptions,
     Omit<NetworkOptions, 'seed'> {
-  /** Absent: a `SimulatedNetwork`. With it the options of such a network mean nothing. */
+  /** Absent: a `SimulatedNetwork`. With it the options of such a network are ignored. */
   readonly network?: N;
 }
 
@@ -69,7 +69,7 @@ export interface RunLimits {
 
 /** Bounds of `runFor`. */
 export interface RunForLimits extends RunLimits {
-  /** The run ends in the instant in which this holds; asked after each step. */
+  /** The run ends in the instant in which this holds; checked after each step. */
   readonly done?: () => boolean;
 }
 
@@ -89,12 +89,15 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
 
   readonly #writers: WriterPool;
   readonly #members: Member[] = [];
-  /** Members to be given a chance to transmit, first woken first; a member is in it once at most. */
+  /** Members with a turn to transmit, first woken first; a member is in it once at most. */
   #ready: Member[] = [];
   /** Counted beside the array: cutting one off costs more than all else here. */
   #readyCount = 0;
   #draining: Member[] = [];
-  /** At most one entry per member is right; the others are passed over when their time comes. Negative payloads are sleepers. */
+  /**
+   * At most one entry per member is valid; the others are skipped when their time comes. Negative payloads are
+   * sleepers.
+   */
   readonly #deadlines = new EventQueue();
   readonly #sleepers: ((() => void) | undefined)[] = [];
 
@@ -128,33 +131,33 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     return machine;
   }
 
-  /** Lets everything happen that happens next; false when nothing ever will unless somebody acts. */
+  /** Processes all events of the next instant; false when no event is left. */
   step(): boolean {
     return this.#step(Infinity);
   }
 
-  /** Steps until `predicate` holds. @throws InvariantError when the bounds are reached or the world falls silent before */
+  /** Steps until `predicate` holds. @throws InvariantError when the bounds are reached or no event is left before */
   runUntil(predicate: () => boolean, limits: RunLimits = {}): void {
-    const bounds = new Bounds(this, limits);
+    const bounds = new RunBounds(this, limits);
     while (!predicate()) {
       bounds.check();
       if (!this.#step(bounds.limit) && !predicate()) bounds.fail('fell silent before the condition was met');
     }
   }
 
-  /** Steps until nothing is left to happen. */
+  /** Steps until no event is left. */
   runUntilIdle(limits: RunLimits = {}): void {
-    const bounds = new Bounds(this, limits);
+    const bounds = new RunBounds(this, limits);
     while (this.#step(bounds.limit)) bounds.check();
   }
 
   /** Lets `durationNs` pass, idle or not, or less when `limits.done` says so. */
   runFor(durationNs: number, limits: RunForLimits = {}): void {
     const until = this.now + durationNs;
-    const bounds = new Bounds(this, { maxTimeNs: durationNs, ...limits });
+    const bounds = new RunBounds(this, { maxTimeNs: durationNs, ...limits });
     for (;;) {
       this.#transmitAll();
-      // Asking all machines for their deadlines costs more than a step: only where the network has nothing.
+      // Reading the deadlines of all machines costs more than a step: only where the network has no event.
       if (this.network.nextEventTime() > until && this.#nextDeadline() > until) break;
       bounds.check();
       this.#step(until);
@@ -163,9 +166,12 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     this.network.deliverDue(until);
   }
 
-  /** Steps, giving promises their turn between steps, until `promise` settles, and passes on how. @throws InvariantError as `runUntil` */
+  /**
+   * Steps, with turns of the promise queue between steps, until `promise` settles, and settles like it. @throws
+   * InvariantError as `runUntil`
+   */
   async run<T>(promise: Promise<T>, limits: RunLimits = {}): Promise<T> {
-    const bounds = new Bounds(this, limits);
+    const bounds = new RunBounds(this, limits);
     let settled = false;
     const settle = (): void => {
       settled = true;
@@ -176,13 +182,13 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
       if (settled) return promise;
       bounds.check();
       if (this.#step(bounds.limit)) continue;
-      // Nothing is left on the wire: a longer chain of promises may still have something to say.
+      // Nothing is left on the wire: a longer chain of promises may still make work.
       await turns(TURNS_WHEN_SILENT);
       if (!settled && this.#isSilent()) bounds.fail('fell silent before the promise settled');
     }
   }
 
-  /** Resolves when `durationNs` of virtual time have passed, while somebody runs the world. */
+  /** Resolves when `durationNs` of virtual time have passed, while the world runs. */
   sleep(durationNs: number): Promise<void> {
     const at = this.now + durationNs;
     if (!(at >= this.now && at < Infinity))
@@ -204,12 +210,12 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     this.#ready[this.#readyCount++] = member;
   }
 
-  /** `limit` binds networks that would go on by themselves; what comes next comes in any case. */
+  /** `limit` bounds networks that continue by themselves; the next event is processed in any case. */
   #step(limit: number): boolean {
     this.steps++;
     this.#transmitAll();
     const { network } = this;
-    // Before what may be the next deadline nobody has to ask whether it is.
+    // Before the earliest possible deadline there is nothing to check.
     const earliest = Math.min(this.#deadlines.peekTime(), limit);
     if (network.advance !== undefined && network.nextEventTime() <= earliest && network.advance(earliest)) {
       if (this.#deadlines.peekTime() <= network.now) this.#fireDeadlines(network.now);
@@ -242,7 +248,9 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     }
   }
 
-  /** Makes sure that an entry not later than the member's deadline is in the queue; one that is too early costs a look. */
+  /**
+   * Makes sure that an entry not later than the member's deadline is in the queue; one that is too early costs a look.
+   */
   #arm(member: Member | undefined): void {
     if (member === undefined || member.port.closed) return;
     const deadline = member.nextDeadline();
@@ -251,7 +259,10 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
     this.#deadlines.push(deadline, member.index);
   }
 
-  /** The earliest true deadline; drops or moves the entries before it that no longer hold, so that time never jumps to one. */
+  /**
+   * The earliest true deadline; drops or moves the entries before it that no longer hold, so that time never jumps to
+   * one.
+   */
   #nextDeadline(): number {
     const queue = this.#deadlines;
     while (queue.size > 0) {
@@ -288,8 +299,8 @@ export class World<N extends WorldNetwork = SimulatedNetwork> implements MemberW
   }
 }
 
-/** Of a world, what bounds are about. */
-interface Bounded {
+/** The state of a world that bounds limit. */
+interface RunState {
   readonly seed: number;
   readonly steps: number;
   readonly now: number;
@@ -297,12 +308,12 @@ interface Bounded {
 }
 
 /** The bounds of a run, counted from where it starts. */
-class Bounds {
-  readonly #world: Bounded;
+class RunBounds {
+  readonly #world: RunState;
   readonly #lastStep: number;
   readonly #lastTime: number;
 
-  constructor(world: Bounded, limits: RunLimits) {
+  constructor(world: RunState, limits: RunLimits) {
     this.#world = world;
     this.#lastStep = world.steps + (limits.maxSteps ?? DEFAULT_MAX_STEPS);
     this.#lastTime = world.now + (limits.maxTimeNs ?? DEFAULT_MAX_TIME_NS);
@@ -323,11 +334,14 @@ class Bounds {
   }
 }
 
-function describeWorld(world: Bounded): string {
+function describeWorld(world: RunState): string {
   return `seed ${world.seed}, step ${world.steps}, ${world.now} ns, ${world.network.framesInFlight} frames on their way`;
 }
 
-/** A fixed number of turns of the promise queue: enough for what usually hangs on a completion, and the same in every run. */
+/**
+ * A fixed number of turns of the promise queue: enough for the usual chain of promises after a completion, and the same
+ * in every run.
+ */
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn++) await null;
 }
@@ -337,5 +351,5 @@ const TURNS_PER_STEP = 16;
 const TURNS_WHEN_SILENT = 1_000;
 const DEFAULT_MAX_STEPS = 10_000_000;
 const DEFAULT_MAX_TIME_NS = 3_600e9;
-/** Batches per member and instant before it counts as endless. */
+/** Batches per member and instant before it counts as infinite. */
 const MAX_ROUNDS = 1_000_000;

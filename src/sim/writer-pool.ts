@@ -1,5 +1,6 @@
 /**
- * Frame writers lent to machines for as long as they have unsent frames: a world of ten thousand idle machines needs one, not ten thousand.
+ * Frame writers lent to machines for as long as they have unsent frames: a world of ten thousand idle machines needs
+ * one, not ten thousand.
  */
 import { FrameWriter } from '../../packets/frame-writer.ts';
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { FrameWriter } from '../../packets/frame-writer.ts';
 import { GRH_IPV4_AT, readGrh } from '../../packets/grh.ts';
 import { readIpv4 } from '../../packets/ipv4.ts';
-import { questionFrame } from '../../src/device/host/neighbour-frames.ts';
+import { solicitationFrame } from '../../src/device/host/neighbour-frames.ts';
 import {
   Access,
   type Cq,
@@ -215,7 +215,7 @@ describe('an address handle', () => {
     const destination = IpAddress.parse('10.0.0.2');
     const ah = await world.run(left.pd.createAh({ destination }));
     const macs = ['02:00:00:00:00:98', '02:00:00:00:00:99'].map((text) => {
-      const frame = questionFrame({ mac: parseMac(text), address: destination }, destination);
+      const frame = solicitationFrame({ mac: parseMac(text), address: destination }, destination);
       const batch = new FrameWriter(1, 64);
       batch.appendRaw(frame, 0, frame.length);
       a.receive(batch);

@@ -10,7 +10,7 @@ import { Op } from '../../packets/opcode.ts';
 import { FaultEngine, type FaultEngineOptions } from '../../src/faults/engine.ts';
 import { FaultPath, type FaultPathOptions } from '../../src/faults/path.ts';
 import type { WireFaults, WireRule } from '../../src/faults/rule.ts';
-import { Did } from '../../src/faults/verdict.ts';
+import { FrameAction } from '../../src/faults/verdict.ts';
 import { batchOf, Collector, frame as otherFrame, tagOf } from '../sim/support.ts';
 import { A_TO_B, acknowledge, packet, parse } from './support.ts';
 
@@ -410,7 +410,7 @@ describe('properties', () => {
           faults,
           observer: {
             entered: (_now, { engine: { verdict } }, serial) =>
-              due.set(serial, (verdict.did & Did.Dropped) === 0 ? 1 + verdict.copies : 0),
+              due.set(serial, (verdict.did & FrameAction.Dropped) === 0 ? 1 + verdict.copies : 0),
             left: (_now, _path, serial) => due.set(serial, (due.get(serial) ?? 0) - 1),
           },
         });

@@ -3,7 +3,14 @@
  */
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { Bump, type Link } from 'rocev2';
-import type { Conversation, ConversationEnd, FaultDirection, NotifyOptions, WireFaults, WireRule } from 'rocev2/faults';
+import type {
+  FaultDirection,
+  NotifyOptions,
+  TrackedConnection,
+  TrackedConnectionEnd,
+  WireFaults,
+  WireRule,
+} from 'rocev2/faults';
 import { monotonicNs } from 'rocev2/node';
 import type { RoceError } from 'rocev2/packets';
 import { WallClock } from '../wall-clock.ts';
@@ -118,11 +125,11 @@ function copyOf<T>({
   return { 'a-to-b': { ...there }, 'b-to-a': { ...back } };
 }
 
-function describeConnection({ connection, learnt, a, b }: Conversation): ConnectionAccount {
+function describeConnection({ connection, learnt, a, b }: TrackedConnection): ConnectionAccount {
   return { connection, learnt, a: describeEnd(a), b: describeEnd(b) };
 }
 
-function describeEnd({ address, qpn, startingPsn }: ConversationEnd): EndAccount {
+function describeEnd({ address, qpn, startingPsn }: TrackedConnectionEnd): EndAccount {
   return {
     address: address.toString(),
     ...(qpn < 0 ? {} : { qpn }),

@@ -1,11 +1,12 @@
 /**
- * The side that connects, from an application's options to a queue pair in RTS: REQ out, REP in, RTU out. Owns what is asked
- * for in a REQ. Never: the messages themselves (transport/cm), the end of a connection (cm-service.ts).
+ * The side that connects, from an application's options to a queue pair in RTS: REQ out, REP in, RTU out. Owns the
+ * contents of a REQ. Never: the messages themselves (transport/cm), the end of a connection (service.ts).
  *
  * The starting PSN in REQ and REP is where the *other* side begins to send: it is the sender's own rq_psn (seen in the
  * captures of rdma_rxe: the first SEND of the active side carries the PSN of the REP).
- * The flow label in the REQ gives both sides their source port; nobody's choice, it is a random one, not 0, so that connections
- * spread over equal-cost paths (rdma_cm hashes its ports for it: rdma:cma.c#cma_get_roce_udp_flow_label).
+ * The flow label in the REQ gives both sides their source port; where the application sets none, it is random and not
+ * 0, so that connections spread over equal-cost paths (rdma_cm hashes its ports for it:
+ * rdma:cma.c#cma_get_roce_udp_flow_label).
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { CmRejReason, type CmTransportService } from '../../../packets/cm/index.ts';
@@ -23,7 +24,7 @@ import type { PathTraits } from '../options.ts';
 import type { Qp } from '../verbs/index.ts';
 import { bringToInit, bringToRts, demandConnectable, givesCredits } from './bring-up.ts';
 import type { Connection, ConnectOptions } from './connection.ts';
-import type { Connecting, Conversations } from './conversations.ts';
+import type { CmIdTable, Connecting } from './conversations.ts';
 import {
   addressOf,
   CONNECTION_SPACES,
@@ -39,11 +40,11 @@ import {
 } from './numbers.ts';
 import type { CmDevice } from './port.ts';
 
-/** What becomes of a conversation whose two sides agree. */
+/** Makes the connection once both sides agreed. */
 export type Connected = (id: CmId, qp: Qp, remote: IpAddress, privateData: Uint8Array) => Connection;
 
-/** What we say of ourselves. */
-interface Offer {
+/** The local values in the REQ. */
+interface RequestParameters {
   readonly service: CmTransportService;
   readonly local: IpAddress;
   readonly remote: IpAddress;
@@ -57,17 +58,17 @@ interface Offer {
 export class ActiveSide {
   readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
-  readonly #conversations: Conversations;
+  readonly #conversations: CmIdTable;
   readonly #connected: Connected;
 
-  constructor(device: CmDevice, manager: ConnectionManager, conversations: Conversations, connected: Connected) {
+  constructor(device: CmDevice, manager: ConnectionManager, conversations: CmIdTable, connected: Connected) {
     this.#device = device;
     this.#manager = manager;
     this.#conversations = conversations;
     this.#connected = connected;
   }
 
-  /** For `CmService.connect`. Whatever can be refused is refused before the queue pair moves and before anything is sent. */
+  /** For `CmService.connect`. Checks everything before the queue pair changes state and before anything is sent. */
   async connect(options: ConnectOptions): Promise<Connection> {
     this.#conversations.demandOpen();
     const { qp } = options;
@@ -94,11 +95,11 @@ export class ActiveSide {
     });
   }
 
-  /** REP has arrived: the queue pair goes to RTS, then RTU leaves. What the peer got wrong refuses the connection. */
+  /** REP has arrived: the queue pair goes to RTS, then RTU leaves. Invalid values of the peer reject the connection. */
   handleResponse(event: Extract<CmEvent, { type: 'connect-response' }>, conversation: Connecting): void {
     const { options, mtu, remote, local, rqPsn, traits, promise } = conversation;
     const { qp } = options;
-    // The peer may have taken it back in the same batch of frames.
+    // The peer may have withdrawn it in the same batch of frames.
     if (this.#manager.state(event.id) !== 'rep-rcvd') return;
     this.#conversations.unclaim(qp);
     try {
@@ -129,7 +130,7 @@ export class ActiveSide {
     promise.resolve(this.#connected(event.id, qp, remote, event.privateData));
   }
 
-  #offer(options: ConnectOptions): Offer {
+  #offer(options: ConnectOptions): RequestParameters {
     const { activeMtu, paths, random } = this.#device;
     const service = demandConnectable(this.#device, options.qp, 'active');
     const mtu = options.mtu ?? activeMtu;
@@ -145,11 +146,11 @@ export class ActiveSide {
     return { service, local, remote, rqPsn, mtu, flowLabel, traits: withPortOf(flowLabel, chosen) };
   }
 
-  #request(options: ConnectOptions, offer: Offer): ConnectParameters {
+  #request(options: ConnectOptions, offer: RequestParameters): ConnectParameters {
     const { service, local, remote, rqPsn, mtu, flowLabel, traits } = offer;
     const { trafficClass, hopLimit } = traits;
     const { random } = this.#device;
-    // Nothing is read from or retried by an unreliable connection.
+    // An unreliable connection has no READs and no retries.
     const reliable = service === 'uc' ? 0 : 1;
     return {
       serviceId: serviceIdOf(CONNECTION_SPACES, options.portSpace ?? 'tcp', options.port),

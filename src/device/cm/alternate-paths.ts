@@ -1,9 +1,10 @@
 /**
- * Alternate paths of connections: asked for (LAP out, APR in) and granted (LAP in, APR out). Owns who waits for an answer.
+ * Alternate paths of connections: requested (LAP out, APR in) and granted (LAP in, APR out). Owns the pending requests.
  * Never: the messages (transport/cm/alternate-path.ts), when a queue pair migrates.
  *
- * A path is granted when its far end is ours, its next hop answers and the queue pair takes it. Linux drops LAP and APR on RoCE
- * (rdma:cm.c#cm_lap_handler), so against such a peer asking ends with ERR_ROCE_TIMEOUT and the connection goes on as it was.
+ * A path is granted when its far end is ours, its next hop resolves and the queue pair accepts it. Linux drops LAP and
+ * APR on RoCE (rdma:cm.c#cm_lap_handler), so against such a peer a request ends with ERR_ROCE_TIMEOUT and the
+ * connection goes on as it was.
  */
 import { CmAprStatus, type CmPath, cmAprStatusName } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -11,11 +12,11 @@ import type { AlternatePathEvent, CmId, ConnectionManager } from '../../../trans
 import type { AddressVector } from '../verbs/index.ts';
 import { loadAlternate } from './bring-up.ts';
 import type { Connection } from './connection.ts';
-import type { Conversations } from './conversations.ts';
+import type { CmIdTable } from './conversations.ts';
 import { DEFAULT_ACK_TIMEOUT } from './numbers.ts';
 import type { CmDevice } from './port.ts';
 
-/** The peer does not take the path. */
+/** The peer refused the alternate path. */
 export class AlternatePathRefused extends RoceError {
   /** One of `CmAprStatus`. */
   readonly status: number;
@@ -39,10 +40,10 @@ interface Waiting {
 export class AlternatePaths {
   readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
-  readonly #conversations: Conversations;
+  readonly #conversations: CmIdTable;
   readonly #waiting = new Map<CmId, Waiting>();
 
-  constructor(device: CmDevice, manager: ConnectionManager, conversations: Conversations) {
+  constructor(device: CmDevice, manager: ConnectionManager, conversations: CmIdTable) {
     this.#device = device;
     this.#manager = manager;
     this.#conversations = conversations;
@@ -81,7 +82,7 @@ export class AlternatePaths {
     }
   }
 
-  /** The connection has ended: nobody will answer. */
+  /** The connection has ended: no APR will come. */
   ended(id: CmId): void {
     this.#fail(id, new RoceError('ERR_ROCE_CLOSED', 'the connection has ended'));
   }
@@ -90,7 +91,7 @@ export class AlternatePaths {
     for (const id of [...this.#waiting.keys()]) this.ended(id);
   }
 
-  /** The peer has the path: now this side takes it as well. */
+  /** The peer has loaded the path: this side loads it as well. */
   #answered(connection: Connection, status: number, info: Uint8Array): void {
     const waiting = this.#waiting.get(connection.id);
     if (waiting === undefined) return;
@@ -111,7 +112,7 @@ export class AlternatePaths {
     this.#device.cmTouched();
   }
 
-  /** What APR shall say; the path is loaded when it is 0. */
+  /** The status for the APR; the path is loaded when it is 0. */
   async #judge(connection: Connection, path: CmPath): Promise<number> {
     const { paths } = this.#device;
     if (!(paths.joins(path.remoteGid, path.localGid) && paths.hosts.isHost(path.localGid)))

@@ -1,6 +1,7 @@
 /**
- * Connecting, listening and finding datagram services, as an application sees it wherever the stack runs: the other half of
- * `api.ts`. Types only. Names are those of rdma_cm; errors, ranges and units are those the local classes document.
+ * Connecting, listening and finding datagram services, as an application sees it wherever the stack runs: the other
+ * half of `api.ts`. Types only. Names are those of rdma_cm; errors, ranges and units are those the local classes
+ * document.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import type { CmTransportService } from '../../../packets/cm/index.ts';
@@ -13,15 +14,18 @@ import type { AddressVector } from '../verbs/address-vector.ts';
 export interface RdmaCm {
   /** Connections in any state, TIMEWAIT included. */
   readonly size: number;
-  /** Counters of the connection manager: one for every cause for which a message was not taken. */
+  /** Counters of the connection manager: one for each reason to drop a message. */
   counters(): Readonly<Record<string, number>>;
   /** Resolves when the queue pair is in RTS. Rejects with ConnectionRejected, ERR_ROCE_TIMEOUT or ERR_ROCE_ADDRESS. */
   connect(options: RdmaConnectOptions): Promise<RdmaConnection>;
-  /** Takes connection requests for a port; a number alone is the backlog. Throws ERR_ROCE_IN_USE when somebody listens there. */
+  /**
+   * Takes connection requests for a port; a number alone is the backlog. Throws ERR_ROCE_IN_USE when the port has a
+   * listener already.
+   */
   listen(port: number, options?: ListenOptions | number): RdmaListener;
   /**
-   * Offers a datagram service: RDMA_PS_UDP, found by SIDR. With `qp` every request is answered with it. Throws ERR_ROCE_IN_USE when
-   * somebody offers one there.
+   * Offers a datagram service: RDMA_PS_UDP, found by SIDR. With `qp` every request is answered with it. Throws
+   * ERR_ROCE_IN_USE when the port has a service already.
    */
   listenUd(port: number, options?: RdmaListenUdOptions): RdmaUdListener;
   /** Finds a datagram service. Rejects with ServiceRefused, ERR_ROCE_TIMEOUT or ERR_ROCE_ADDRESS. */
@@ -31,24 +35,25 @@ export interface RdmaCm {
 /**
  * The tunables of a connection that both sides have. Absent ones take the defaults in brackets.
  *
- * What the packets of the connection carry (`PathTraits`) each side chooses for itself. Where it does not, the device's own
- * `path` counts; then who accepts takes the traffic class of the request and the source port that the request's flow label
- * gives, as rdma_cm does, so that both directions are of one class and port. The hop limit is never the peer's.
+ * What the packets of the connection carry (`PathTraits`) each side chooses for itself. Where it does not, the device's
+ * own `path` counts; then the passive side takes the traffic class of the request and the source port that the
+ * request's flow label gives, as rdma_cm does, so that both directions are of one class and port. The hop limit is
+ * never the peer's.
  */
 export interface ConnectionTunables extends PathTraits {
   /** READs and atomics this side may have outstanding [16]. */
   readonly initiatorDepth?: number;
-  /** READs and atomics of the peer this side answers at a time [16]. */
+  /** READs and atomics of the peer that this side executes at a time [16]. */
   readonly responderResources?: number;
-  /** RNR retries this side asks its peer to make, 0..7; 7 for ever [7]. */
+  /** RNR retries this side asks its peer to make, 0..7; 7 means infinitely [7]. */
   readonly rnrRetryCount?: number;
   /** Code of the wait this side asks for when it has no receive, 0..31 [12: 0.64 ms]. */
   readonly minRnrTimer?: number;
   /** Local ACK timeout code, 4.096 us * 2^n [17: 0.54 s; the request's on the accepting side]. */
   readonly ackTimeout?: number;
   /**
-   * End-to-end credits, where both sides say so: acknowledges tell how many receives there are, and the other side sends no
-   * more [no; on the accepting side what the request says]. RC only, and not where receives are shared.
+   * End-to-end credits, where both sides ask for them: ACKs carry the number of receives posted, and the requester
+   * sends no more [no; on the accepting side what the request says]. RC only, and not where receives are shared.
    */
   readonly flowControl?: boolean;
   /** For the peer's application: up to 56 bytes with a request, up to 196 with an answer [none]. */
@@ -61,7 +66,10 @@ export interface ListenOptions {
   readonly backlog?: number;
   /** RDMA_PS_TCP, or RDMA_PS_IB as XRC programs use [tcp]. */
   readonly portSpace?: 'tcp' | 'ib';
-  /** What becomes of a request that finds the backlog full: dropped, so that the peer repeats it, or refused with reason 3 [drop]. */
+  /**
+   * How a request is handled when the backlog is full: dropped, so that the peer repeats it, or refused with reason 3
+   * [drop].
+   */
   readonly whenFull?: 'drop' | 'reject';
   /** Services of which requests are taken; others are refused with reason 9 [all]. */
   readonly services?: readonly CmTransportService[];
@@ -79,7 +87,7 @@ export interface RdmaConnectOptions extends ConnectionTunables {
   readonly portSpace?: 'tcp' | 'ib';
   /** RC, UC or XRC_SEND, in RESET or INIT: its type is that of the connection. */
   readonly qp: RdmaQp;
-  /** Port that the peer is told is ours, 0..65535 [one that is free]. */
+  /** Local port in the request, 0..65535 [one that is free]. */
   readonly localPort?: number;
   /** Path MTU, at most the device's [the device's]. */
   readonly mtu?: number;
@@ -102,27 +110,35 @@ export interface RdmaAcceptOptions extends ConnectionTunables {
 /** RDMA_PS_UDP (udaddy, mckey, perftest over UD), RDMA_PS_IPOIB or RDMA_PS_IB. */
 export type DatagramPortSpace = 'udp' | 'ipoib' | 'ib';
 
-/** What answers a request: a datagram queue pair and what else there is to say. */
+/** The answer to a request: a datagram queue pair, its Q_Key and private data. */
 export interface RdmaUdAnswer {
   /** Of type UD. One in RESET, INIT or RTR is brought to RTS; then it has `qkey`. */
   readonly qp: RdmaQp;
-  /** Q_Key the peer is told [the queue pair's own; 0x01234567 for one in RESET]. */
+  /** Q_Key in the answer [the queue pair's own; 0x01234567 for one in RESET]. */
   readonly qkey?: number;
   /** Up to 136 bytes. */
   readonly privateData?: Uint8Array;
 }
 
-/** How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none. */
+/**
+ * How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none.
+ */
 export interface RdmaListenUdOptions extends Partial<RdmaUdAnswer> {
   /** Requests that may wait for the application at a time [1024]. */
   readonly backlog?: number;
   /** [udp] */
   readonly portSpace?: DatagramPortSpace;
-  /** What becomes of a request that finds the backlog full: dropped, so that the peer repeats it, or refused with status 2 [drop]. */
+  /**
+   * How a request is handled when the backlog is full: dropped, so that the peer repeats it, or refused with status 2
+   * [drop].
+   */
   readonly whenFull?: 'drop' | 'reject';
 }
 
-/** What the datagrams to the service carry (`PathTraits`) is chosen here; where it is not, the device's own `path` counts. */
+/**
+ * What the datagrams to the service carry (`PathTraits`) is chosen here; where it is not, the device's own `path`
+ * counts.
+ */
 export interface RdmaResolveUdOptions extends PathTraits {
   /** The peer's. */
   readonly address: IpAddress | string;
@@ -168,20 +184,23 @@ export interface RdmaUdListener extends AsyncIterable<RdmaUdRequest> {
   close(): void;
 }
 
-/** Somebody looks for a datagram service. */
+/** A request for a datagram service (SIDR REQ). */
 export interface RdmaUdRequest {
-  /** Who asks. */
+  /** The peer's address. */
   readonly remoteAddress: IpAddress;
-  /** Which of our addresses it asked. */
+  /** The local address that the request came to. */
   readonly localAddress: IpAddress;
-  /** The asker's port, 0..65535. */
+  /** The peer's port, 0..65535. */
   readonly remotePort: number;
   /** What came with the request: the whole field, zeros at its end included. */
   readonly privateData: Uint8Array;
-  /** Names a queue pair of type UD, brought to RTS if it is not there; throws ERR_ROCE_STATE when it was answered before. */
+  /**
+   * Names a queue pair of type UD, brought to RTS if it is not there; throws ERR_ROCE_STATE when it was answered
+   * before.
+   */
   accept(answer: RdmaUdAnswer): void;
   /**
-   * Says why not.
+   * Refuses the request.
    *
    * @param status one of `CmSidrStatus` but Success [Reject]
    */
@@ -198,28 +217,32 @@ export interface RdmaListener extends AsyncIterable<RdmaConnectionRequest> {
   close(): void;
 }
 
-/** Somebody wants to connect. */
+/** A connection request (REQ). */
 export interface RdmaConnectionRequest {
-  /** Who wants to connect. */
+  /** The peer's address. */
   readonly remoteAddress: IpAddress;
-  /** To which of our addresses. */
+  /** The local address that the request came to. */
   readonly localAddress: IpAddress;
   /** The peer's port, 0..65535. */
   readonly remotePort: number;
   /** What came with the request: the whole field, zeros at its end included. */
   readonly privateData: Uint8Array;
-  /** What the peer's queue pair is; ours has to be the same, or an XRC target. */
+  /** The service of the peer's queue pair; the local one must have the same, or be an XRC target. */
   readonly service: CmTransportService;
   /** READs and atomics the peer wants to have outstanding. */
   readonly initiatorDepth: number;
-  /** READs and atomics the peer can answer at a time. */
+  /** READs and atomics the peer can execute at a time. */
   readonly responderResources: number;
-  /** Brings the queue pair to RTS and says yes; rejects with ERR_ROCE_ADDRESS, or ERR_ROCE_STATE when it was answered before. */
+  /**
+   * Brings the queue pair to RTS and sends the REP; rejects with ERR_ROCE_ADDRESS, or ERR_ROCE_STATE when it was
+   * answered before.
+   */
   accept(options: RdmaAcceptOptions): Promise<RdmaConnection>;
   /** Tells the peer that the answer takes up to 4.096 us * 2^serviceTimeout longer [24: 69 s]. */
   delay(serviceTimeout?: number): void;
   /**
-   * Says no; the peer's `connect` rejects with ConnectionRejected. Throws ERR_ROCE_STATE when it was answered before.
+   * Sends a REJ; the peer's `connect` rejects with ConnectionRejected. Throws ERR_ROCE_STATE when it was answered
+   * before.
    *
    * @param reason one of `CmRejReason` [ConsumerDefined]
    */
@@ -234,10 +257,10 @@ export interface RdmaConnection {
   readonly remoteAddress: IpAddress;
   /** What the peer sent with its answer. */
   readonly privateData: Uint8Array;
-  /** Resolves when the connection has ended, with how; the queue pair is in ERROR then. */
+  /** Resolves with the cause when the connection has ended; the queue pair is in ERROR then. */
   readonly closed: Promise<DisconnectCause>;
-  /** Asks the peer for a second path, for when the first fails (LAP), and takes it here when the peer has. */
+  /** Asks the peer for a second path, for when the first fails (LAP), and loads it here when the peer has. */
   loadAlternatePath(av: AddressVector): Promise<void>;
-  /** Flushes the queue pair, tells the peer, and resolves when it has answered or never will. */
+  /** Flushes the queue pair, sends a DREQ, and resolves when the peer has answered or the retries are over. */
   disconnect(privateData?: Uint8Array): Promise<DisconnectCause>;
 }

@@ -1,6 +1,6 @@
 /**
- * A queue pair's way from RESET to RTS with the numbers both sides of a connection agreed on, in the order rdma_cm takes:
- * the same for who connects and who accepts.
+ * Moves a queue pair from RESET to RTS with the parameters that REQ and REP negotiated, in rdma_cm's order. The steps
+ * are the same on the active and the passive side.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { CmAprStatus, type CmTransportService } from '../../../packets/cm/index.ts';
@@ -13,14 +13,14 @@ import type { RdmaDevice } from '../api.ts';
 import type { PathTraits } from '../options.ts';
 import { type AddressVector, Qp } from '../verbs/index.ts';
 
-/** What the two sides have told each other. */
-export interface Agreement {
+/** The parameters that REQ and REP carried. */
+export interface NegotiatedParameters {
   readonly local: IpAddress;
   readonly remote: IpAddress;
   readonly destQpn: number;
-  /** Where the peer begins to send, which is what we told it. */
+  /** The peer's starting PSN, which our REQ or REP gave it. */
   readonly rqPsn: number;
-  /** Where we begin, which is what it told us. */
+  /** Our starting PSN, which the peer's REQ or REP gave us. */
   readonly sqPsn: number;
   readonly mtu: number;
   readonly initiatorDepth: number;
@@ -29,7 +29,7 @@ export interface Agreement {
   readonly ackTimeout: number;
   readonly retryCount: number;
   readonly rnrRetryCount: number;
-  /** End-to-end credits: both have said so. */
+  /** End-to-end credits: both sides asked for them. */
   readonly flowControl: boolean;
   readonly traits: PathTraits;
 }
@@ -38,9 +38,9 @@ export interface Agreement {
 export type ConnectionSide = 'active' | 'passive';
 
 /**
- * The service of the connection that a queue pair can be an end of. Nothing is changed, so a call that this refuses has no trace.
+ * The service of the connection that a queue pair can be an end of. Changes nothing, so a refused call has no effect.
  * @throws RoceError ERR_ROCE_ARGUMENT for no queue pair of this device or one of a type that is not connected so,
- * ERR_ROCE_CLOSED for one that is destroyed, ERR_ROCE_STATE for one that is on its way already
+ * ERR_ROCE_CLOSED for one that is destroyed, ERR_ROCE_STATE for one that is already being connected
  */
 export function demandConnectable(device: RdmaDevice, qp: Qp, side: ConnectionSide): CmTransportService {
   if (!(qp instanceof Qp) || qp.pd.device !== device)
@@ -57,8 +57,8 @@ export function demandConnectable(device: RdmaDevice, qp: Qp, side: ConnectionSi
 }
 
 /**
- * To INIT, if it is not there yet, so that receives can be posted. Access as ib_cm grants it: WRITE always, READ and atomics
- * when there are resources to answer them, and FLUSH with them (ib_cm:cm.c#cm_init_qp_init_attr).
+ * To INIT, if it is not there yet, so that receives can be posted. Access as ib_cm grants it: WRITE always, READ and
+ * atomics when there are resources to answer them, and FLUSH with them (ib_cm:cm.c#cm_init_qp_init_attr).
  */
 export function bringToInit(qp: Qp, responderResources: number): void {
   if (qp.state === QpState.Init) return;
@@ -66,8 +66,11 @@ export function bringToInit(qp: Qp, responderResources: number): void {
   qp.modifyNow({ state: QpState.Init, access: Access.LocalWrite | Access.RemoteWrite | reading });
 }
 
-/** From INIT over RTR to RTS, with the attributes its type has. Throws ERR_ROCE_ARGUMENT when the peer named impossible numbers. */
-export function bringToRts(qp: Qp, agreed: Agreement): void {
+/**
+ * From INIT over RTR to RTS, with the attributes its type has. Throws ERR_ROCE_ARGUMENT when the peer's values are out
+ * of range.
+ */
+export function bringToRts(qp: Qp, agreed: NegotiatedParameters): void {
   const answers = ANSWERING.includes(qp.core.type);
   const asks = ASKING.includes(qp.core.type);
   qp.modifyNow({
@@ -89,19 +92,19 @@ export function bringToRts(qp: Qp, agreed: Agreement): void {
   });
 }
 
-/** Whether acknowledges of this queue pair can tell how many receives there are, and are to. */
+/** Whether ACKs of this queue pair carry end-to-end credits: it has a receive queue of its own and `wanted` is set. */
 export function givesCredits(qp: Qp, wanted: boolean): boolean {
   return wanted && qp.core.type === QpType.Rc && qp.core.srq === undefined && qp.core.config.profile.credits.value;
 }
 
-/** A datagram queue pair from RESET to RTS with this Q_Key; one that is further stays as it is. */
+/** A datagram queue pair from RESET to RTS with this Q_Key; one in RTS or later is not changed. */
 export function bringDatagramsToRts(qp: Qp, qkey: number): void {
   if (qp.state === QpState.Reset) qp.modifyNow({ state: QpState.Init, qkey });
   if (qp.state === QpState.Init) qp.modifyNow({ state: QpState.Rtr });
   if (qp.state === QpState.Rtr) qp.modifyNow({ state: QpState.Rts, sqPsn: 0 });
 }
 
-/** Gives a connected queue pair a second path, to be armed by the packets of both sides, and says how that went: a `CmAprStatus`. */
+/** Gives a connected queue pair an alternate path, which packets of both sides arm. Returns a `CmAprStatus`. */
 export function loadAlternate(qp: Qp, av: AddressVector): number {
   if (qp.destroyed || qp.state !== QpState.Rts) return CmAprStatus.Reject;
   try {
@@ -113,7 +116,7 @@ export function loadAlternate(qp: Qp, av: AddressVector): number {
   }
 }
 
-/** Anything outstanding is flushed; a queue pair that was never set up, or is there already, stays as it is. */
+/** Moves a queue pair to ERROR, which flushes outstanding work. One in RESET or ERROR is not changed. */
 export function bringToError(qp: Qp): void {
   if (qp.destroyed) return;
   if (qp.state !== QpState.Reset && qp.state !== QpState.Error) qp.modifyNow({ state: QpState.Error });
@@ -121,13 +124,13 @@ export function bringToError(qp: Qp): void {
 
 type Services = Readonly<Partial<Record<QpType, CmTransportService>>>;
 
-/** An XRC connection goes from a queue pair that only asks to one that only answers. */
+/** An XRC connection joins a requester-only queue pair with a responder-only one. */
 const SERVICES: Readonly<Record<ConnectionSide, Services>> = {
   active: { [QpType.Rc]: 'rc', [QpType.Uc]: 'uc', [QpType.XrcSend]: 'xrc' },
   passive: { [QpType.Rc]: 'rc', [QpType.Uc]: 'uc', [QpType.XrcRecv]: 'xrc' },
 };
 
-/** What answers acknowledges, and what asks waits for it: ibv_modify_qp(3), and for XRC rdma:verbs.c#qp_state_table. */
+/** A responder sends ACKs and a requester waits for them: ibv_modify_qp(3), and for XRC rdma:verbs.c#qp_state_table. */
 const ANSWERING: readonly QpType[] = [QpType.Rc, QpType.XrcRecv];
 const ASKING: readonly QpType[] = [QpType.Rc, QpType.XrcSend];
 

@@ -1,4 +1,4 @@
-/** What connecting and listening hand to an application: requests, connections, and why one was refused. */
+/** Classes of the connection manager that applications use: requests, connections, and rejections. */
 import type { IpAddress } from '../../../packets/address.ts';
 import { CmRejReason, type CmReq, type CmTransportService, cmRejReasonName } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -17,26 +17,28 @@ export interface AcceptOptions extends RdmaAcceptOptions {
   readonly qp: Qp;
 }
 
-/** What answers connection requests. */
+/** Answers connection requests. */
 export interface RequestAnswers {
   accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection>;
   delay(request: ConnectionRequest, serviceTimeout: number): void;
   reject(request: ConnectionRequest, reason: number, privateData?: Uint8Array): void;
 }
 
-/** What a connection asks of the connection manager. */
+/** The calls of a connection to the connection manager. */
 export interface ConnectionPort {
   disconnect(connection: Connection, privateData?: Uint8Array): void;
   loadAlternatePath(connection: Connection, av: AddressVector): Promise<void>;
 }
 
-/** The peer said no. */
+/** The peer rejected the connection. */
 export class ConnectionRejected extends RoceError {
   /** One of `CmRejReason`. */
   readonly reason: number;
-  /** Additional information of the reason: for InvalidGid the address that would be right, for Timeout the peer's GUID. */
+  /**
+   * Additional information of the reason: for InvalidGid the address that would be right, for Timeout the peer's GUID.
+   */
   readonly info: Uint8Array;
-  /** What the peer's application had to say: the whole field, zeros at its end included. */
+  /** Private data of the rejection: the whole field, zeros at its end included. */
   readonly privateData: Uint8Array;
 
   /** @internal */
@@ -56,7 +58,7 @@ interface RequestFacts {
   readonly privateData: Uint8Array;
 }
 
-/** Somebody wants to connect. */
+/** A connection request (REQ). */
 export class ConnectionRequest implements RdmaConnectionRequest {
   /** @internal */
   readonly id: CmId;
@@ -86,30 +88,31 @@ export class ConnectionRequest implements RdmaConnectionRequest {
     return this.req.initiatorDepth;
   }
 
-  /** READs and atomics the peer can answer at a time. */
+  /** READs and atomics the peer can execute at a time. */
   get responderResources(): number {
     return this.req.responderResources;
   }
 
   /**
-   * Brings the queue pair to RTS and says yes; resolves when the peer is ready too. Rejects with ERR_ROCE_ADDRESS (and
-   * refuses the request) when the way back cannot be found, with ERR_ROCE_STATE when the request was answered before; with
-   * ERR_ROCE_ARGUMENT for values out of range or a queue pair that does not fit, and then nothing has changed.
+   * Brings the queue pair to RTS and sends the REP; resolves when the RTU has come. Rejects with ERR_ROCE_ADDRESS (and
+   * refuses the request) when the path to the peer does not resolve, with ERR_ROCE_STATE when the request was answered
+   * before; with ERR_ROCE_ARGUMENT for values out of range or a queue pair that does not fit, and then nothing has
+   * changed.
    */
   accept(options: AcceptOptions): Promise<Connection> {
     return this.#answers.accept(this, options);
   }
 
   /**
-   * Tells the peer at once that the answer takes up to 4.096 us * 2^serviceTimeout longer (MRA). A peer that repeats itself is
-   * told so without being asked, with the default. Linux peers heed the first they get.
+   * Tells the peer at once that the answer takes up to 4.096 us * 2^serviceTimeout longer (MRA). A repeated REQ is
+   * answered with an MRA of the default automatically. Linux peers use the first MRA they get.
    */
   delay(serviceTimeout = DEFAULT_PATIENCE): void {
     this.#answers.delay(this, serviceTimeout);
   }
 
   /**
-   * Says no; the peer's `connect` rejects with ConnectionRejected. @param reason one of `CmRejReason`. Throws
+   * Sends a REJ; the peer's `connect` rejects with ConnectionRejected. @param reason one of `CmRejReason`. Throws
    * ERR_ROCE_STATE when it was answered before.
    */
   reject(privateData?: Uint8Array, reason: number = CmRejReason.ConsumerDefined): void {
@@ -125,7 +128,7 @@ export class Connection implements RdmaConnection {
   readonly remoteAddress: IpAddress;
   /** What the peer sent with its answer. */
   readonly privateData: Uint8Array;
-  /** Resolves when the connection has ended, with how; the queue pair is in ERROR then. */
+  /** Resolves with the cause when the connection has ended; the queue pair is in ERROR then. */
   readonly closed: Promise<DisconnectCause>;
   readonly #port: ConnectionPort;
   #end: (cause: DisconnectCause) => void = () => {};
@@ -142,16 +145,16 @@ export class Connection implements RdmaConnection {
     });
   }
 
-  /** Flushes the queue pair, tells the peer, and resolves when it has answered or never will. */
+  /** Flushes the queue pair, sends a DREQ, and resolves when the peer has answered or the retries are over. */
   async disconnect(privateData?: Uint8Array): Promise<DisconnectCause> {
     this.#port.disconnect(this, privateData);
     return this.closed;
   }
 
   /**
-   * Asks the peer to take a second path for when the first fails (LAP), and takes it here when the peer has. Rejects with
-   * AlternatePathRefused, ERR_ROCE_TIMEOUT (a Linux peer never answers), ERR_ROCE_ADDRESS, ERR_ROCE_STATE when the connection
-   * has ended or is at it already; the connection goes on as it was.
+   * Asks the peer to take a second path for when the first fails (LAP), and loads it here when the peer has. Rejects
+   * with AlternatePathRefused, ERR_ROCE_TIMEOUT (a Linux peer never answers), ERR_ROCE_ADDRESS, ERR_ROCE_STATE when the
+   * connection has ended or a request is pending already; the connection goes on as it was.
    */
   loadAlternatePath(av: AddressVector): Promise<void> {
     return this.#port.loadAlternatePath(this, av);
@@ -182,7 +185,7 @@ export class Listener<Request = ConnectionRequest> implements AsyncIterable<Requ
     return this.requests.next();
   }
 
-  /** Every one that comes, until there are no more. */
+  /** Every request, until `close`. */
   [Symbol.asyncIterator](): AsyncIterator<Request> {
     return this.requests[Symbol.asyncIterator]();
   }

@@ -1,6 +1,7 @@
 /**
- * Where each communication id of the connection manager is in its life, and who waits for its next event. Owns the table of
- * them, the queue pair numbers that connections hold, and whether the service still runs. Never calls the connection manager.
+ * The state of each communication id of the connection manager, and the promise that waits for its next event. Owns
+ * their table, the queue pair numbers that connections hold, and whether the service still runs. Never calls the
+ * connection manager.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -9,8 +10,8 @@ import type { PathTraits } from '../options.ts';
 import type { Qp } from '../verbs/index.ts';
 import type { Connection, ConnectionRequest, ConnectOptions } from './connection.ts';
 
-/** Whoever called `connect` or `accept`. */
-export interface Settle {
+/** The promise of a `connect` or `accept`. */
+export interface ConnectionPromise {
   readonly resolve: (connection: Connection) => void;
   readonly reject: (error: RoceError) => void;
 }
@@ -23,38 +24,38 @@ export interface Connecting {
   readonly local: IpAddress;
   readonly rqPsn: number;
   readonly traits: PathTraits;
-  readonly promise: Settle;
+  readonly promise: ConnectionPromise;
 }
 
 export interface Accepting {
   readonly kind: 'accepting';
   readonly qp: Qp;
   readonly request: ConnectionRequest;
-  readonly promise: Settle;
+  readonly promise: ConnectionPromise;
 }
 
-export type Conversation =
+export type CmIdState =
   | Connecting
   | { readonly kind: 'requested'; readonly request: ConnectionRequest }
   | Accepting
   | { readonly kind: 'connected'; readonly connection: Connection };
 
-export class Conversations {
-  readonly #table = new Map<CmId, Conversation>();
+export class CmIdTable {
+  readonly #table = new Map<CmId, CmIdState>();
   /** Queue pair numbers whose old packets may still be on their way (TIMEWAIT). */
   readonly #held = new Map<CmId, number>();
   readonly #heldQpns = new Set<number>();
-  /** Queue pairs on their way to a connection. */
+  /** Queue pairs that are being connected. */
   readonly #claimed = new Set<Qp>();
-  /** Whose request or answer is out, and is not answered. */
+  /** Queue pairs whose REQ or REP is not answered yet. */
   readonly #attempts = new Map<Qp, CmId>();
   #closed = false;
 
-  get(id: CmId): Conversation | undefined {
+  get(id: CmId): CmIdState | undefined {
     return this.#table.get(id);
   }
 
-  set(id: CmId, conversation: Conversation): void {
+  set(id: CmId, conversation: CmIdState): void {
     this.#endAttempt(id);
     this.#table.set(id, conversation);
     const qp = attemptedBy(conversation);
@@ -66,7 +67,7 @@ export class Conversations {
     this.#table.delete(id);
   }
 
-  /** The attempt at a connection that a queue pair is in the middle of. */
+  /** The pending connection attempt of a queue pair. */
   attemptOf(qp: Qp): CmId | undefined {
     return this.#attempts.get(qp);
   }
@@ -76,13 +77,13 @@ export class Conversations {
     if (this.#closed) throw new RoceError('ERR_ROCE_CLOSED', 'the device is closed');
   }
 
-  /** Keeps a queue pair for one attempt. @throws RoceError ERR_ROCE_IN_USE */
+  /** Reserves a queue pair for one attempt. @throws RoceError ERR_ROCE_IN_USE */
   claim(qp: Qp): void {
     if (this.#claimed.has(qp)) throw new RoceError('ERR_ROCE_IN_USE', 'the queue pair is being connected already');
     this.#claimed.add(qp);
   }
 
-  /** The attempt is over, well or badly. */
+  /** The attempt has succeeded or failed. */
   unclaim(qp: Qp): void {
     this.#claimed.delete(qp);
   }
@@ -114,7 +115,7 @@ export class Conversations {
     this.#heldQpns.delete(qpn);
   }
 
-  /** The device is gone: whoever waits is told. */
+  /** The device was closed: rejects every waiting promise. */
   close(): void {
     this.#closed = true;
     for (const conversation of this.#table.values()) {
@@ -133,7 +134,7 @@ export class Conversations {
   }
 }
 
-function attemptedBy(conversation: Conversation | undefined): Qp | undefined {
+function attemptedBy(conversation: CmIdState | undefined): Qp | undefined {
   if (conversation?.kind === 'connecting') return conversation.options.qp;
   return conversation?.kind === 'accepting' ? conversation.qp : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * What finding and offering datagram services hands to an application: requests, where a service is, and why there is none.
- * rdma_cm's RDMA_PS_UDP: nothing is connected; who asks learns a queue pair number and a Q_Key.
+ * Types of datagram services that applications use: requests, the address of a service, and the reason for a refusal.
+ * rdma_cm's RDMA_PS_UDP: nothing is connected; the answer carries a queue pair number and a Q_Key.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { CmSidrStatus, cmSidrStatusName } from '../../../packets/cm/index.ts';
@@ -15,12 +15,14 @@ import type {
   RdmaUdRequest,
 } from './api.ts';
 
-/** What answers a request: a datagram queue pair and what else there is to say. */
+/** The answer to a request: a datagram queue pair, its Q_Key and private data. */
 export interface UdAnswer extends RdmaUdAnswer {
   readonly qp: Qp;
 }
 
-/** How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none. */
+/**
+ * How a datagram service is offered. With `qp` every request is answered with it at once, and the listener yields none.
+ */
 export interface ListenUdOptions extends RdmaListenUdOptions {
   readonly qp?: Qp;
 }
@@ -41,13 +43,13 @@ export interface UdRequestAnswers {
   reject(request: UdRequest, status: number, privateData: Uint8Array | undefined): void;
 }
 
-/** The peer has no such service, or will not give it. */
+/** The peer has no such service, or refused the request. */
 export class ServiceRefused extends RoceError {
   /** One of `CmSidrStatus`. */
   readonly status: number;
   /** What goes with the status, up to 72 bytes. */
   readonly info: Uint8Array;
-  /** What the peer says beyond it, all 136 bytes. */
+  /** Private data of the answer, all 136 bytes. */
   readonly privateData: Uint8Array;
 
   /** For the connection manager. @internal */
@@ -66,7 +68,7 @@ interface UdRequestFacts {
   readonly privateData: Uint8Array;
 }
 
-/** Somebody looks for the service. */
+/** A request for the service (SIDR REQ). */
 export class UdRequest implements RdmaUdRequest {
   /** For the connection manager. @internal */
   readonly id: CmId;
@@ -74,7 +76,7 @@ export class UdRequest implements RdmaUdRequest {
   readonly remoteAddress: IpAddress;
   /** The address of ours that it came to. */
   readonly localAddress: IpAddress;
-  /** What the peer says its port is; 0 when it does not. */
+  /** The peer's port from the request; 0 when it has none. */
   readonly remotePort: number;
   /** All 180 bytes, or 216 where there is no port. */
   readonly privateData: Uint8Array;
@@ -91,14 +93,14 @@ export class UdRequest implements RdmaUdRequest {
   }
 
   /**
-   * Names the queue pair. Throws ERR_ROCE_ARGUMENT for one that takes no datagrams or a Q_Key it does not have, ERR_ROCE_STATE
-   * when the request was answered before or has waited too long, and changes nothing then.
+   * Names the queue pair. Throws ERR_ROCE_ARGUMENT for one that takes no datagrams or a Q_Key it does not have,
+   * ERR_ROCE_STATE when the request was answered before or has waited too long, and changes nothing then.
    */
   accept(answer: UdAnswer): void {
     this.#answers.accept(this, answer);
   }
 
-  /** Says why not: one of `CmSidrStatus` [Reject]. */
+  /** Refuses the request: one of `CmSidrStatus` [Reject]. */
   reject(status: number = CmSidrStatus.Reject, privateData?: Uint8Array): void {
     this.#answers.reject(this, status, privateData);
   }

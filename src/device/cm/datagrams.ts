@@ -19,7 +19,7 @@ import { QpType } from '../../../transport/qp-type.ts';
 import { Pd, Qp } from '../verbs/index.ts';
 import { bringDatagramsToRts } from './bring-up.ts';
 import { Listener } from './connection.ts';
-import type { Conversations } from './conversations.ts';
+import type { CmIdTable } from './conversations.ts';
 import {
   type ListenUdOptions,
   type ResolveUdOptions,
@@ -44,18 +44,18 @@ interface Lookup {
 
 interface Service {
   readonly listener: UdListener;
-  /** What every request is answered with, where the application does not want to be asked. */
+  /** The fixed answer to every request, where the application gave one. */
   readonly standing: UdAnswer | undefined;
 }
 
 export class CmDatagrams implements UdRequestAnswers {
   readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
-  readonly #conversations: Conversations;
+  readonly #conversations: CmIdTable;
   readonly #services = new Map<bigint, Service>();
   readonly #lookups = new Map<CmId, Lookup>();
 
-  constructor(device: CmDevice, manager: ConnectionManager, conversations: Conversations) {
+  constructor(device: CmDevice, manager: ConnectionManager, conversations: CmIdTable) {
     this.#device = device;
     this.#manager = manager;
     this.#conversations = conversations;
@@ -169,7 +169,10 @@ export class CmDatagrams implements UdRequestAnswers {
     service.listener.requests.push(new UdRequest(this, id, facts));
   }
 
-  /** Nobody has answered it in time: who takes requests is not to get it, who has it learns when answering. */
+  /**
+   * The request was not answered in time: it leaves the listener's queue; an application that already has it gets an
+   * error when it answers.
+   */
   #withdraw(id: CmId): void {
     for (const { listener } of this.#services.values()) listener.requests.drop((waiting) => waiting.id === id);
   }
@@ -182,7 +185,7 @@ export class CmDatagrams implements UdRequestAnswers {
     return deaf ? { status: CmSidrStatus.NoQp } : this.#answerOf({ qp, ...definedOf(undefined, privateData) });
   }
 
-  /** The answer as it is sent. Throws for what cannot be, and changes nothing. */
+  /** The answer as it is sent. Throws for an invalid one and changes nothing. */
   #answerOf({ qp, qkey, privateData }: UdAnswer): SidrAnswer {
     if (!(qp instanceof Qp) || qp.pd.device !== this.#device || qp.core.type !== QpType.Ud)
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a datagram service is a queue pair of type UD of its own device');

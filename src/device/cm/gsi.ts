@@ -1,6 +1,7 @@
 /**
  * Queue pair 1, the general services interface: carries the connection manager's MADs as UD datagrams.
- * To the wire it is a UD queue pair like any other, and shares their packet code; it has no queues, for its one user is here.
+ * On the wire it is a UD queue pair and shares their packet code. It has no queues, as the connection manager is its
+ * only user.
  * ref:wire#10: UD SEND ONLY between queue pairs 1, Q_Key 0x80010000, 256 bytes; everything else is counted and dropped.
  */
 import type { IpAddress } from '../../../packets/address.ts';
@@ -22,21 +23,26 @@ import {
 
 /** What queue pair 1 needs of its device. */
 export interface GsiPort {
-  /** Whether a datagram may go from one address to the other at all: from one of the device's, within one IP version. */
+  /**
+   * Whether a datagram may go from one address to the other at all: from one of the device's, within one IP version.
+   */
   joins(source: IpAddress, destination: IpAddress): boolean;
-  /** Headers for a datagram, or undefined while the next hop is not known (the device then asks for it). */
+  /** Headers for a datagram, or undefined while the next hop is not known (the device then resolves it). */
   templateFor(source: IpAddress, destination: IpAddress): HeaderTemplate | undefined;
-  /** What was sent there has drawn no answer. */
+  /** MADs to this address were not answered: its next hop may have moved. */
   doubt(destination: IpAddress): void;
 }
 
 const GSI: DatagramEnd = { qpn: GSI_QPN, pkey: GSI_PKEY, qkey: GSI_QKEY, migReq: 1 };
 
-/** MADs that may wait for their next hop; the connection manager repeats what is dropped. */
+/** MADs that may wait for their next hop; the connection manager retransmits dropped ones. */
 const MAX_WAITING = 64;
 
 export class Gsi {
-  /** `droppedUnresolved`: MADs whose next hop did not answer; `droppedUnroutable`: those between addresses that no path joins. */
+  /**
+   * `droppedUnresolved`: MADs whose next hop did not answer; `droppedUnroutable`: those between addresses that no path
+   * joins.
+   */
   readonly counters = {
     received: 0,
     sent: 0,
@@ -56,7 +62,9 @@ export class Gsi {
     this.#port = port;
   }
 
-  /** Takes a packet to queue pair 1 that parsed well and whose ICRC is right, from another host to an address of ours. */
+  /**
+   * Takes a packet to queue pair 1 that parsed well and whose ICRC is right, from another host to an address of ours.
+   */
   handleFrame(now: number, frame: Frame): void {
     if (!this.#admits(frame)) return;
     const deth = frame.bthOffset + (DETH_AT[Op.UdSendOnly] as number);
@@ -109,7 +117,7 @@ export class Gsi {
     this.#waiting.push(mad);
   }
 
-  /** For the device: nobody answered for this next hop. */
+  /** For the device: this next hop did not resolve. */
   unresolved(destination: IpAddress): void {
     for (let i = this.#waiting.length; i > 0; i--) {
       const mad = this.#waiting.shift();

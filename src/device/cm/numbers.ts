@@ -1,6 +1,6 @@
 /**
- * The numbers both sides of a connection start from: defaults of what an application may choose, how the wire writes a path
- * MTU, and which source port goes with a flow label. Owns constants and their conversions only.
+ * Values both sides of a connection start from: defaults of the tunables, path MTU codes, and the source port for a
+ * flow label. Owns constants and their conversions only.
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { RdmaPortSpace, rdmaServiceId } from '../../../packets/cm/index.ts';
@@ -11,7 +11,7 @@ import type { PathTraits } from '../options.ts';
 
 /** READs and atomics outstanding, in either direction. */
 export const DEFAULT_DEPTH = 16;
-/** As a program gets that asks for 0 (rdma:ucma.c#max_backlog). */
+/** What a program that asks for 0 gets (rdma:ucma.c#max_backlog). */
 export const DEFAULT_BACKLOG = 1024;
 /** 15 as in rdma_cm; REQ is repeated every 4.096 us * 2^20, so a dead peer shows after a minute. */
 export const DEFAULT_RETRY = 7;
@@ -19,7 +19,7 @@ export const DEFAULT_RNR_TIMER = 12;
 /** 4.096 us * 2^17 is 0.54 s: long enough for an emulated peer, short enough to notice a loss. */
 export const DEFAULT_ACK_TIMEOUT = 17;
 
-/** What an application may choose and REQ or REP do not carry. @throws RoceError ERR_ROCE_ARGUMENT */
+/** Checks the tunables that REQ and REP do not carry. @throws RoceError ERR_ROCE_ARGUMENT */
 export function checkTunables(tunables: {
   readonly minRnrTimer?: number;
   readonly ackTimeout?: number;
@@ -35,7 +35,7 @@ function checkWhole(name: string, value: number | undefined, max: number): void 
   throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is a whole number from 0 to ${max}, not ${value}`);
 }
 
-/** What a port of a port space is called by the connection manager. @throws RoceError ERR_ROCE_ARGUMENT for what is neither */
+/** The service id of a port in a port space. @throws RoceError ERR_ROCE_ARGUMENT for what is neither */
 export function serviceIdOf(spaces: ReadonlyMap<string, bigint>, space: string, port: number): bigint {
   const base = spaces.get(space);
   if (base === undefined) {
@@ -44,7 +44,7 @@ export function serviceIdOf(spaces: ReadonlyMap<string, bigint>, space: string, 
   return rdmaServiceId(base, port);
 }
 
-/** A source port nobody chose: one of the dynamic ones. */
+/** A random source port from the dynamic range. */
 export function ephemeralPort(random: Random): number {
   return 0xc0_00 | (random.u32() & 0x3f_ff);
 }
@@ -65,7 +65,7 @@ export function mtuOfCode(code: number): number {
 }
 
 /**
- * `chosen` with the source port of the connection's flow label, where none was chosen. A label that nobody chose gives the port
+ * `chosen` with the source port of the connection's flow label, where none was chosen. A generated label gives the port
  * and is not put into headers, as with rdma_rxe (ref:rxe#5); label 0 gives none.
  */
 export function withPortOf(flowLabel: number, chosen: PathTraits): PathTraits {

@@ -1,9 +1,10 @@
 /**
- * The side that listens: REQ in, the application's answer out, and its queue pair brought to RTS before the REP leaves. Owns
- * the listeners and what is answered to a REQ. Never: the messages themselves (transport/cm), the end of a connection.
+ * The side that listens: REQ in, the application's answer out, and its queue pair brought to RTS before the REP leaves.
+ * Owns the listeners and the answers to REQs. Never: the messages themselves (transport/cm), the end of a connection.
  *
- * What our packets carry follows the path in the REQ where nobody here has chosen: traffic class and flow label are the
- * peer's, the hop limit is our own (rdma:cm.c#cm_format_paths_from_req, and cm_req_handler, which replaces the hop limit).
+ * Where neither the application nor the device sets header fields, our packets follow the path in the REQ: traffic
+ * class and flow label are the peer's, the hop limit is our own (rdma:cm.c#cm_format_paths_from_req, and
+ * cm_req_handler, which replaces the hop limit).
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { CmRejReason, hasAlternatePath } from '../../../packets/cm/index.ts';
@@ -17,7 +18,7 @@ import {
 } from '../../../transport/cm/index.ts';
 import type { Qp } from '../verbs/index.ts';
 import type { ListenOptions } from './api.ts';
-import { type Agreement, bringToInit, bringToRts, demandConnectable, givesCredits } from './bring-up.ts';
+import { bringToInit, bringToRts, demandConnectable, givesCredits, type NegotiatedParameters } from './bring-up.ts';
 import {
   type AcceptOptions,
   type Connection,
@@ -26,7 +27,7 @@ import {
   Listener,
   type RequestAnswers,
 } from './connection.ts';
-import type { Conversations, Settle } from './conversations.ts';
+import type { CmIdTable, ConnectionPromise } from './conversations.ts';
 import {
   CONNECTION_SPACES,
   checkTunables,
@@ -41,19 +42,19 @@ import {
 } from './numbers.ts';
 import type { CmDevice } from './port.ts';
 
-/** An accept that nothing speaks against. */
-interface Granted {
+/** The values of an accept that passed every check. */
+interface AcceptPlan {
   readonly parameters: AcceptParameters;
-  readonly agreed: Agreement;
+  readonly agreed: NegotiatedParameters;
 }
 
 export class PassiveSide implements RequestAnswers {
   readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
-  readonly #conversations: Conversations;
+  readonly #conversations: CmIdTable;
   readonly #listeners = new Map<bigint, Listener>();
 
-  constructor(device: CmDevice, manager: ConnectionManager, conversations: Conversations) {
+  constructor(device: CmDevice, manager: ConnectionManager, conversations: CmIdTable) {
     this.#device = device;
     this.#manager = manager;
     this.#conversations = conversations;
@@ -76,10 +77,10 @@ export class PassiveSide implements RequestAnswers {
     return listener;
   }
 
-  /** REQ has arrived, and somebody may want it. */
+  /** A REQ has arrived; it goes to the listener of its service id. */
   handleRequest(event: Extract<CmEvent, { type: 'connect-request' }>): void {
     const { id, request, service, source, destination, ipHeader } = event;
-    // The peer may have taken it back in the same batch of frames.
+    // The peer may have withdrawn it in the same batch of frames.
     if (this.#manager.state(id) !== 'req-rcvd') return;
     const listener = this.#listeners.get(request.serviceId);
     const now = this.#device.now();
@@ -92,7 +93,7 @@ export class PassiveSide implements RequestAnswers {
       this.#manager.reject(now, id, CmRejReason.InvalidAltGid, NO_BYTES, gidBytes(destination));
       return;
     }
-    // As rdma_cm does: who has to ask again is told to be patient (rdma:cma.c#cma_ib_req_handler, CMA_CM_MRA_SETTING).
+    // As rdma_cm does: a repeated REQ is answered with an MRA (rdma:cma.c#cma_ib_req_handler, CMA_CM_MRA_SETTING).
     this.#manager.sendMra(now, id, DEFAULT_PATIENCE, true);
     const pending = new ConnectionRequest(this, id, request, {
       service,
@@ -106,8 +107,8 @@ export class PassiveSide implements RequestAnswers {
   }
 
   /**
-   * Accepts a request. What can be refused is refused before the queue pair moves. The way back to the peer may not be known yet: no
-   * other place can be asked for it.
+   * Accepts a request. What can be refused is refused before the queue pair moves. The path back to the peer may not be
+   * resolved yet, so this resolves it.
    */
   async accept(request: ConnectionRequest, options: AcceptOptions): Promise<Connection> {
     this.#conversations.demandUnanswered(request);
@@ -142,7 +143,7 @@ export class PassiveSide implements RequestAnswers {
     this.#device.cmTouched();
   }
 
-  /** A request that nobody has answered is over: who takes requests is not to get it. */
+  /** A request ended unanswered: the listener does not deliver it any more. */
   withdraw(request: ConnectionRequest): void {
     this.#listeners.get(request.req.serviceId)?.requests.drop((waiting) => waiting === request);
   }
@@ -151,8 +152,8 @@ export class PassiveSide implements RequestAnswers {
     for (const listener of [...this.#listeners.values()]) listener.close();
   }
 
-  /** What the two sides have then agreed on. Throws for what cannot be, and changes nothing. */
-  #grant(request: ConnectionRequest, options: AcceptOptions): Granted {
+  /** The parameters that result from an accept. Throws for invalid ones and changes nothing. */
+  #grant(request: ConnectionRequest, options: AcceptOptions): AcceptPlan {
     const { req, service } = request;
     const own = demandConnectable(this.#device, options.qp, 'passive');
     if (own !== service)
@@ -180,7 +181,7 @@ export class PassiveSide implements RequestAnswers {
       ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
     };
     checkAccept(parameters);
-    const agreed: Agreement = {
+    const agreed: NegotiatedParameters = {
       local: request.localAddress,
       remote: request.remoteAddress,
       destQpn: req.localQpn,
@@ -199,7 +200,7 @@ export class PassiveSide implements RequestAnswers {
     return { parameters, agreed };
   }
 
-  #accept(request: ConnectionRequest, qp: Qp, { parameters, agreed }: Granted, promise: Settle): void {
+  #accept(request: ConnectionRequest, qp: Qp, { parameters, agreed }: AcceptPlan, promise: ConnectionPromise): void {
     this.#conversations.unclaim(qp);
     bringToInit(qp, agreed.responderResources);
     bringToRts(qp, agreed);

@@ -9,6 +9,6 @@ export interface CmDevice extends RdmaDevice {
   readonly paths: Pick<Paths, 'hosts' | 'isOurs' | 'joins' | 'sourceFor' | 'traits'>;
   /** The host's time, in integer nanoseconds. */
   now(): number;
-  /** The connection manager was given something to do. */
+  /** The connection manager has work to do. */
   cmTouched(): void;
 }

@@ -1,7 +1,7 @@
 /**
- * Connecting and listening as an application sees it: promises and iterators over the connection manager's machine. Owns the
- * passing on of events and the end of connections. The two ways to one are in cm-active.ts and cm-passive.ts, the queue
- * pair's own way is in bring-up.ts.
+ * Connecting and listening as an application sees it: promises and iterators over the connection manager's machine.
+ * Owns the dispatch of events and the end of connections. active-side.ts connects, passive-side.ts accepts, bring-up.ts
+ * moves the queue pair.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -18,7 +18,7 @@ import {
   type ConnectOptions,
   type Listener,
 } from './connection.ts';
-import { type Conversation, Conversations } from './conversations.ts';
+import { type CmIdState, CmIdTable } from './conversations.ts';
 import type { ListenUdOptions, ResolveUdOptions, UdDestination } from './datagram-service.ts';
 import { CmDatagrams, type UdListener } from './datagrams.ts';
 import { PassiveSide } from './passive-side.ts';
@@ -28,7 +28,7 @@ import type { CmDevice } from './port.ts';
 export class CmService implements RdmaCm, ConnectionPort {
   readonly #device: CmDevice;
   readonly #manager: ConnectionManager;
-  readonly #conversations = new Conversations();
+  readonly #conversations = new CmIdTable();
   readonly #active: ActiveSide;
   readonly #passive: PassiveSide;
   readonly #datagrams: CmDatagrams;
@@ -48,37 +48,40 @@ export class CmService implements RdmaCm, ConnectionPort {
 
   /**
    * Connects `options.qp`, which is in RESET, and resolves when it is in RTS. Rejects with ConnectionRejected,
-   * ERR_ROCE_TIMEOUT (nobody answers) or ERR_ROCE_ADDRESS (nobody has the address).
+   * ERR_ROCE_TIMEOUT (no answer) or ERR_ROCE_ADDRESS (the address does not resolve).
    */
   connect(options: ConnectOptions): Promise<Connection> {
     return this.#active.connect(options);
   }
 
-  /** Takes connection requests for a port; a number alone is the backlog. Throws ERR_ROCE_IN_USE when somebody listens there. */
+  /**
+   * Takes connection requests for a port; a number alone is the backlog. Throws ERR_ROCE_IN_USE when the port has a
+   * listener already.
+   */
   listen(port: number, options: ListenOptions | number = {}): Listener {
     this.#conversations.demandOpen();
     return this.#passive.listen(port, typeof options === 'number' ? { backlog: options } : options);
   }
 
   /**
-   * Offers a datagram service on a port. Throws ERR_ROCE_IN_USE when somebody offers one there, ERR_ROCE_ARGUMENT for a queue
-   * pair that takes no datagrams.
+   * Offers a datagram service on a port. Throws ERR_ROCE_IN_USE when the port has a service already, ERR_ROCE_ARGUMENT
+   * for a queue pair that takes no datagrams.
    */
   listenUd(port: number, options: ListenUdOptions = {}): UdListener {
     return this.#datagrams.listen(port, options);
   }
 
   /**
-   * Finds a datagram service. Rejects with ServiceRefused, ERR_ROCE_TIMEOUT (nobody answers) or ERR_ROCE_ADDRESS (nobody has
-   * the address).
+   * Finds a datagram service. Rejects with ServiceRefused, ERR_ROCE_TIMEOUT (no answer) or ERR_ROCE_ADDRESS (the
+   * address does not resolve).
    */
   resolveUd(options: ResolveUdOptions): Promise<UdDestination> {
     return this.#datagrams.resolve(options);
   }
 
   /**
-   * For `Connection.disconnect`: the queue pair first, so that nothing more is sent, then DREQ. Nothing when it has
-   * ended. @internal
+   * For `Connection.disconnect`: flushes the queue pair, so that nothing more is sent, and sends a DREQ. Does nothing
+   * when it has ended. @internal
    */
   disconnect(connection: Connection, privateData?: Uint8Array): void {
     if (this.#conversations.get(connection.id)?.kind !== 'connected') return;
@@ -89,8 +92,8 @@ export class CmService implements RdmaCm, ConnectionPort {
   }
 
   /**
-   * For `Device.destroyQp`: an attempt at a connection ends with its queue pair, and the peer is told, as rdma_destroy_id(3) does for a
-   * connection that is being made. @internal
+   * For `Device.destroyQp`: an attempt at a connection ends with its queue pair, and a REJ or DREQ goes to the peer, as
+   * rdma_destroy_id(3) does while a connection is being made. @internal
    */
   abandon(qp: Qp): void {
     const id = this.#conversations.attemptOf(qp);
@@ -106,7 +109,7 @@ export class CmService implements RdmaCm, ConnectionPort {
     return this.#alternates.load(connection, av);
   }
 
-  /** Data arrived on a queue pair in RTR: as good as the RTU. @internal */
+  /** Data arrived on a queue pair in RTR: counts as the RTU. @internal */
   notifyTraffic(qpn: number): void {
     this.#manager.notifyTraffic(this.#device.now(), qpn);
   }
@@ -121,7 +124,7 @@ export class CmService implements RdmaCm, ConnectionPort {
     return this.#manager.size;
   }
 
-  /** Counters of the connection manager: one for every cause for which a MAD was not taken. */
+  /** Counters of the connection manager: one for each reason to drop a MAD. */
   counters(): Readonly<Record<string, number>> {
     return this.#manager.counters();
   }
@@ -204,7 +207,7 @@ export class CmService implements RdmaCm, ConnectionPort {
     return connection;
   }
 
-  #fail(id: CmId, conversation: Conversation | undefined, error: RoceError, cause: DisconnectCause): void {
+  #fail(id: CmId, conversation: CmIdState | undefined, error: RoceError, cause: DisconnectCause): void {
     if (conversation === undefined) return;
     if (conversation.kind === 'connected') {
       this.#disconnected(id, conversation, cause);
@@ -222,7 +225,7 @@ export class CmService implements RdmaCm, ConnectionPort {
     conversation.promise.reject(error);
   }
 
-  #disconnected(id: CmId, conversation: Conversation | undefined, cause: DisconnectCause): void {
+  #disconnected(id: CmId, conversation: CmIdState | undefined, cause: DisconnectCause): void {
     if (conversation?.kind === 'accepting') {
       // The peer gave up between our REP and its RTU.
       this.#fail(

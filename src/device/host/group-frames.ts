@@ -1,8 +1,8 @@
 /**
- * Whole Ethernet frames by which a host says which groups it listens to: IGMP and MLD, of each version there is.
- * Owns how they are put together and the addresses they go to. Never decides to send one. Allocates: none of this is a data path.
- * Sources: RFC 2236 sections 2 and 9, RFC 3376 section 4.2.14, RFC 2113 (router alert), RFC 2710 section 3, RFC 3810 section 5.2.14;
- * RFC 1112 section 6.4 and RFC 2464 section 7 (multicast MAC addresses).
+ * Whole Ethernet frames that report a host's multicast groups: IGMP and MLD, of each version there is. Owns their
+ * layout and their destination addresses. Never decides to send one. Allocates: none of this is a data path.
+ * Sources: RFC 2236 sections 2 and 9, RFC 3376 section 4.2.14, RFC 2113 (router alert), RFC 2710 section 3, RFC 3810
+ * section 5.2.14; RFC 1112 section 6.4 and RFC 2464 section 7 (multicast MAC addresses).
  */
 import { IpAddress, type MacAddress } from '../../../packets/address.ts';
 import { finishChecksum, onesComplementSum } from '../../../packets/checksum.ts';
@@ -29,10 +29,10 @@ import {
   writeMldV2Report,
   writeRouterAlert,
 } from '../../../packets/mld.ts';
-import { newFrame, type Station } from './neighbour-frames.ts';
+import { type FrameEndpoint, newFrame } from './neighbour-frames.ts';
 
 /** A report of the newest version, IGMPv3 or MLDv2: all records of one IP version. */
-export function recordsFrame(us: Station, records: readonly GroupRecord[]): Uint8Array {
+export function recordsFrame(us: FrameEndpoint, records: readonly GroupRecord[]): Uint8Array {
   const version = us.address.version;
   const recordBytes = records.length * groupRecordBytes(version);
   if (version === 4)
@@ -45,13 +45,13 @@ export function recordsFrame(us: Station, records: readonly GroupRecord[]): Uint
 }
 
 /** A report of an older version: `version` 1 or 2 of IGMP, 1 of MLD. */
-export function reportFrame(us: Station, group: IpAddress, version: 1 | 2): Uint8Array {
+export function reportFrame(us: FrameEndpoint, group: IpAddress, version: 1 | 2): Uint8Array {
   if (group.version === 6) return mldGroupFrame(us, group, group, MldType.V1Report);
   return igmpGroupFrame(us, group, group, version === 1 ? IgmpType.V1Report : IgmpType.V2Report);
 }
 
-/** What an older version says at the end: leave, to all routers; version 1 of IGMP has no such word. */
-export function leaveFrame(us: Station, group: IpAddress): Uint8Array {
+/** A leave message of an older version, to all routers; IGMPv1 has none. */
+export function leaveFrame(us: FrameEndpoint, group: IpAddress): Uint8Array {
   if (group.version === 6) return mldGroupFrame(us, ALL_ROUTERS6, group, MldType.Done);
   return igmpGroupFrame(us, ALL_ROUTERS4, group, IgmpType.Leave);
 }
@@ -63,7 +63,7 @@ export function groupMac(group: IpAddress): MacAddress {
 }
 
 function igmpGroupFrame(
-  us: Station,
+  us: FrameEndpoint,
   to: IpAddress,
   group: IpAddress,
   type: typeof IgmpType.V1Report | typeof IgmpType.V2Report | typeof IgmpType.Leave,
@@ -74,7 +74,7 @@ function igmpGroupFrame(
 }
 
 function mldGroupFrame(
-  us: Station,
+  us: FrameEndpoint,
   to: IpAddress,
   group: IpAddress,
   type: typeof MldType.V1Report | typeof MldType.Done,
@@ -84,9 +84,9 @@ function mldGroupFrame(
   });
 }
 
-/** With the router alert option, so that routers that do not route the group look at it too. */
+/** With the router alert option, so that routers that do not forward the group process it too. */
 function igmpFrame(
-  us: Station,
+  us: FrameEndpoint,
   to: IpAddress,
   length: number,
   write: (view: DataView, at: number) => void,
@@ -114,7 +114,7 @@ function igmpFrame(
 }
 
 function mldFrame(
-  us: Station,
+  us: FrameEndpoint,
   to: IpAddress,
   length: number,
   write: (view: DataView, ipv6At: number, at: number) => void,

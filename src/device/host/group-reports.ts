@@ -1,10 +1,12 @@
 /**
- * What a host on Ethernet says about the groups it listens to: reports when it joins and leaves, and answers to queries. Sans I/O:
- * deadlines are numbers, chance comes from its owner.
+ * The multicast listener of a host on Ethernet: reports when it joins and leaves, and answers to queries. Sans I/O:
+ * deadlines are numbers, randomness is an argument.
  *
- * It speaks IGMPv3 and MLDv2, and for a while an older version when it has heard a querier of one. A change is said twice, in case
- * one is lost. Groups that every host is in are not spoken of. Whatever bytes arrive: no exception, and nothing sent but reports.
- * Sources: RFC 3376 sections 5.1, 5.2, 7.2, 8; RFC 3810 sections 6.1, 6.2, 8.2, 9; RFC 2236 sections 3, 8; RFC 2710 sections 4, 7.
+ * It sends IGMPv3 and MLDv2, and for a while an older version after a query of one. A change is reported twice, in case
+ * a report is lost. Groups that every host is in are not reported. Whatever bytes arrive: no exception, and nothing
+ * sent but reports.
+ * Sources: RFC 3376 sections 5.1, 5.2, 7.2, 8; RFC 3810 sections 6.1, 6.2, 8.2, 9; RFC 2236 sections 3, 8; RFC 2710
+ * sections 4, 7.
  */
 import { IpAddress, type IpPrefix, type MacAddress } from '../../../packets/address.ts';
 import type { Frame } from '../../../packets/frame.ts';
@@ -23,7 +25,7 @@ import {
 } from '../../../packets/mld.ts';
 import type { Random } from '../../../transport/random.ts';
 import { leaveFrame, recordsFrame, reportFrame } from './group-frames.ts';
-import type { Station } from './neighbour-frames.ts';
+import type { FrameEndpoint } from './neighbour-frames.ts';
 
 export interface GroupReportsOptions {
   readonly mac: MacAddress;
@@ -32,18 +34,18 @@ export interface GroupReportsOptions {
   readonly random: Random;
 }
 
-/** One group, from the join to the last word about its end. */
-interface Listening {
+/** One group, from the join to the last report of its end. */
+interface GroupMembership {
   readonly group: IpAddress;
   leaving: boolean;
-  /** How often the last change is still to be said, and when. */
+  /** Reports of the last change still to send, and when. */
   changesLeft: number;
   changeAt: number;
   /** When a query is to be answered; Infinity for no query. */
   answerAt: number;
 }
 
-/** The version to speak: the newest (3 of IGMP, 2 of MLD) unless an older querier was heard not long ago. */
+/** The version to send: the newest (3 of IGMP, 2 of MLD) unless a query of an older version came recently. */
 interface Compatibility {
   version: 1 | 2 | undefined;
   until: number;
@@ -52,7 +54,7 @@ interface Compatibility {
 export class GroupReports {
   readonly counters = { reports: 0, leaves: 0, queries: 0, suppressed: 0 };
   readonly #options: GroupReportsOptions;
-  readonly #listening: Listening[] = [];
+  readonly #listening: GroupMembership[] = [];
   readonly #older: Readonly<Record<4 | 6, Compatibility>> = {
     4: { version: undefined, until: 0 },
     6: { version: undefined, until: 0 },
@@ -63,7 +65,7 @@ export class GroupReports {
   }
 
   join(now: number, group: IpAddress): void {
-    if (isUnspoken(group)) return;
+    if (isNeverReported(group)) return;
     this.#change(now, this.#find(group) ?? this.#add(group), false);
   }
 
@@ -71,7 +73,7 @@ export class GroupReports {
     const listening = this.#find(group);
     if (listening === undefined) return;
     this.#change(now, listening, true);
-    // Version 1 of IGMP has no word for it.
+    // IGMPv1 has no leave message.
     if (this.#version(now, group) === 1 && group.version === 4) this.#forget(listening);
   }
 
@@ -100,14 +102,14 @@ export class GroupReports {
     return this.nextDeadline() <= now;
   }
 
-  #change(now: number, listening: Listening, leaving: boolean): void {
+  #change(now: number, listening: GroupMembership, leaving: boolean): void {
     listening.leaving = leaving;
     listening.changesLeft = ROBUSTNESS;
     listening.changeAt = now;
     listening.answerAt = Infinity;
   }
 
-  #sayChange(now: number, listening: Listening, writer: FrameWriter): void {
+  #sayChange(now: number, listening: GroupMembership, writer: FrameWriter): void {
     const { group, leaving } = listening;
     const version = this.#version(now, group);
     const type = leaving ? GroupRecordType.ChangeToInclude : GroupRecordType.ChangeToExclude;
@@ -115,13 +117,13 @@ export class GroupReports {
     else if (leaving) this.#send(writer, leaveFrame(this.#station(group), group));
     else this.#send(writer, reportFrame(this.#station(group), group, version));
     this.counters[leaving ? 'leaves' : 'reports'] += 1;
-    // An older version says the end once.
+    // An older version reports the end once.
     listening.changesLeft = leaving && version !== undefined ? 0 : listening.changesLeft - 1;
     listening.changeAt = listening.changesLeft > 0 ? now + this.#within(intervalNs(version)) : Infinity;
     if (leaving && listening.changesLeft === 0) this.#forget(listening);
   }
 
-  #answer(now: number, listening: Listening, writer: FrameWriter): void {
+  #answer(now: number, listening: GroupMembership, writer: FrameWriter): void {
     const { group } = listening;
     const version = this.#version(now, group);
     listening.answerAt = Infinity;
@@ -146,7 +148,7 @@ export class GroupReports {
     else if (message?.type === MldType.V1Report) this.#heardReport(now, message.group);
   }
 
-  /** Answers some time within `maxResponseNs`, and not later than an earlier query wants. */
+  /** Answers within `maxResponseNs`, and not later than an earlier query requires. */
   #heardQuery(now: number, asked: IpAddress, older: 1 | 2 | undefined, maxResponseNs: number): void {
     this.counters.queries += 1;
     const compatibility = this.#older[asked.version];
@@ -161,7 +163,7 @@ export class GroupReports {
     }
   }
 
-  /** With an older version, one listener that speaks is enough (RFC 2236 section 3). */
+  /** With an older version, one report per group is enough (RFC 2236 section 3). */
   #heardReport(now: number, group: IpAddress): void {
     const listening = this.#find(group);
     if (listening === undefined || listening.answerAt === Infinity || this.#version(now, group) === undefined) return;
@@ -178,8 +180,8 @@ export class GroupReports {
     writer.appendRaw(frame, 0, frame.length);
   }
 
-  /** MLD is spoken from the link-local address, or from :: without one (RFC 3810 section 5.2.13). */
-  #station(group: IpAddress): Station {
+  /** MLD is sent from the link-local address, or from :: without one (RFC 3810 section 5.2.13). */
+  #station(group: IpAddress): FrameEndpoint {
     const { mac, addresses, vlanTci } = this.#options;
     const fits = ({ address }: IpPrefix): boolean =>
       address.version === group.version && (group.version === 4 || address.w0 >>> 22 === LINK_LOCAL_PREFIX);
@@ -192,17 +194,17 @@ export class GroupReports {
     return Math.floor((this.#options.random.u32() / 2 ** 32) * ns);
   }
 
-  #find(group: IpAddress): Listening | undefined {
+  #find(group: IpAddress): GroupMembership | undefined {
     return this.#listening.find((listening) => listening.group.equals(group));
   }
 
-  #add(group: IpAddress): Listening {
+  #add(group: IpAddress): GroupMembership {
     const listening = { group, leaving: false, changesLeft: 0, changeAt: Infinity, answerAt: Infinity };
     this.#listening.push(listening);
     return listening;
   }
 
-  #forget(listening: Listening): void {
+  #forget(listening: GroupMembership): void {
     this.#listening.splice(this.#listening.indexOf(listening), 1);
   }
 }
@@ -215,7 +217,7 @@ function igmpIn(view: DataView, ipAt: number, end: number): IgmpMessage | undefi
   return readIgmp(view, ipAt + headerBytes, ipEnd);
 }
 
-/** A query that a router could have forwarded is none (RFC 3810 section 5.1.14). */
+/** A query that a router could have forwarded is ignored (RFC 3810 section 5.1.14). */
 function mldIn(view: DataView, ipAt: number, end: number): MldMessage | undefined {
   if (end - ipAt < IPV6_BYTES || view.getUint8(ipAt + IPV6_HOP_LIMIT_AT) !== MLD_HOP_LIMIT) return undefined;
   if (view.getUint8(ipAt + IPV6_NEXT_HEADER_AT) !== IP_PROTOCOL_HOP_BY_HOP) return undefined;
@@ -226,14 +228,16 @@ function mldIn(view: DataView, ipAt: number, end: number): MldMessage | undefine
   return at < 0 ? undefined : readMld(view, ipAt, at, ipEnd);
 }
 
-/** All hosts, and groups that do not leave the node: nobody asks for them (RFC 3376 section 5, RFC 3810 section 6). */
-function isUnspoken(group: IpAddress): boolean {
+/**
+ * All hosts, and groups that do not leave the node: they are never queried (RFC 3376 section 5, RFC 3810 section 6).
+ */
+function isNeverReported(group: IpAddress): boolean {
   if (group.version === 4) return group.w3 === ALL_HOSTS;
   const scope = (group.w0 >>> 16) & 0x0f;
   return scope <= 1 || group.equals(ALL_NODES);
 }
 
-/** Between the two times a change is said: one second, ten in older versions. */
+/** The interval between the two reports of a change: one second, ten in older versions. */
 function intervalNs(version: 1 | 2 | undefined): number {
   return version === undefined ? 1e9 : 10e9;
 }

@@ -1,10 +1,9 @@
 /**
- * Which addresses can be those of another host: the only ones that what comes from a wire is answered to. Owns the rule; never counts
- * and never drops.
+ * Which addresses can be those of another host: answers go to no others. Owns the rule; never counts and never drops.
  *
- * None is: the unspecified address and the rest of 0.0.0.0/8, broadcast to all and to a network of ours, groups, an IPv4 address mapped
- * into IPv6. On Ethernet neither are loopback and our own addresses: no switch brings back what we send. On the IP medium the kernel
- * carries packets of a host to itself, and drops those that only claim to be.
+ * Not those of a host: the unspecified address and the rest of 0.0.0.0/8, broadcast to all and to a network of ours,
+ * groups, an IPv4 address mapped into IPv6. On Ethernet, loopback and our own addresses are excluded too: no switch
+ * returns our frames. On the IP medium the kernel carries packets of a host to itself, and drops forged ones.
  * Sources: RFC 1122 section 3.2.1.3, RFC 4291 sections 2.5.2, 2.5.3, 2.5.5.2 and 2.7.
  */
 import type { IpAddress, IpPrefix } from '../../../packets/address.ts';

@@ -1,6 +1,6 @@
 /**
- * What a host speaks on its wire beside RoCE, together: neighbours (ARP, neighbour discovery, pings), group reports (IGMP, MLD) and TCP,
- * each where the medium asks for it. Owns which of them a frame is for. Never looks at RoCE.
+ * The protocols of a host beside RoCE: neighbours (ARP, neighbour discovery, pings), group reports (IGMP, MLD) and TCP,
+ * each where the medium needs it. Owns the choice of the protocol for a frame. Never looks at RoCE.
  */
 import type { MacAddress } from '../../../packets/address.ts';
 import { ETHERNET_BYTES, VLAN_TAG_BYTES } from '../../../packets/ethernet.ts';
@@ -56,7 +56,7 @@ export class HostProtocols {
   }
 }
 
-/** Whether a frame is what a host takes from its wire: unicast to it, or to a group. */
+/** Whether a host receives a frame: unicast to it, or multicast. */
 export function isForMac(view: DataView, start: number, end: number, mac: MacAddress): boolean {
   if (end - start < 6) return true;
   if ((view.getUint8(start) & 1) !== 0) return true;

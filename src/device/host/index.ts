@@ -1,6 +1,6 @@
 /**
- * `rocev2/host`: what a host on Ethernet says besides RoCE: ARP and neighbour discovery, group membership, a small TCP (`device.tcp`).
- * Runs in a browser.
+ * `rocev2/host`: what a host on Ethernet says besides RoCE: ARP and neighbour discovery, group membership, a small TCP
+ * (`device.tcp`). Runs in a browser.
  *
  * @module rocev2/host
  */

@@ -1,7 +1,7 @@
 /**
  * Whole Ethernet frames of the protocols around RoCE: ARP, neighbour discovery, and answers to pings.
- * Owns how they are put together. Never decides to send one. Allocates one array per frame: none of this is a data path.
- * The frames carry a VLAN tag when who sends them has one.
+ * Owns their layout. Never decides to send one. Allocates one array per frame: none of this is a data path. The frames
+ * carry a VLAN tag when the sender has one.
  * Sources: RFC 826, RFC 4861 sections 4.3, 4.4, 7.2.4 (destination of an advertisement), RFC 792, RFC 4443 section 4.2.
  */
 import { BROADCAST_MAC, IpAddress, type MacAddress } from '../../../packets/address.ts';
@@ -37,7 +37,7 @@ import {
 import { IPV6_BYTES, writeIpv6 } from '../../../packets/ipv6.ts';
 
 /** One end of a frame. */
-export interface Station {
+export interface FrameEndpoint {
   readonly mac: MacAddress;
   readonly address: IpAddress;
   /** Tag of the frames this end sends; absent: none. */
@@ -45,10 +45,10 @@ export interface Station {
 }
 
 /**
- * "Who has `target`?", to everybody (IPv4) or to the group of those who might (IPv6); with `mac` to that station alone:
- * "do you still have it?" (RFC 4861 7.3.3, RFC 1122 2.3.2.1).
+ * An ARP request (broadcast) or a neighbour solicitation (to the solicited-node group) for `target`; with `mac`
+ * unicast, to verify an entry (RFC 4861 7.3.3, RFC 1122 2.3.2.1).
  */
-export function questionFrame(us: Station, target: IpAddress, mac?: MacAddress): Uint8Array {
+export function solicitationFrame(us: FrameEndpoint, target: IpAddress, mac?: MacAddress): Uint8Array {
   if (target.version === 4) {
     return arpFrame(ArpOperation.Request, us, { mac: NO_MAC, address: target }, mac ?? BROADCAST_MAC);
   }
@@ -60,12 +60,15 @@ export function questionFrame(us: Station, target: IpAddress, mac?: MacAddress):
 }
 
 /** The answer to an ARP request. */
-export function arpReplyFrame(us: Station, asker: Station): Uint8Array {
+export function arpReplyFrame(us: FrameEndpoint, asker: FrameEndpoint): Uint8Array {
   return arpFrame(ArpOperation.Reply, us, asker, asker.mac);
 }
 
-/** The answer to a solicitation for our address; without an asker, to all nodes: someone checks whether the address is free. */
-export function advertisementFrame(us: Station, asker: Station | undefined): Uint8Array {
+/**
+ * The answer to a solicitation for our address; to all nodes when it has no source address (duplicate address
+ * detection).
+ */
+export function advertisementFrame(us: FrameEndpoint, asker: FrameEndpoint | undefined): Uint8Array {
   const to = asker ?? { mac: multicastMac(ALL_NODES), address: ALL_NODES };
   const { bytes, view, at } = ipv6Frame(us, to, NEIGHBOR_BYTES, NEIGHBOR_HOP_LIMIT);
   const solicited = asker !== undefined;
@@ -75,7 +78,12 @@ export function advertisementFrame(us: Station, asker: Station | undefined): Uin
 }
 
 /** The answer to a ping: the same identifier, sequence and data, with the traffic class of the request. */
-export function echoReplyFrame(us: Station, asker: Station, request: IcmpEcho, trafficClass: number): Uint8Array {
+export function echoReplyFrame(
+  us: FrameEndpoint,
+  asker: FrameEndpoint,
+  request: IcmpEcho,
+  trafficClass: number,
+): Uint8Array {
   const reply = { ...request, reply: true };
   const length = ICMP_ECHO_BYTES + request.data.length;
   if (us.address.version === 6) {
@@ -103,7 +111,7 @@ export function echoReplyFrame(us: Station, asker: Station, request: IcmpEcho, t
   return bytes;
 }
 
-function arpFrame(operation: number, us: Station, them: Station, destMac: MacAddress): Uint8Array {
+function arpFrame(operation: number, us: FrameEndpoint, them: FrameEndpoint, destMac: MacAddress): Uint8Array {
   const { bytes, view, at } = newFrame(us, destMac, ETHERTYPE_ARP, ARP_BYTES);
   writeArp(view, at, {
     operation,
@@ -115,7 +123,13 @@ function arpFrame(operation: number, us: Station, them: Station, destMac: MacAdd
   return bytes;
 }
 
-function ipv6Frame(us: Station, to: Station, payloadLength: number, hopLimit: number, trafficClass = 0): NewFrame {
+function ipv6Frame(
+  us: FrameEndpoint,
+  to: FrameEndpoint,
+  payloadLength: number,
+  hopLimit: number,
+  trafficClass = 0,
+): NewFrame {
   const frame = newFrame(us, to.mac, ETHERTYPE_IPV6, IPV6_BYTES + payloadLength);
   writeIpv6(frame.view, frame.at, {
     version: 6,
@@ -137,8 +151,8 @@ export interface NewFrame {
   readonly at: number;
 }
 
-/** Padded with zeros to the shortest frame that Ethernet allows, without its FCS, also for whoever takes the tag off. */
-export function newFrame(us: Station, destMac: MacAddress, etherType: number, payloadBytes: number): NewFrame {
+/** Padded with zeros to the shortest frame that Ethernet allows, without its FCS, also after its tag was removed. */
+export function newFrame(us: FrameEndpoint, destMac: MacAddress, etherType: number, payloadBytes: number): NewFrame {
   const { mac, vlanTci } = us;
   const tagBytes = vlanTci === undefined ? 0 : VLAN_TAG_BYTES;
   const bytes = new Uint8Array(Math.max(MIN_FRAME_BYTES, ETHERNET_BYTES + payloadBytes) + tagBytes);

@@ -1,53 +1,56 @@
 /**
- * The table of neighbours: which MAC address each next hop has, since when that is known, and the questions under way.
+ * The table of neighbours: which MAC address each next hop has, since when it is known, and the solicitations under
+ * way.
  *
- * Owns entries and their ageing; each table and queue has a bound. Never sees a frame: `neighbours.ts` says what was heard and
- * sends the questions. What was heard is good for 30 s. After that the entry still serves, but its next use asks anew: the MAC
- * address itself three times, a second apart, then everybody three times, and only when nobody has answered is it dropped.
- * So a neighbour that nobody uses costs no packet, and one that moved is found. When a queue pair or the connection manager hears
- * nothing from its peer, the asking begins at once and with everybody. Static entries are never asked for, changed or dropped.
+ * Owns entries and their ageing; each table and queue has a bound. Never sees a frame: `neighbours.ts` passes on
+ * received addresses and sends the solicitations. An entry is reachable for 30 s. After that it is stale but still
+ * used, and its next use solicits again: unicast three times, a second apart, then multicast three times; it is dropped
+ * when no answer comes. So an unused neighbour costs no packet, and one that moved is found. When a queue pair or the
+ * connection manager gets no answer from its peer, multicast solicitations begin at once. Static entries are never
+ * solicited, changed or dropped.
  * Sources: RFC 4861 section 10 (REACHABLE_TIME 30 s without its random factor, so that runs repeat; RETRANS_TIMER 1 s;
- * MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT 3), the same for ARP, as Linux has it; RFC 7048 (a stale address serves while
- * everybody is asked). The state DELAY is left out: 5 s of waiting for hints that we do not take. Bounds are ours.
+ * MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT 3), the same for ARP, as Linux has it; RFC 7048 (a stale address is
+ * used during multicast solicitation). The state DELAY is left out: 5 s of waiting for hints that we do not take.
+ * Bounds are ours.
  */
 import type { IpAddress, MacAddress } from '../../../packets/address.ts';
 
-/** The end of a `resolve`: `mac` is undefined when nobody answered or no way leads there. */
+/** The end of a `resolve`: `mac` is undefined when no answer came or there is no route. */
 export interface Resolution {
-  /** As asked for, which may lie behind the gateway. */
+  /** The address that was resolved, which may be behind the gateway. */
   readonly address: IpAddress;
   readonly mac: MacAddress | undefined;
 }
 
-/** A question to send: to everybody, or to the MAC address that `target` had so far. */
-export interface Question {
+/** A solicitation to send: multicast, or unicast to the present MAC address of `target`. */
+export interface Solicitation {
   readonly target: IpAddress;
   readonly mac: MacAddress | undefined;
 }
 
 export interface NeighbourTableCounters {
-  /** Found or heard of for the first time. */
+  /** Resolved, or received from, for the first time. */
   learnt: number;
-  /** Found at another MAC address than before. */
+  /** Resolved to another MAC address than before. */
   moved: number;
-  /** Dropped because nobody answered any more. */
+  /** Dropped because no answer came any more. */
   lost: number;
 }
 
 interface Entry {
   readonly address: IpAddress;
   mac: MacAddress | undefined;
-  /** When the next use asks anew. */
+  /** When the next use solicits again. */
   staleAt: number;
-  /** What is asked for behind this next hop, as long as it is not known. */
+  /** Addresses behind this next hop that wait for its resolution. */
   readonly waiting: IpAddress[];
-  /** When the question is repeated or given up; Infinity when none is under way. */
+  /** When the solicitation is repeated or given up; Infinity when none is under way. */
   deadline: number;
-  /** Questions left: first to the known MAC address, then to everybody. */
+  /** Solicitations left: first unicast, then multicast. */
   unicast: number;
   multicast: number;
-  /** The question that is to be sent; the present one when none is due. */
-  toEverybody: boolean;
+  /** Whether the next solicitation is multicast; of the present one when none is due. */
+  multicastNext: boolean;
   questionDue: boolean;
 }
 
@@ -55,7 +58,7 @@ export class NeighbourTable {
   readonly #counters: NeighbourTableCounters;
   readonly #maxEntries: number;
   readonly #static = new Map<string, MacAddress>();
-  /** In the order of the last news, so that the first is the one to forget. */
+  /** In the order of the last confirmation, so that the first is the one to drop. */
   readonly #table = new Map<string, Entry>();
   readonly #asking = new Set<Entry>();
   readonly #resolved: Resolution[] = [];
@@ -81,19 +84,19 @@ export class NeighbourTable {
     return this.#static.get(key) ?? this.#table.get(key)?.mac;
   }
 
-  /** Asks for `hop`, which is not known, for the sake of `address` behind it; `pollResolved` tells the end. */
+  /** Resolves the unknown next hop `hop` of `address`; `pollResolved` returns the result. */
   resolve(now: number, hop: IpAddress, address: IpAddress): void {
     const entry = this.#table.get(keyOf(hop)) ?? this.#open(now, hop);
     if (entry === undefined || entry.waiting.length >= MAX_WAITING) this.settle(address, undefined);
     else if (!entry.waiting.some((waiting) => waiting.equals(address))) entry.waiting.push(address);
   }
 
-  /** An answer that needs no question. */
+  /** A result without a solicitation. */
   settle(address: IpAddress, mac: MacAddress | undefined): void {
     this.#resolved.push({ address, mac });
   }
 
-  /** Packets go to `hop`: asks anew when what is known has become old. Returns when to say so again. */
+  /** Packets go to `hop`: solicits again when the entry is stale. Returns when to call this again. */
   use(now: number, hop: IpAddress): number {
     if (this.isStatic(hop)) return Infinity;
     const entry = this.#table.get(keyOf(hop)) ?? this.#open(now, hop);
@@ -104,23 +107,26 @@ export class NeighbourTable {
     return entry.deadline;
   }
 
-  /** Packets to `hop` draw no answer: it may have moved. Asks everybody, unless it was heard or asked for in the last second. */
+  /**
+   * Packets to `hop` draw no answer: it may have moved. Sends multicast solicitations, unless a packet came from it or
+   * a solicitation was sent in the last second.
+   */
   doubt(now: number, hop: IpAddress): void {
     const entry = this.#table.get(keyOf(hop));
     if (entry?.mac === undefined || now < entry.staleAt - REACHABLE_NS + RETRY_NS) return;
     if (!this.#asking.has(entry)) this.#ask(now, entry, 0);
-    else if (entry.unicast > 0 || !entry.toEverybody) this.#repeat(now, entry, 0);
+    else if (entry.unicast > 0 || !entry.multicastNext) this.#repeat(now, entry, 0);
   }
 
-  /** Forgets what is known of `hop`, so that `resolve` asks anew; a static entry stays. */
+  /** Drops the entry of `hop`, so that `resolve` solicits again; a static entry stays. */
   forget(hop: IpAddress): void {
     const entry = this.#table.get(keyOf(hop));
     if (entry?.mac !== undefined) this.#remove(entry);
   }
 
   /**
-   * Somebody said where he is.
-   * @param mayLearn there is reason to remember him although nobody asked
+   * A neighbour's address was received.
+   * @param mayLearn add an entry although none was solicited
    * @param override replaces another address that is known already (RFC 4861 7.2.5)
    */
   hear(now: number, address: IpAddress, mac: MacAddress, mayLearn: boolean, override: boolean): void {
@@ -144,23 +150,23 @@ export class NeighbourTable {
     this.#moved.push(address);
   }
 
-  /** The next question to send, once; undefined when there is none. */
-  takeQuestion(): Question | undefined {
+  /** The next solicitation to send, once; undefined when there is none. */
+  takeSolicitation(): Solicitation | undefined {
     for (const entry of this.#asking) {
       if (!entry.questionDue) continue;
       entry.questionDue = false;
-      return { target: entry.address, mac: entry.toEverybody ? undefined : entry.mac };
+      return { target: entry.address, mac: entry.multicastNext ? undefined : entry.mac };
     }
     return undefined;
   }
 
-  /** Whether `takeQuestion` has one. */
-  get hasQuestion(): boolean {
+  /** Whether `takeSolicitation` has one. */
+  get hasSolicitation(): boolean {
     for (const entry of this.#asking) if (entry.questionDue) return true;
     return false;
   }
 
-  /** When a question is repeated or given up; Infinity when none is under way. */
+  /** When a solicitation is repeated or given up; Infinity when none is under way. */
   nextDeadline(): number {
     return this.#nextDeadline;
   }
@@ -175,7 +181,7 @@ export class NeighbourTable {
     this.#updateDeadline();
   }
 
-  /** The next finished question, once; undefined when there is none. */
+  /** The next finished resolution, once; undefined when there is none. */
   pollResolved(): Resolution | undefined {
     return this.#resolved.shift();
   }
@@ -185,7 +191,7 @@ export class NeighbourTable {
     return this.#moved.shift();
   }
 
-  /** A new entry with a question to everybody, or undefined when there is no room for one. */
+  /** A new entry with multicast solicitations, or undefined when there is no room for one. */
   #open(now: number, hop: IpAddress): Entry | undefined {
     if (!this.#makeRoom()) return undefined;
     const entry = newEntry(hop);
@@ -201,9 +207,9 @@ export class NeighbourTable {
   }
 
   #repeat(now: number, entry: Entry, unicast: number): void {
-    entry.toEverybody = unicast === 0;
+    entry.multicastNext = unicast === 0;
     entry.unicast = Math.max(0, unicast - 1);
-    if (entry.toEverybody) entry.multicast -= 1;
+    if (entry.multicastNext) entry.multicast -= 1;
     entry.questionDue = true;
     entry.deadline = now + RETRY_NS;
     this.#updateDeadline();
@@ -230,7 +236,7 @@ export class NeighbourTable {
     this.#finish(entry);
   }
 
-  /** Forgets whom we have not heard of for longest; questions for what is not known stay. */
+  /** Drops the entry confirmed longest ago; unresolved entries stay. */
   #makeRoom(): boolean {
     if (this.#table.size < this.#maxEntries) return true;
     for (const entry of this.#table.values()) {
@@ -265,7 +271,7 @@ function newEntry(address: IpAddress): Entry {
     deadline: Infinity,
     unicast: 0,
     multicast: 0,
-    toEverybody: true,
+    multicastNext: true,
     questionDue: false,
   };
 }

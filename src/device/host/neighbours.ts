@@ -1,12 +1,14 @@
 /**
- * Who is where on an Ethernet link: asks for MAC addresses, answers those who ask for ours, and answers pings.
+ * ARP and neighbour discovery on an Ethernet link: resolves MAC addresses, answers solicitations for ours, and answers
+ * pings.
  *
- * Owns what is heard and what is said; the table and its ageing are in neighbour-table.ts. Replies that wait have a bound.
- * Never does I/O and has no clock. An address enters the table only because we asked for it or because its owner asked for
- * ours, so that nobody can fill or poison the table from afar; what is in it follows later announcements, as Linux does.
- * Whatever bytes arrive: no exception, no reply that the protocol does not ask for. Frames of another VLAN are not ours.
- * Sources: RFC 826; RFC 5227 section 2 (probes and conflicts); RFC 4861 sections 7.1, 7.2; RFC 4862 section 5.4 (duplicate
- * address detection); RFC 1112 section 6.4 and RFC 2464 section 7 (multicast MAC addresses).
+ * Owns the packets received and sent; the table and its ageing are in neighbour-table.ts. Replies that wait have a
+ * bound. Never does I/O and has no clock. An address enters the table only because we solicited it or because its owner
+ * solicited ours, so that no remote host can fill or poison the table; later announcements update entries, as in Linux.
+ * Whatever bytes arrive: no exception, no reply that the protocol does not require. Frames of another VLAN are not
+ * ours.
+ * Sources: RFC 826; RFC 5227 section 2 (probes and conflicts); RFC 4861 sections 7.1, 7.2; RFC 4862 section 5.4
+ * (duplicate address detection); RFC 1112 section 6.4 and RFC 2464 section 7 (multicast MAC addresses).
  */
 import { BROADCAST_MAC, formatMac, type IpAddress, type IpPrefix, type MacAddress } from '../../../packets/address.ts';
 import { ArpOperation, readArp } from '../../../packets/arp.ts';
@@ -21,7 +23,13 @@ import { NO_VLAN, vlanOfFrame, vlanTci } from '../../../packets/vlan.ts';
 import type { StaticNeighbour, VlanOptions } from '../options.ts';
 import { groupMac } from './group-frames.ts';
 import { HostAddresses } from './host-addresses.ts';
-import { advertisementFrame, arpReplyFrame, echoReplyFrame, questionFrame, type Station } from './neighbour-frames.ts';
+import {
+  advertisementFrame,
+  arpReplyFrame,
+  echoReplyFrame,
+  type FrameEndpoint,
+  solicitationFrame,
+} from './neighbour-frames.ts';
 import { NeighbourTable, type Resolution, sameMac } from './neighbour-table.ts';
 
 export interface NeighboursOptions {
@@ -30,11 +38,11 @@ export interface NeighboursOptions {
   readonly addresses: readonly IpPrefix[];
   /** Next hops for what is not on the link, one per IP version at most. */
   readonly gateway?: IpAddress | readonly IpAddress[];
-  /** Neighbours remembered, questions under way included; default 1,024. Static ones are beside them. */
+  /** Entries, solicitations under way included; default 1,024. Static ones are beside them. */
   readonly maxEntries?: number;
-  /** Neighbours that are known from the start: never asked for, never overwritten, never forgotten. */
+  /** Neighbours known from the start: never solicited, never overwritten, never dropped. */
   readonly neighbours?: readonly StaticNeighbour[];
-  /** Tag of every frame sent; only frames of this VLAN are heard. Absent: untagged frames. */
+  /** Tag of every frame sent; only frames of this VLAN are received. Absent: untagged frames. */
   readonly vlan?: VlanOptions;
 }
 
@@ -62,7 +70,10 @@ export class Neighbours {
   readonly #table: NeighbourTable;
   readonly #replies: Uint8Array[] = [];
 
-  /** @throws RoceError ERR_ROCE_ADDRESS when a gateway is not on the link, or for a static neighbour that can be none */
+  /**
+   * @throws RoceError ERR_ROCE_ADDRESS when a gateway is not on the link, or for an address that cannot be a
+   * neighbour's
+   */
   constructor(options: NeighboursOptions) {
     const { gateway = [], vlan, neighbours = [] } = options;
     this.#mac = options.mac;
@@ -86,7 +97,7 @@ export class Neighbours {
     return hop === undefined ? undefined : this.#table.lookup(hop);
   }
 
-  /** Asks for the next hop towards `address`; `pollResolved` tells the end, `poll` emits the question. */
+  /** Resolves the next hop towards `address`; `poll` emits the solicitation, `pollResolved` returns the result. */
   resolve(now: number, address: IpAddress): void {
     const mac = this.lookup(address);
     const hop = this.nextHop(address);
@@ -95,8 +106,8 @@ export class Neighbours {
   }
 
   /**
-   * Who takes a packet for `address`: itself, or a gateway when it is not on the link. Undefined when no way leads there.
-   * A static neighbour is where its entry says, on a network of ours or not.
+   * The next hop of a packet for `address`: itself, or a gateway when it is not on the link. Undefined when there is no
+   * route. A static neighbour is always on the link.
    */
   nextHop(address: IpAddress): IpAddress | undefined {
     if (isUnspecified(address)) return undefined;
@@ -104,23 +115,23 @@ export class Neighbours {
     return this.#gateways.find((hop) => hop.version === address.version);
   }
 
-  /** Packets go to this next hop: asks anew when what is known is old. Returns when to say so again. */
+  /** Packets go to this next hop: solicits again when the entry is stale. Returns when to call this again. */
   use(now: number, hop: IpAddress): number {
     return this.#fixedMac(hop) === undefined ? this.#table.use(now, hop) : Infinity;
   }
 
-  /** Packets to this next hop draw no answer: asks whether it has moved. */
+  /** Packets to this next hop are not answered: solicits it, as it may have moved. */
   doubt(now: number, hop: IpAddress): void {
     this.#table.doubt(now, hop);
   }
 
-  /** Forgets what is known of the next hop towards `address`, so that `resolve` asks anew. */
+  /** Drops the entry of the next hop towards `address`, so that `resolve` solicits again. */
   forget(address: IpAddress): void {
     const hop = this.nextHop(address);
     if (hop !== undefined) this.#table.forget(hop);
   }
 
-  /** Takes a frame that `parseFrame` found to be not RoCE; all that is none of our business is ignored. */
+  /** Takes a frame that `parseFrame` found to be not RoCE; other protocols are ignored. */
   handleFrame(now: number, frame: Frame, status: FrameStatus): void {
     if (frame.medium !== Medium.Ethernet || frame.end - frame.start < ETHERNET_BYTES) return;
     if (vlanOfFrame(frame.view, frame.start, frame.end) !== this.#vlanId) return;
@@ -135,7 +146,7 @@ export class Neighbours {
     }
   }
 
-  /** Emits replies and questions that are due until the writer is full; true when some are left. */
+  /** Emits replies and solicitations that are due until the writer is full; true when some are left. */
   poll(_now: number, writer: FrameWriter): boolean {
     const slotBytes = writer.bytes.length / writer.starts.length;
     while (!writer.full && this.#replies.length > 0) {
@@ -144,16 +155,16 @@ export class Neighbours {
       else this.counters.repliesDropped++;
     }
     while (!writer.full) {
-      const next = this.#table.takeQuestion();
+      const next = this.#table.takeSolicitation();
       if (next === undefined) return this.#replies.length > 0;
       this.counters.questions++;
-      const question = questionFrame(this.#station(this.#sourceFor(next.target)), next.target, next.mac);
+      const question = solicitationFrame(this.#station(this.#sourceFor(next.target)), next.target, next.mac);
       writer.appendRaw(question, 0, question.length);
     }
-    return this.#replies.length > 0 || this.#table.hasQuestion;
+    return this.#replies.length > 0 || this.#table.hasSolicitation;
   }
 
-  /** When a question is repeated or given up; Infinity when none is under way. */
+  /** When a solicitation is repeated or given up; Infinity when none is under way. */
   nextDeadline(): number {
     return this.#table.nextDeadline();
   }
@@ -162,7 +173,7 @@ export class Neighbours {
     this.#table.handleTimeouts(now);
   }
 
-  /** The next finished question, once; undefined when there is none. */
+  /** The next finished resolution, once; undefined when there is none. */
   pollResolved(): Resolution | undefined {
     return this.#table.pollResolved();
   }
@@ -179,9 +190,9 @@ export class Neighbours {
       this.counters.ignored++;
       return;
     }
-    const asker: Station = { mac: arp.senderMac, address: arp.senderIp };
+    const asker: FrameEndpoint = { mac: arp.senderMac, address: arp.senderIp };
     if (this.#isOurs(arp.senderIp)) {
-      // Somebody claims our address. Answering would only add to the quarrel.
+      // Another host claims our address. An answer would not resolve the conflict.
       this.counters.conflicts++;
       return;
     }
@@ -193,7 +204,7 @@ export class Neighbours {
     const asksUs = arp.operation === ArpOperation.Request && us !== undefined;
     if (arp.operation === ArpOperation.Request || arp.operation === ArpOperation.Reply)
       this.#hear(now, asker, asksUs, true);
-    // A sender without an address probes whether ours is free (RFC 5227 2.1.1): it is answered and not learnt.
+    // A sender without an address probes whether ours is free (RFC 5227 2.1.1): answer it, but add no entry.
     if (asksUs) this.#reply(arpReplyFrame(us, asker));
   }
 
@@ -225,7 +236,7 @@ export class Neighbours {
     }
     const mac = message.sourceMac ?? sourceMac;
     if (!isUnicast(mac) || !this.#hosts.isHost(source)) return;
-    const asker: Station = { mac, address: source };
+    const asker: FrameEndpoint = { mac, address: source };
     if (message.sourceMac !== undefined) this.#hear(now, asker, true, true);
     this.#reply(advertisementFrame(us, asker));
   }
@@ -246,8 +257,8 @@ export class Neighbours {
     else this.#reply(echoReplyFrame(us, { mac: sourceMac, address: source }, echo, frame.trafficClass));
   }
 
-  /** Somebody said where he is. `mayLearn`: he asked for us, which is reason to remember him. */
-  #hear(now: number, { address, mac }: Station, mayLearn: boolean, override: boolean): void {
+  /** A neighbour's address was received. `mayLearn`: it solicited us, so an entry may be added. */
+  #hear(now: number, { address, mac }: FrameEndpoint, mayLearn: boolean, override: boolean): void {
     this.#table.hear(now, address, mac, mayLearn && this.#isOnLink(address), override);
   }
 
@@ -268,7 +279,7 @@ export class Neighbours {
     this.#table.setStatic(address, mac);
   }
 
-  /** MAC addresses that need no question. */
+  /** MAC addresses that need no solicitation. */
   #fixedMac(address: IpAddress): MacAddress | undefined {
     if (this.#isOurs(address)) return this.#mac;
     if (isLimitedBroadcast(address)) return BROADCAST_MAC;
@@ -283,7 +294,7 @@ export class Neighbours {
     });
   }
 
-  /** Our address to ask from: one on the same network, else the first of the version. */
+  /** The source address of a solicitation: one on the same network, else the first of the version. */
   #sourceFor(target: IpAddress): IpAddress {
     const same = this.#addresses.filter(({ address }) => address.version === target.version);
     return (same.find((prefix) => prefix.contains(target)) ?? same[0])?.address ?? target;
@@ -293,11 +304,11 @@ export class Neighbours {
     return this.#addresses.some((prefix) => prefix.address.equals(address));
   }
 
-  #ours(address: IpAddress): Station | undefined {
+  #ours(address: IpAddress): FrameEndpoint | undefined {
     return this.#isOurs(address) ? this.#station(address) : undefined;
   }
 
-  #station(address: IpAddress): Station {
+  #station(address: IpAddress): FrameEndpoint {
     return { mac: this.#mac, address, vlanTci: this.#vlanTci };
   }
 }

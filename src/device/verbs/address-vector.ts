@@ -1,4 +1,4 @@
-/** The way to a peer as an application names it (ibv_ah_attr): addresses and what the headers carry by choice. */
+/** The path to a peer as an application gives it (ibv_ah_attr): addresses and optional header fields. */
 
 import type { IpAddress } from '../../../packets/address.ts';
 import { ipv4ChecksumMatches } from '../../../packets/checksum.ts';
@@ -7,7 +7,7 @@ import { IPV4_VERSION_IHL, readIpv4 } from '../../../packets/ipv4.ts';
 import { dscpOf, Ecn, isMarked, trafficClassOf } from '../../../packets/traffic-class.ts';
 import type { PathTraits } from '../options.ts';
 
-/** The way to a peer, as an address handle names it. What is absent takes the device's default. */
+/** The path to a peer. Absent fields take the device's defaults. */
 export interface AddressVector extends PathTraits {
   /** The peer's address, or a group's. */
   readonly destination: IpAddress;
@@ -16,9 +16,9 @@ export interface AddressVector extends PathTraits {
 }
 
 /**
- * The way back from where a datagram came, as its first 40 bytes tell; undefined when they hold no header.
- * As rdma:verbs.c#ibv_init_ah_from_wc: an IPv4 header is known by its version and checksum; traffic class and hop limit are those
- * with which the datagram arrived, so that the answer goes no further than it must; but a mark of congestion is the network's to give.
+ * The address vector of a datagram's sender, from its first 40 bytes; undefined when they hold no header.
+ * As rdma:verbs.c#ibv_init_ah_from_wc: an IPv4 header is recognised by its version and checksum; traffic class and hop
+ * limit are those of the received datagram, without a congestion mark.
  */
 export function addressVectorOfGrh(grh: Uint8Array): (AddressVector & { readonly source: IpAddress }) | undefined {
   if (grh.length < GRH_BYTES) return undefined;
@@ -35,7 +35,7 @@ export function addressVectorOfGrh(grh: Uint8Array): (AddressVector & { readonly
   return { destination: source, source: destination, trafficClass: unmarked(trafficClass), hopLimit: Math.max(1, ttl) };
 }
 
-/** The traffic class with which a packet left that may have come marked: as ECN-capable, which those are that are marked. */
+/** The traffic class without a congestion mark: CE becomes ECT(0), since only ECN-capable packets are marked. */
 function unmarked(trafficClass: number): number {
   return isMarked(trafficClass) ? trafficClassOf(dscpOf(trafficClass), Ecn.Ect0) : trafficClass;
 }

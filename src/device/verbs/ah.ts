@@ -1,4 +1,4 @@
-/** Address handle of the verbs API: an address vector, resolved, whose headers follow the neighbour that datagrams go to first. */
+/** Address handle of the verbs API: an address vector, resolved, whose headers follow the neighbour at its next hop. */
 import type { IpAddress } from '../../../packets/address.ts';
 import type { HeaderTemplate } from '../../../packets/header-template.ts';
 import { AddressHandle } from '../../../transport/address-handle.ts';
@@ -9,7 +9,7 @@ import type { NextHop, PathUser } from '../next-hop.ts';
 import type { AddressVector } from './address-vector.ts';
 import type { LocalPd } from './ports.ts';
 
-/** Whose headers follow which neighbour. */
+/** Registers objects whose headers follow a neighbour. */
 export interface AhPaths {
   follow(user: PathUser, destination: IpAddress): void;
   unfollow(user: PathUser): void;
@@ -19,7 +19,7 @@ export interface AhPaths {
 export class Ah extends AddressHandle implements RdmaAh, PathUser {
   readonly pd: LocalPd;
   readonly av: AddressVector;
-  /** For the device: where datagrams go first, on a link that has neighbours. @internal */
+  /** For the device: the next hop, on a link that has neighbours. @internal */
   nextHop: NextHop | undefined = undefined;
   /** @internal */
   readonly template: HeaderTemplate;

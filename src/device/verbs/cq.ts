@@ -1,4 +1,4 @@
-/** Completion queue of the verbs API: transport/completion-queue.ts and what an application awaits. */
+/** Completion queue of the verbs API: transport/completion-queue.ts with the promises that an application awaits. */
 import { RoceError } from '../../../packets/errors.ts';
 import { CompletionQueue, Notification } from '../../../transport/completion-queue.ts';
 import type { TransportPools } from '../../../transport/pools.ts';
@@ -17,7 +17,7 @@ export class Cq extends CompletionQueue implements RdmaCq {
   readonly events = new AsyncQueue<CqEvent>();
   readonly #most: number;
   #waiting: Waiter[] = [];
-  /** Who waits for a notification: of any completion, and of a solicited one. */
+  /** Pending notification requests: for any completion, and for a solicited one. */
   #notifyAny: ((notified: boolean) => void)[] = [];
   #notifySolicited: ((notified: boolean) => void)[] = [];
   #closed = false;
@@ -35,8 +35,8 @@ export class Cq extends CompletionQueue implements RdmaCq {
   }
 
   /**
-   * The next completion, a fresh object; waits for it. Done when the device closes. Rejects with ERR_ROCE_LIMIT when the
-   * queue has overrun and what it still held has been taken: completions are missing then.
+   * The next completion, a fresh object; waits for it. Done when the device closes. Rejects with ERR_ROCE_LIMIT when
+   * the queue has overrun and its remaining completions have been polled.
    */
   next(): Promise<IteratorResult<WorkCompletion>> {
     const wc = new WorkCompletion();
@@ -49,7 +49,7 @@ export class Cq extends CompletionQueue implements RdmaCq {
     });
   }
 
-  /** Every one that comes, until there are no more. */
+  /** Every completion, until the device closes. */
   [Symbol.asyncIterator](): AsyncIterator<WorkCompletion> {
     return { next: () => this.next() };
   }
@@ -62,14 +62,14 @@ export class Cq extends CompletionQueue implements RdmaCq {
     });
   }
 
-  /** For the device: completions arrived while somebody waited, or did not fit. @internal */
+  /** For the device: completions arrived while a promise was pending, or did not fit. @internal */
   settle(): void {
     const notifications = this.takeNotifications();
     if ((notifications & Notification.Any) !== 0) answer(this.#notifyAny, true);
     if ((notifications & Notification.Solicited) !== 0) answer(this.#notifySolicited, true);
     this.#settleWaiting();
     if (!this.overrun) return;
-    // Nothing will come that could be notified of.
+    // No further completion can come.
     answer(this.#notifyAny, false);
     answer(this.#notifySolicited, false);
   }
@@ -109,7 +109,10 @@ function answer(waiting: ((notified: boolean) => void)[], notified: boolean): vo
   for (const resolve of waiting.splice(0)) resolve(notified);
 }
 
-/** Makes a completion queue that adds itself to `notified` when it is to be settled, and never has more than `most` entries. */
+/**
+ * Makes a completion queue that adds itself to `notified` when it is to be settled, and never has more than `most`
+ * entries.
+ */
 export type CqMaker = (capacity: number, notified: Cq[], most: number, pools: TransportPools) => Cq;
 
 export const makeCq: CqMaker = (capacity, notified, most, pools) => new Cq(capacity, notified, most, pools);

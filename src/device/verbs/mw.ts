@@ -1,12 +1,12 @@
 /**
- * Memory window of the verbs API. Thin: what a window may do is in transport/key-table.ts; it is bound by a work request, and its key
- * moves on with each.
+ * Memory window of the verbs API. Thin: what a window may do is in transport/key-table.ts; a work request binds it, and
+ * each bind changes its key.
  */
 import type { ProtectionDomain } from '../../../transport/memory.ts';
 import { MemoryWindow } from '../../../transport/memory.ts';
 import type { RdmaMw } from '../api.ts';
 
-/** The table of the device in which windows stand. */
+/** The device's table of windows. */
 export interface MwResources {
   deallocMw(mw: Mw): void;
 }

@@ -1,6 +1,6 @@
 /**
- * Protection domain of the verbs API: what regions, queue pairs and everything else that belongs together is made from.
- * Thin: the machine is in transport/memory.ts, the tables are the device's (resources.ts).
+ * Protection domain of the verbs API: makes regions, queue pairs, address handles and shared receive queues that belong
+ * together. Thin: the machine is in transport/memory.ts, the tables are the device's (resources.ts).
  */
 
 import type { IpAddress } from '../../../packets/address.ts';
@@ -23,13 +23,13 @@ export interface PdDevice extends RdmaDevice {
   readonly paths: PdPaths;
 }
 
-/** Ways to peers, as address handles need them. */
+/** Paths to peers, as address handles need them. */
 export interface PdPaths extends AhPaths {
   isOurs(address: IpAddress): boolean;
   pathTo(qpn: number, av: AddressVector, destQpn: number): QpPath;
 }
 
-/** The tables of the device in which a protection domain's objects stand. */
+/** The tables of the device that hold a protection domain's objects. */
 export interface PdResources {
   regMr(pd: Pd, memory: Uint8Array | number, options: RegMrOptions): MemoryRegion;
   deregMr(region: MemoryRegion): void;
@@ -62,7 +62,7 @@ export class Pd implements LocalPd {
     return this.#resources.regMr(this, memory, options);
   }
 
-  /** Ends a registration; its key opens nothing from now on. */
+  /** Ends a registration; its key is invalid from now on. */
   deregMr(region: MemoryRegion): void {
     this.#resources.deregMr(region);
   }
@@ -82,13 +82,16 @@ export class Pd implements LocalPd {
     return this.#resources.createQp(this, init);
   }
 
-  /** Makes an address handle (ibv_create_ah). Rejects with ERR_ROCE_ADDRESS when nobody answers for the next hop. */
+  /** Makes an address handle (ibv_create_ah). Rejects with ERR_ROCE_ADDRESS when the next hop does not resolve. */
   async createAh(av: AddressVector): Promise<Ah> {
     await this.device.resolve(av.destination);
     return new Ah(this.#paths, this, av, this.#paths.pathTo(this.#resources.ahNumber(), av, 1));
   }
 
-  /** Makes an address handle to who sent a datagram (ibv_create_ah_from_wc); rejects with ERR_ROCE_ARGUMENT too, for no header. */
+  /**
+   * Makes an address handle to the sender of a datagram (ibv_create_ah_from_wc); rejects with ERR_ROCE_ARGUMENT too,
+   * for no header.
+   */
   async createAhFromWc(wc: Pick<WorkCompletion, 'grh'>, grh: Uint8Array): Promise<Ah> {
     const av = wc.grh ? addressVectorOfGrh(grh) : undefined;
     if (av === undefined)
@@ -97,7 +100,10 @@ export class Pd implements LocalPd {
     return this.createAh(this.#paths.isOurs(source) ? av : rest);
   }
 
-  /** Makes a shared receive queue (ibv_create_srq); with an XRC domain and a completion queue an XRC one (ibv_create_srq_ex). */
+  /**
+   * Makes a shared receive queue (ibv_create_srq); with an XRC domain and a completion queue an XRC one
+   * (ibv_create_srq_ex).
+   */
   createSrq(init: SrqInit): Srq {
     return this.#resources.createSrq(this, init);
   }

@@ -1,6 +1,6 @@
 /**
- * Queue pair of the verbs API. Thin: the machine is in transport/, here is what an application awaits, and the device is told
- * when there is work.
+ * Queue pair of the verbs API. Thin: the machine is in transport/, here are the promises that an application awaits,
+ * and the calls that give the device work.
  */
 
 import type { IpAddress } from '../../../packets/address.ts';
@@ -38,11 +38,11 @@ export interface QpDevice {
   readonly paths: { pathTo(qpn: number, av: AddressVector, destQpn: number): QpPath };
   now(): number;
   resolve(address: IpAddress): Promise<void>;
-  /** Changes attributes and state, and what the device keeps of them. */
+  /** Changes attributes and state, and updates the device's tables. */
   modifyQp(qp: Qp, attributes: QpAttributes): void;
-  /** The queue pair was given work. */
+  /** The queue pair has new work. */
   touched(qp: Qp): void;
-  /** A datagram is about to go where this handle leads. */
+  /** A datagram is about to be sent to this address handle. */
   used(ah: Ah): void;
   attachMcast(qp: Qp, group: IpAddress): Promise<void>;
   detachMcast(qp: Qp, group: IpAddress): void;
@@ -56,10 +56,10 @@ export class Qp implements RdmaQp, PathUser {
   readonly pd: LocalPd;
   /** Asynchronous events: communication established, send queue drained, errors. */
   readonly events = new AsyncQueue<QpEvent>();
-  /** For the device: where packets go first, on a link that has neighbours. @internal */
+  /** For the device: the next hop, on a link that has neighbours. @internal */
   nextHop: NextHop | undefined = undefined;
   /**
-   * For who keeps a copy of the state: called after every modify, the application's and the connection manager's.
+   * For holders of a copy of the state: called after every modify by the application or the connection manager.
    * @internal
    */
   modified: (() => void) | undefined;
@@ -100,8 +100,9 @@ export class Qp implements RdmaQp, PathUser {
   }
 
   /**
-   * Changes attributes and state (ibv_modify_qp). On Ethernet an address vector is resolved to a MAC address first, which
-   * is why this is asynchronous. Rejects with ERR_ROCE_STATE, ERR_ROCE_ARGUMENT or ERR_ROCE_ADDRESS and changes nothing.
+   * Changes attributes and state (ibv_modify_qp). On Ethernet an address vector is resolved to a MAC address first,
+   * which is why this is asynchronous. Rejects with ERR_ROCE_STATE, ERR_ROCE_ARGUMENT or ERR_ROCE_ADDRESS and changes
+   * nothing.
    */
   async modify(attributes: ModifyAttributes): Promise<void> {
     const { av, altAv } = attributes;
@@ -129,7 +130,10 @@ export class Qp implements RdmaQp, PathUser {
     return this.core.config.path?.template;
   }
 
-  /** Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow it. */
+  /**
+   * Posts a send work request (ibv_post_send). Throws and posts nothing when the request or the state does not allow
+   * it.
+   */
   postSend(wr: SendWr): void {
     this.#demandAlive();
     this.core.postSend(wr);
@@ -145,9 +149,10 @@ export class Qp implements RdmaQp, PathUser {
   }
 
   /**
-   * Attaches the queue pair to a multicast group (ibv_attach_mcast); the device joins it with its first one. Datagrams to the group
-   * come as any others, from here and elsewhere. Rejects with ERR_ROCE_ARGUMENT for another type than UD or another address than a
-   * group's, ERR_ROCE_LIMIT when there is no room, ERR_ROCE_UNSUPPORTED on a link that cannot join.
+   * Attaches the queue pair to a multicast group (ibv_attach_mcast); the device joins it with its first one. Datagrams
+   * to the group are received like any others, this device's own included. Rejects with ERR_ROCE_ARGUMENT for another
+   * type than UD or another address than a group's, ERR_ROCE_LIMIT when there is no room, ERR_ROCE_UNSUPPORTED on a
+   * link that cannot join.
    */
   async attachMcast(group: IpAddress): Promise<void> {
     this.#demandAlive();
@@ -160,7 +165,7 @@ export class Qp implements RdmaQp, PathUser {
     this.#device.detachMcast(this, group);
   }
 
-  /** Destroys the queue pair; work outstanding vanishes without completion, as with ibv_destroy_qp. */
+  /** Destroys the queue pair; outstanding work requests do not complete, as with ibv_destroy_qp. */
   destroy(): void {
     if (this.#destroyed) return;
     this.#destroyed = true;

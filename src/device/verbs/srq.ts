@@ -1,6 +1,6 @@
 /**
- * Shared receive queue of the verbs API. Thin: the machine is transport/srq.ts, here is what an application awaits, and the
- * limits of the device.
+ * Shared receive queue of the verbs API. Thin: the machine is transport/srq.ts, here are the promises that an
+ * application awaits, and the limits of the device.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { SharedReceiveQueue, SrqAttributes, SrqEvent } from '../../../transport/srq.ts';
@@ -19,7 +19,7 @@ export interface SrqInit extends RdmaSrqInit {
   readonly cq?: Cq;
 }
 
-/** The table of the device in which shared receive queues stand. */
+/** The device's table of shared receive queues. */
 export interface SrqResources {
   destroySrq(srq: Srq): void;
 }
@@ -80,13 +80,13 @@ export class Srq implements RdmaSrq {
     this.ended();
   }
 
-  /** For the device: it has gone. @internal */
+  /** For the device: it was closed. @internal */
   ended(): void {
     this.#destroyed = true;
     this.events.close();
   }
 
-  /** For the device: something happened. @internal */
+  /** For the device: reports pending events. @internal */
   settle(): void {
     for (let event = this.core.pollEvent(); event !== undefined; event = this.core.pollEvent()) this.events.push(event);
   }

@@ -1,13 +1,13 @@
 /**
- * XRC domain of the verbs API: the shared receive queues made in it may be named by whoever speaks to one of its target queue
- * pairs. Thin: the machine is transport/xrc-domain.ts.
+ * XRC domain of the verbs API: a peer of any of its target queue pairs may name any shared receive queue of the domain.
+ * Thin: the machine is transport/xrc-domain.ts.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { XrcDomain } from '../../../transport/xrc-domain.ts';
 import type { RdmaDevice, RdmaXrcd } from '../api.ts';
 import type { Qp } from './qp.ts';
 
-/** The table of the device in which queue pairs stand. */
+/** The device's table of queue pairs. */
 export interface XrcdResources {
   createXrcTarget(domain: Xrcd): Qp;
 }

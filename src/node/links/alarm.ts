@@ -1,6 +1,7 @@
 /**
  * One deadline in real time: calls back once, when it has come or a little later.
- * Owns one timer. Far deadlines use setTimeout, near ones poll in each round of the event loop, as the driver does (ref:platform#5 rule 10).
+ * Owns one timer. Far deadlines use setTimeout, near ones poll in each round of the event loop, as the driver does
+ * (ref:platform#5 rule 10).
  */
 import { monotonicNs } from '../clock.ts';
 
@@ -14,7 +15,7 @@ export class Alarm {
     this.#ring = ring;
   }
 
-  /** Replaces the deadline, a time of `monotonicNs`; Infinity takes it back. */
+  /** Replaces the deadline, a time of `monotonicNs`; Infinity cancels it. */
   set(deadline: number): void {
     if (deadline === this.#deadline) return;
     this.#clear();

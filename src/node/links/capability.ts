@@ -1,4 +1,4 @@
-/** Which privileges this process has, without using any (man 5 proc_pid_status, man 7 capabilities). */
+/** Reads which privileges this process has, without using any (man 5 proc_pid_status, man 7 capabilities). */
 import { readFileSync } from 'node:fs';
 import type { Requirement } from './kind.ts';
 

@@ -1,7 +1,7 @@
 /**
  * A link that shows every frame it carries to a sink, such as a pcapng file.
- * Owns nothing but the passing on. Never changes, delays or drops a frame; frames the inner link did not take are not shown
- * until it does. The clock is the caller's: time of day for a file from a real wire, virtual time in a simulation.
+ * Owns nothing else. Never changes, delays or drops a frame; frames the inner link did not take are not shown until it
+ * does. The clock is the caller's: time of day for a file from a real wire, virtual time in a simulation.
  */
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import type { Link, LinkSink } from '../../ground/link.ts';
@@ -9,7 +9,10 @@ import { LinkDecorator } from './decorator.ts';
 
 /** Sees every frame of a link. */
 export interface CaptureSink {
-  /** A frame in [start, end) of `bytes`, valid during the call. `timeNs` is whatever the clock of the capture says, in nanoseconds. */
+  /**
+   * A frame in [start, end) of `bytes`, valid during the call. `timeNs` is whatever the clock of the capture says, in
+   * nanoseconds.
+   */
   frame(timeNs: number, direction: 'in' | 'out', bytes: Uint8Array, start: number, end: number, comment?: string): void;
 }
 

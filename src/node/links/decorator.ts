@@ -1,4 +1,4 @@
-/** What every link around a link has in common: it is the inner one in all that it does not change. */
+/** Base of links that wrap another link: passes on to the inner link everything that it does not change. */
 import type { IpAddress } from '../../../packets/address.ts';
 import type { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';

@@ -1,10 +1,12 @@
 /**
- * What the native Ethernet links have in common: one non-blocking descriptor, read when the event loop says so, written at once.
- * Owns the watching of the descriptor, and frames that stay until they have been delivered. What is behind it is a `DescriptorPort`.
+ * The common part of the native Ethernet links: one non-blocking descriptor, read on events of the event loop, written
+ * at once. Owns the watch of the descriptor, and frames that stay until they have been delivered. Each kind supplies a
+ * `DescriptorPort`.
  *
- * A link that is started is held by its watch in the event loop, and holds its port; so nothing that the kernel may write to is
- * collected before `close`, whether or not somebody still refers to the link. Node knows nothing of the descriptor: a worker thread
- * that is terminated with its link open leaves it open, and a TAP busy, until the process ends.
+ * A link that is started is held by its watch in the event loop, and holds its port; so nothing that the kernel may
+ * write to is collected before `close`, whether or not the link is still referenced. Node does not manage the
+ * descriptor: a worker thread that is terminated with its link open leaves it open, and a TAP busy, until the process
+ * ends.
  */
 import { invariant, type RoceError } from '../../../packets/errors.ts';
 import { ETHERNET_BYTES, ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN } from '../../../packets/ethernet.ts';
@@ -24,7 +26,7 @@ export interface DescriptorPort {
   receive(): FrameBatch;
   /** Gives back the frames of the last `receive`. */
   release(): void;
-  /** Takes the error that waits at the descriptor; undefined when the wire goes on all the same. */
+  /** Takes the error that waits at the descriptor; undefined when the link still works. */
   failure(): RoceError | undefined;
   close(): void;
 }
@@ -41,7 +43,9 @@ export abstract class DescriptorLink extends LifecycleLink {
     this.mtu = mtu;
   }
 
-  /** Opens the descriptor in the network namespace of the calling thread. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE */
+  /**
+   * Opens the descriptor in the network namespace of the calling thread. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE
+   */
   protected abstract openPort(libc: Libc): DescriptorPort;
 
   protected override async open(events: LinkEvents, abandoned: Abandonment): Promise<LinkPort> {
@@ -74,7 +78,7 @@ class WatchedPort implements LinkPort {
   close(): void {
     this.#closed = true;
     this.#watch.stop();
-    // Frames that are being delivered have to stay until the sink is through with them.
+    // Frames must stay until the sink returns.
     if (!this.#delivering) this.#port.close();
   }
 
@@ -105,7 +109,9 @@ class WatchedPort implements LinkPort {
   }
 }
 
-/** Where frames lie in memory, for calls that take addresses: asked for once per buffer, and a device sends from one. */
+/**
+ * Where frames lie in memory, for calls that take addresses: asked for once per buffer, and a device sends from one.
+ */
 export class FrameAddresses {
   readonly #libc: Libc;
   /** Held, so that the address stays good. */

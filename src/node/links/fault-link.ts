@@ -1,9 +1,9 @@
 /**
- * A link on which things go wrong by rule or by chance: drops, duplicates, delays, reorders, corrupts, marks or rewrites what passes.
- * We are end a, so what is sent goes 'a-to-b'.
+ * A link with faults by rule or by chance: drops, duplicates, delays, reorders, corrupts, marks or rewrites what
+ * passes. We are end a, so what is sent goes 'a-to-b'.
  *
- * Owns the two paths and one timer. Without rules and faults frames pass untouched and uncopied. Delayed frames count as taken; `close`
- * sends them without waiting.
+ * Owns the two paths and one timer. Without rules and faults frames pass untouched and uncopied. Delayed frames count
+ * as taken; `close` sends them without waiting.
  */
 import type { RoceError } from '../../../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../../../packets/ethernet.ts';
@@ -17,7 +17,7 @@ import { monotonicNs } from '../clock.ts';
 import { Alarm } from './alarm.ts';
 import { LinkDecorator } from './decorator.ts';
 
-/** What goes wrong on a link. */
+/** Faults of a link. */
 export interface FaultOptions {
   /** By rule. */
   readonly rules?: readonly WireRule[];
@@ -25,18 +25,22 @@ export interface FaultOptions {
   readonly faults?: WireFaults;
   /** Of everything that chance decides; default 1. */
   readonly seed?: number;
-  /** Sees each frame as it enters and as it leaves. It costs the way past the engine that a link without rules and faults has. */
+  /**
+   * Sees each frame as it enters and as it leaves. With an observer, frames always pass the engine, which is slower.
+   */
   readonly observer?: PathObserver;
 }
 
-/** Puts faults on a link that has not been started. @throws RoceError ERR_ROCE_ARGUMENT naming the rule and the field */
+/**
+ * Puts faults on a link that has not been started. @throws RoceError ERR_ROCE_ARGUMENT naming the rule and the field
+ */
 export function withFaults(link: Link, options: FaultOptions): FaultLink {
   return new FaultLink(link, options);
 }
 
-/** A link on which things go wrong. */
+/** A link with faults. */
 export class FaultLink extends LinkDecorator {
-  /** Rules at work with their counts, conversations. @internal */
+  /** Compiled rules with their counts, connections. @internal */
   readonly engine: FaultEngine;
   /** What is sent. @internal */
   readonly outward: FaultPath;
@@ -76,7 +80,7 @@ export class FaultLink extends LinkDecorator {
     if (this.#ended) return batch.count - from;
     const now = monotonicNs();
     let next = from;
-    // In pieces: when the inner link says stop, so do we, and no more than a piece waits here.
+    // In pieces: when the inner link takes no more, this link stops too, so at most one piece waits here.
     while (next < batch.count && !this.outward.blocked && this.outward.room > 0) {
       const to = Math.min(batch.count, next + Math.min(PIECE_FRAMES, this.outward.room));
       this.outward.enter(now, batch, next, to);

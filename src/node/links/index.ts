@@ -1,10 +1,11 @@
 /**
- * Links by name, as typed on a command line: `kind:target[,option...]`. A new kind is one file and one line of `LINK_KINDS`.
+ * Links by name, as typed on a command line: `kind:target[,option...]`. A new kind is one file and one line of
+ * `LINK_KINDS`.
  */
 
 import type { Link } from '../../ground/link.ts';
 import type { LinkKind } from './kind.ts';
-import { LinkSpec } from './kind.ts';
+import { LinkText } from './kind.ts';
 import { packetRingKind } from './packet-ring.ts';
 import { pcapKind } from './pcap.ts';
 import { qemuKind } from './qemu.ts';
@@ -39,10 +40,10 @@ export interface LinkOptions {
   readonly mtu?: number;
 }
 
-/** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT; the message lists what there is */
+/** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT; the message lists the kinds */
 export function openLink(text: string, options: LinkOptions = {}): Link {
   const kind = LINK_KINDS.find(({ name }) => text.startsWith(`${name}:`));
-  const spec = new LinkSpec(text, kind === undefined ? linkUsage() : usageOf(kind), options.mtu);
+  const spec = new LinkText(text, kind === undefined ? linkUsage() : usageOf(kind), options.mtu);
   if (kind === undefined) throw spec.error('unknown kind of link');
   if (spec.target === '') throw spec.error('nothing after the colon');
   const link = kind.open(spec);

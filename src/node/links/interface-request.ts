@@ -1,6 +1,6 @@
 /**
- * Questions and wishes about a network interface, by ioctl on any socket of its namespace (man 7 netdevice).
- * Owns the structure `ifreq`: the name in 16 bytes, then a union.
+ * Reads and sets properties of a network interface, by ioctl on any socket of its namespace (man 7 netdevice). Owns the
+ * structure `ifreq`: the name in 16 bytes, then a union.
  */
 import type { Libc } from './libc.ts';
 
@@ -30,7 +30,7 @@ export class InterfaceRequest {
     return this.#ask(fd, SIOCGIFFLAGS) || this.#view.getUint16(UNION_AT, true);
   }
 
-  /** ARPHRD_ number of what the interface speaks, or a negative errno. */
+  /** ARPHRD_ number of the interface, or a negative errno. */
   hardwareType(fd: number): number {
     return this.#ask(fd, SIOCGIFHWADDR) || this.#view.getUint16(UNION_AT, true);
   }
@@ -49,7 +49,10 @@ export class InterfaceRequest {
     return this.#ask(fd, SIOCSIFFLAGS);
   }
 
-  /** Makes `fd`, of /dev/net/tun, the end of a TUN or TAP interface; 0, or a negative errno (linux:Documentation/networking/tuntap). */
+  /**
+   * Makes `fd`, of /dev/net/tun, the end of a TUN or TAP interface; 0, or a negative errno
+   * (linux:Documentation/networking/tuntap).
+   */
   attach(fd: number, flags: number): number {
     this.#view.setUint16(UNION_AT, flags, true);
     return this.#ask(fd, TUNSETIFF);

@@ -1,5 +1,5 @@
 /**
- * What a kind of link says of itself: how it is typed, what it needs from the machine, and how it is made.
+ * The description of a kind of link: its syntax, its requirements on the machine, and its constructor.
  * Owns the reading of a specification, `kind:target[,flag][,name=value]`, the same for every kind.
  */
 import { RoceError } from '../../../packets/errors.ts';
@@ -21,16 +21,16 @@ export interface LinkKind {
   readonly usage: string;
   readonly summary: string;
   readonly medium: Medium;
-  /** What of the traffic class its links carry on this machine. */
+  /** Which parts of the traffic class its links carry on this machine. */
   readonly ecn: LinkEcn;
   /** Looks, and changes nothing; never throws. */
   requirements(): Promise<readonly Requirement[]>;
   /** Makes a link, not started yet. @throws RoceError ERR_ROCE_ARGUMENT by way of `spec` */
-  open(spec: LinkSpec): Link;
+  open(spec: LinkText): Link;
 }
 
-/** A specification as typed. A kind takes what it knows out of it; what is left over then is an error of the one who typed it. */
-export class LinkSpec {
+/** A link specification as typed. A kind takes its options out of it; what is left is an error. */
+export class LinkText {
   readonly text: string;
   /** What stands between the colon and the first comma; never empty. */
   readonly target: string;
@@ -39,8 +39,8 @@ export class LinkSpec {
   readonly #hint: string;
 
   /**
-   * @param hint how it should be typed, for whoever got it wrong
-   * @param mtu what counts when the text has no `mtu=`
+   * @param hint the correct syntax, for error messages
+   * @param mtu the value when the text has no `mtu=`
    */
   constructor(text: string, hint: string, mtu: number | undefined) {
     this.text = text;
@@ -52,7 +52,7 @@ export class LinkSpec {
     this.#words = words;
   }
 
-  /** Whether the flag `word` stands there. */
+  /** Whether the flag `word` is given. */
   takeFlag(word: string): boolean {
     const at = this.#words.indexOf(word);
     if (at >= 0) this.#words.splice(at, 1);

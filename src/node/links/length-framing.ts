@@ -1,13 +1,17 @@
 /**
- * Frames on a byte stream: a 4-byte big-endian length before each, as QEMU's stream and socket netdevs do (ref:platform#4).
- * Owns the splitting of chunks into batches and the packing of batches into chunks. Never touches a socket.
- * One receive buffer for the life of the stream: a frame that a chunk cuts waits there for its rest, and whole frames are
- * handed over in place, so receiving costs one bulk copy per chunk and nothing per frame.
+ * Frames on a byte stream: a 4-byte big-endian length before each, as QEMU's stream and socket netdevs do
+ * (ref:platform#4). Owns the splitting of chunks into batches and the packing of batches into chunks. Never touches a
+ * socket.
+ * One receive buffer for the life of the stream: a frame that a chunk cuts waits there for its rest, and whole frames
+ * are handed over in place, so receiving costs one bulk copy per chunk and nothing per frame.
  */
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 
 export const LENGTH_BYTES = 4;
-/** The longest frame QEMU itself takes (its NET_BUFSIZE). A longer one means that the stream is out of step, or the peer hostile. */
+/**
+ * The longest frame QEMU itself takes (its NET_BUFSIZE). A longer one means that the stream is out of step, or the peer
+ * hostile.
+ */
 export const MAX_FRAME_BYTES = 4096 + 65_536;
 
 const BATCH_FRAMES = 64;
@@ -30,7 +34,10 @@ export class FrameSplitter implements FrameBatch {
     this.#deliver = deliver;
   }
 
-  /** Takes the next bytes of the stream; the length that makes no sense, when there is one: nothing after it can be understood. */
+  /**
+   * Takes the next bytes of the stream; the length that makes no sense, when there is one: nothing after it can be
+   * understood.
+   */
   push(chunk: Uint8Array): number | undefined {
     let from = 0;
     while (from < chunk.length) {

@@ -1,9 +1,11 @@
 /**
- * The C library's system calls for the native links, by way of the package koffi. Linux on 64-bit little-endian machines only.
- * Owns the binding, loaded once and not before a link starts, and the sentence that a failed call becomes. Never keeps a descriptor.
+ * The C library's system calls for the native links, by way of the package koffi. Linux on 64-bit little-endian
+ * machines only. Owns the binding, loaded once and not before a link starts, and the error message of a failed call.
+ * Never keeps a descriptor.
  *
- * Structures are bytes in an ArrayBuffer of their own, which V8 never moves, held by the link; their address is asked for once and a
- * plain number, so that a call per packet allocates nothing and no BigInt is made (ref:platform#3, ref:platform#5 rule 1).
+ * Structures are bytes in an ArrayBuffer of their own, which V8 never moves, held by the link; their address is asked
+ * for once and a plain number, so that a call per packet allocates nothing and no BigInt is made (ref:platform#3,
+ * ref:platform#5 rule 1).
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,13 +16,18 @@ import { installNativeCrc32 } from '../bulk-crc32.ts';
 /** Memory for a call: an address from `Libc.address`, with an offset added where needed, or what lies at it. */
 export type Pointer = number | ArrayBuffer | Uint8Array | null;
 
-/** What a descriptor is good for, as bits. */
+/** Readiness of a descriptor, as bits. */
 export const READABLE = 1;
 export const WRITABLE = 2;
-/** An error waits (POLLERR); the next call on the descriptor says which. Always told, and told again until it is taken. */
+/**
+ * An error waits (POLLERR); the next call on the descriptor returns it. Always reported, repeatedly until it is taken.
+ */
 export const FAILED = 4;
 
-/** A descriptor in the event loop of this thread. After `close` nothing is told any more, and the descriptor may be closed at once. */
+/**
+ * A descriptor in the event loop of this thread. After `close` nothing is reported any more, and the descriptor may be
+ * closed at once.
+ */
 export interface PollHandle {
   /** Waits for these bits from now on. */
   want(bits: number): void;
@@ -45,13 +52,13 @@ export interface Libc {
   sendto(fd: number, data: Pointer, length: number, flags: number, address: Pointer, addressLength: number): number;
   sendmmsg(fd: number, headers: Pointer, count: number, flags: number): number;
   recvmmsg(fd: number, headers: Pointer, count: number, flags: number, timeout: Pointer): number;
-  /** Why the last call failed; to be asked before anything else is called. */
+  /** Why the last call failed; read it before any other call. */
   errno(): number;
   /** Where the bytes are; good as long as the buffer is held and not transferred. */
   address(of: ArrayBuffer | Uint8Array): number;
-  /** Memory that is not V8's as a buffer. Whoever unmaps it sees to it that nobody looks any more. */
+  /** Memory that is not V8's as a buffer. It must not be accessed after it is unmapped. */
   view(address: number, length: number): ArrayBuffer;
-  /** Puts a descriptor into the event loop. `ready` must not throw; links use `poller.ts`, which sees to that. */
+  /** Puts a descriptor into the event loop. `ready` must not throw; links use `poller.ts`, which guarantees that. */
   poll(fd: number, bits: number, ready: (bits: number) => void): PollHandle;
 }
 
@@ -135,8 +142,8 @@ function isSupported(): boolean {
 type Koffi = typeof import('koffi')['default'];
 
 /**
- * libuv's poll handle (epoll in the event loop itself). A blocking poll(2) on the thread pool was tried: while it waits, neither
- * process.exit nor Worker.terminate comes back, and it costs a hop between threads per wake-up.
+ * libuv's poll handle (epoll in the event loop itself). A blocking poll(2) on the thread pool was tried: while it
+ * waits, neither process.exit nor Worker.terminate comes back, and it costs a hop between threads per wake-up.
  */
 function pollWith(koffi: Koffi, fd: number, bits: number, ready: (bits: number) => void): PollHandle {
   // koffi calls back with a status before the events, which its types do not know.
@@ -149,8 +156,8 @@ function pollWith(koffi: Koffi, fd: number, bits: number, ready: (bits: number) 
 }
 
 /**
- * Sees to it that koffi's code stays in memory. A worker thread that is the only one to have loaded it unloads it when it ends, and
- * the event loop then calls into nothing to finish the closing of a poll handle: seen to take the process down.
+ * Keeps koffi's code in memory. A worker thread that is the only one to have loaded it unloads it when it ends, and the
+ * event loop then calls unloaded code to finish closing a poll handle: seen to crash the process.
  */
 function keepLoaded(library: ReturnType<Koffi['load']>): void {
   const [, path] = /\s(\/.*koffi\.node)$/m.exec(readFileSync('/proc/self/maps', 'utf8')) ?? [];
@@ -211,7 +218,7 @@ const RTLD_LAZY = 0x1;
 const RTLD_NOLOAD = 0x4;
 const RTLD_NODELETE = 0x10_00;
 
-/** Where libuv's words for an error do not say what it means to a link, or where it has none. */
+/** Messages for errors whose text in libuv is missing or does not fit a link. */
 const MEANINGS: ReadonlyMap<number, readonly [name: string, meaning: string]> = new Map([
   [ENODEV, ['ENODEV', 'there is no such interface']],
   [ENXIO, ['ENXIO', 'the interface is gone']],

@@ -1,9 +1,9 @@
 /**
- * The life of a link, the same for every kind: idle, starting, open, closed; no state comes twice.
+ * The lifecycle of a link, the same for every kind: idle, starting, open, closed; no state comes twice.
  *
- * Owns the sink and the state. A link is started once; a close waits for a start under way; `writable` comes once after each `send` that was
- * cut short; the end is reported once, and never for a link whose start failed; nothing is reported after it. What a kind has of its own
- * is a `LinkPort`, and how it is opened.
+ * Owns the sink and the state. A link is started once; a close waits for a start under way; `writable` comes once after
+ * each `send` that was cut short; the end is reported once, and never for a link whose start failed; nothing is
+ * reported after it. Each kind supplies a `LinkPort`, and how it is opened.
  */
 import { InvariantError, RoceError } from '../../../packets/errors.ts';
 import type { Medium } from '../../../packets/frame.ts';
@@ -15,13 +15,16 @@ export interface LinkPort {
   /** As `Link.send`, only while the link is open. After a short one `LinkEvents.writable` has to follow. */
   send(batch: FrameBatch, from: number): number;
   /**
-   * Frees everything; called once, possibly from inside `LinkEvents.receive`. Frames taken by `send` are still delivered where the
-   * medium can.
+   * Frees everything; called once, possibly from inside `LinkEvents.receive`. Frames taken by `send` are still
+   * delivered where the medium can.
    */
   close(): Promise<void> | void;
 }
 
-/** What a port reports to its link, from the moment it is being opened. Before the start and after the end it has no effect. */
+/**
+ * What a port reports to its link, from the moment it is being opened. Before the start and after the end it has no
+ * effect.
+ */
 export interface LinkEvents {
   /** The link is open, a `send` was cut short, and `writable` has not been called since. */
   readonly blocked: boolean;
@@ -29,7 +32,7 @@ export interface LinkEvents {
   receive(batch: FrameBatch): void;
   /** There is room again. Ignored unless `blocked`. */
   writable(): void;
-  /** The wire is gone; `close` of the port is called meanwhile. During a start, the start is rejected. */
+  /** The link has failed; calls `close` of the port. During a start, the start is rejected. */
   ended(error: RoceError): void;
 }
 
@@ -58,7 +61,8 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
   /**
    * Opens the wire, or frees all it had of it and rejects; what is no `RoceError` becomes ERR_ROCE_LINK_UNAVAILABLE.
    *
-   * @param abandoned aborted when the link is closed meanwhile, not later: a port that comes all the same is closed at once
+   * @param abandoned aborted when the link is closed meanwhile, not later: a port that comes all the same is closed at
+   * once
    */
   protected abstract open(events: LinkEvents, abandoned: Abandonment): Promise<P>;
 
@@ -67,7 +71,10 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
     return this.#port;
   }
 
-  /** Resolves when frames can be sent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE, ERR_ROCE_CLOSED when closed meanwhile */
+  /**
+   * Resolves when frames can be sent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE, ERR_ROCE_STATE, ERR_ROCE_CLOSED when
+   * closed meanwhile
+   */
   async start(sink: LinkSink): Promise<void> {
     if (this.#state !== 'idle') throw new RoceError('ERR_ROCE_STATE', `${this.name} is started once`);
     this.#state = 'starting';
@@ -76,7 +83,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
     await this.#starting;
   }
 
-  /** As `Link.send`. Before the start and after the end there is no wire to wait for: what is sent is lost. */
+  /** As `Link.send`. Before the start and after the end, frames sent are lost. */
   send(batch: FrameBatch, from: number): number {
     const port = this.#port;
     if (port === undefined || this.#state !== 'open') return batch.count - from;
@@ -101,7 +108,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
       this.#state = 'closed';
       this.#events.sink = undefined;
       await port?.close();
-      // Why it was abandoned says more than what came of it.
+      // The reason for closing explains more than the error that followed.
       signal.throwIfAborted();
       throw startError(this.name, cause);
     }
@@ -131,7 +138,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
     sink?.closed(error);
   }
 
-  /** Nothing is reported to the sink any more but by who asks for it here. */
+  /** After this, only the caller reports to the sink. */
   #end(): LinkSink | undefined {
     const { sink } = this.#events;
     this.#state = 'closed';
@@ -141,7 +148,7 @@ export abstract class LifecycleLink<P extends LinkPort = LinkPort> implements Li
   }
 }
 
-/** What a port is given: the way to the sink, for as long as there is one. */
+/** The events of a port, passed to the sink while the link is open. */
 class Events implements LinkEvents {
   blocked = false;
   sink: LinkSink | undefined;

@@ -1,7 +1,8 @@
 /**
  * Memory that the kernel shares with us, shown as a buffer.
- * Owns mapping and unmapping, so that a batch kept by mistake after the link has closed reads zeros and never crashes the process:
- * `close` puts empty pages in the place of the shared ones, and the addresses are given up when nobody can look there any more.
+ * Owns mapping and unmapping, so that a batch kept by mistake after the link has closed reads zeros and never crashes
+ * the process: `close` puts empty pages in the place of the shared ones, and the addresses are released when the buffer
+ * has been collected.
  */
 import type { Libc } from './libc.ts';
 

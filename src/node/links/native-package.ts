@@ -1,7 +1,7 @@
 /**
  * Whether a package with compiled code can be loaded, and the system it is for, as requirements.
- * Never loads the package in this process: these packages are not context aware, so that the first load decides for the whole process
- * (ref:platform#2). A process of its own tries instead, and says why not.
+ * Never loads the package in this process: these packages are not context aware, so that the first load decides for the
+ * whole process (ref:platform#2). A child process tries instead, and reports the error.
  */
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -18,7 +18,7 @@ export async function packageRequirement(name: string, remedy: string): Promise<
   } catch {
     return { what, met: false, remedy };
   }
-  const fault = await loadElsewhere(path);
+  const fault = await loadInChildProcess(path);
   return { what, met: fault === '', remedy: fault === '' ? '' : `${remedy} (${fault})` };
 }
 
@@ -30,7 +30,7 @@ export function linuxRequirement(): Requirement {
 export const NET_RAW_REMEDY = 'run as root, or give it to node with setcap cap_net_raw+ep';
 
 /** Why `require(path)` fails, in one line; empty when it does not. */
-function loadElsewhere(path: string): Promise<string> {
+function loadInChildProcess(path: string): Promise<string> {
   return new Promise((resolve) => {
     const program = `try { require(${JSON.stringify(path)}) } catch (error) { console.log(String(error?.message ?? error)) }`;
     execFile(process.execPath, ['-e', program], { timeout: PROBE_TIMEOUT_MS }, (error, stdout) => {

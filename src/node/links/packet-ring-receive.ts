@@ -2,16 +2,17 @@
  * Frames that the kernel has written into memory we share with it, read where they lie (man 7 packet, PACKET_RX_RING).
  * Owns the ring of one packet socket: its two layouts, what is handed over and what is given back. Never calls a sink.
  *
- * `FrameRing` (TPACKET_V2) has a slot per frame, and each frame wakes us. `BlockRing` (TPACKET_V3) packs frames into blocks, and a
- * block is handed over when it is full or its timer, of 1 ms at the least, runs out: few wake-ups, but a lonely frame waits for the
- * timer. Measured between two processes on a veth: 100-byte frames go to and fro in 25 us with slots, in 1,000 us with blocks (p50);
- * 1,100-byte frames pass one way at 160,000 to 200,000 a second with slots, at 280,000 to 430,000 with blocks, when nothing is done
- * with them. With the stack on top slots win: 483 MiB/s of WRITE to 264 (460 with a window of 1,024 packets instead of 128), 178,000
- * messages a second to 75,000. So slots are the default, and blocks are for who watches or forwards.
+ * `FrameRing` (TPACKET_V2) has a slot per frame, and each frame wakes us. `BlockRing` (TPACKET_V3) packs frames into
+ * blocks, and a block is handed over when it is full or its timer, of 1 ms at the least, runs out: few wake-ups, but a
+ * lonely frame waits for the timer. Measured between two processes on a veth: 100-byte frames go to and fro in 25 us
+ * with slots, in 1,000 us with blocks (p50); 1,100-byte frames pass one way at 160,000 to 200,000 a second with slots,
+ * at 280,000 to 430,000 with blocks, when nothing is done with them. With the stack on top slots win: 483 MiB/s of
+ * WRITE to 264 (460 with a window of 1,024 packets instead of 128), 178,000 messages a second to 75,000. So slots are
+ * the default, and blocks are for capturing and forwarding.
  *
- * Frames in a block that is still open were read early as well (a second socket rang; round trip 22 us): left out, for nothing in that
- * memory says reliably that the kernel has finished a frame before it closes the block (linux:net/packet/af_packet.c#tpacket_rcv sets
- * the status of a frame before its length).
+ * Frames in a block that is still open were read early as well (a second socket rang; round trip 22 us): left out, for
+ * nothing in that memory says reliably that the kernel has finished a frame before it closes the block
+ * (linux:net/packet/af_packet.c#tpacket_rcv sets the status of a frame before its length).
  */
 import { ETHERTYPE_AT, ETHERTYPE_VLAN } from '../../../packets/ethernet.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
@@ -27,7 +28,7 @@ export abstract class ReceiveRing implements FrameBatch {
   count = 0;
   /** Frames over the MTU that were passed over: what the kernel has merged for itself, or a peer with a larger MTU. */
   oversize = 0;
-  /** Status words change under our hands. */
+  /** The kernel changes status words concurrently. */
   protected readonly words: Int32Array;
   readonly #mapping: Mapping;
   readonly #mtu: number;
@@ -77,7 +78,10 @@ export abstract class ReceiveRing implements FrameBatch {
     this.count++;
   }
 
-  /** As it was on the wire; there is room, for the kernel leaves at least 16 bytes for a link header of 14 (TPACKET2_HDRLEN and up). */
+  /**
+   * As it was on the wire; there is room, for the kernel leaves at least 16 bytes for a link header of 14
+   * (TPACKET2_HDRLEN and up).
+   */
   #putTagBack(start: number, status: number, tci: number): void {
     const { view } = this;
     const hasType = (status & TP_STATUS_VLAN_TPID_VALID) !== 0;

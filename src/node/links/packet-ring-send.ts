@@ -28,7 +28,10 @@ export class FrameSender {
     }
   }
 
-  /** Sends frames `from .. to - 1`, as many as one call takes; how many the kernel took, or a negative errno for the first of them. */
+  /**
+   * Sends frames `from .. to - 1`, as many as one call takes; how many the kernel took, or a negative errno for the
+   * first of them.
+   */
   send(batch: FrameBatch, from: number, to: number): number {
     const count = Math.min(to - from, MAX_MESSAGES);
     for (let i = 0; i < count; i++) {

@@ -1,16 +1,19 @@
 /**
- * A wire through a packet socket on any Ethernet interface of this machine: our own host beside the kernel's, the fast path on Linux.
+ * A wire through a packet socket on any Ethernet interface of this machine: our own host beside the kernel's, the fast
+ * path on Linux.
  *
  *   packet-ring:eth0       frames in slots of a shared ring, each at once
  *   packet-ring:eth0,v3    frames in blocks (TPACKET_V3): half the work for each, and each up to 1 ms late
  *
  * Received in place from a ring that is shared with the kernel (`packet-ring-receive.ts`), sent up to 64 with one call
- * (`packet-ring-send.ts`). The interface is promiscuous while the link is open, for our MAC is not its own. The kernel's frames to and
- * from the interface pass as before; those it sends itself are not seen here. An interface that goes down or away ends the link.
+ * (`packet-ring-send.ts`). The interface is promiscuous while the link is open, for our MAC is not its own. The
+ * kernel's frames to and from the interface pass as before; those it sends itself are not seen here. An interface that
+ * goes down or away ends the link.
  *
- * Sending goes through the queueing discipline of the interface, so that a full queue is felt and traffic control applies:
- * PACKET_QDISC_BYPASS was measured and gains nothing on a veth. UDP checksums may be missing on frames of this very machine
- * (checksum offload); RoCE does not need them. Frames that the kernel has merged (GRO, TCP on a veth) exceed the MTU and are dropped.
+ * Sending goes through the queueing discipline of the interface, so that a full queue is noticed and traffic control
+ * applies: PACKET_QDISC_BYPASS was measured and gains nothing on a veth. UDP checksums may be missing on frames of this
+ * very machine (checksum offload); RoCE does not need them. Frames that the kernel has merged (GRO, TCP on a veth)
+ * exceed the MTU and are dropped.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
@@ -94,7 +97,7 @@ export class PacketRingLink extends DescriptorLink {
     this.maxUnacked = blocks === true ? BLOCKS_WINDOW : undefined;
   }
 
-  /** What has happened so far; asks the kernel. */
+  /** The counters; reads the kernel's. */
   get counters(): Readonly<PacketRingCounters> {
     this.#ring?.countDrops();
     return this.#counters;
@@ -177,13 +180,13 @@ class PacketRingPort implements DescriptorPort {
     this.#libc.close(this.fd);
   }
 
-  /** The kernel forgets the number when it has told it. */
+  /** Reading resets the kernel's counter. */
   countDrops(): void {
     if (!this.#closed && this.#ask(SOL_PACKET, PACKET_STATISTICS, 3) !== undefined)
       this.#counters.dropped += this.#answer[2] as number;
   }
 
-  /** First word of the answer, or undefined when the question failed. */
+  /** First word of the result, or undefined when the call failed. */
   #ask(level: number, option: number, words: number): number | undefined {
     this.#answer[0] = 4 * words;
     const { buffer } = this.#answer;
@@ -224,7 +227,7 @@ function openPacketRing(
   const ring = (options.blocks === true ? BlockRing : FrameRing).open(libc, fd, mtu);
   if (ring === undefined) throw fail(libc.errno(), 'setting up the receive ring');
   setWord(libc, fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
-  // The limit of the system counts for who may not pass it.
+  // Without the privilege, the limit of the system applies.
   if (!setWord(libc, fd, SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_BYTES))
     setWord(libc, fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
   const port = new PacketRingPort(libc, fd, link, mtu, ring, counters);

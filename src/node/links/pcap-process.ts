@@ -1,10 +1,12 @@
 /**
- * The process of a pcap link: it alone loads the package cap, captures, and injects what its parent sends. A program, run by `pcap.ts`.
+ * The process of a pcap link: it alone loads the package cap, captures, and injects what its parent sends. A program,
+ * run by `pcap.ts`.
  *
- * Why a process: the package answers an error on its descriptor with assert(), so that an interface going down aborts the process
- * (seen, 5 of 5); it keeps capturing without a turn of the event loop for as long as packets come; and it cannot live in a worker thread
- * (ref:platform#2). Here none of that reaches the stack. Frames go both ways over descriptor 4, framed as everywhere (`length-framing.ts`);
- * how it started, how it ended and what was lost goes over the channel of node:child_process. It ends when its parent does.
+ * Why a process: the package calls assert() on an error of its descriptor, so that an interface going down aborts the
+ * process (seen, 5 of 5); it keeps capturing without a turn of the event loop for as long as packets come; and it
+ * cannot live in a worker thread (ref:platform#2). Here none of that reaches the stack. Frames go both ways over
+ * descriptor 4, framed as everywhere (`length-framing.ts`); how it started, how it ended and what was lost goes over
+ * the channel of node:child_process. It ends when its parent does.
  */
 import { Socket } from 'node:net';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
@@ -17,10 +19,10 @@ interface CapModule {
 }
 
 interface Capture {
-  /** Returns the type of the link layer. Keeps a bare pointer to `buffer`. Throws what libpcap says. */
+  /** Returns the type of the link layer. Keeps a bare pointer to `buffer`. Throws the error of libpcap. */
   open(device: string, filter: string, ringBytes: number, buffer: Buffer): string;
   on(event: 'packet', listener: (bytes: number, truncated: boolean) => void): this;
-  /** Injects the first `bytes` of `frame`, at once. Throws what libpcap says. */
+  /** Injects the first `bytes` of `frame`, at once. Throws the error of libpcap. */
   send(frame: Buffer, bytes: number): void;
   close(): boolean;
 }
@@ -90,7 +92,7 @@ class CaptureProcess implements FrameBatch {
     for (let i = 0; i < batch.count; i++) this.#injectOne(batch, batch.starts[i] ?? 0, batch.lengths[i] ?? 0);
   }
 
-  /** Waits for room by doing nothing: the sockets between the parent and us fill up meanwhile, and it is told to wait. */
+  /** Waits for room without reading: the sockets to the parent fill up meanwhile, and the parent waits. */
   #injectOne({ bytes }: FrameBatch, start: number, length: number): void {
     if (length - linkHeaderBytes(bytes, start) > this.#mtu) {
       this.#report.oversize++;
@@ -142,7 +144,7 @@ function reasonOf(error: unknown): string {
 
 async function run(): Promise<void> {
   const [device = '', mtu = ''] = process.argv.slice(2);
-  // Ctrl-C reaches every process of the terminal; the parent says when to end, and is heard even when it dies.
+  // Ctrl-C reaches every process of the terminal; the parent decides when to end; its exit ends this process too.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
   let reason: PcapReport;
   try {
@@ -175,9 +177,10 @@ const MAX_TRIES = 500;
 const REPORT_MS = 50;
 
 /**
- * What concerns a device: RoCE, and what its neighbours ask and tell, with up to two VLAN tags (man 7 pcap-filter). No `inbound` here:
- * libpcap itself filters what came before the kernel does, cannot tell directions there, and loses the first frame (seen, 1.10.3).
- * What this machine sends on the interface comes in as well, then; what we inject does not come back to us (packet sockets, seen).
+ * Packets for a device: RoCE, ARP and neighbour discovery, with up to two VLAN tags (man 7 pcap-filter). No `inbound`
+ * here: libpcap itself filters what came before the kernel does, cannot distinguish directions there, and loses the
+ * first frame (seen, 1.10.3). What this machine sends on the interface comes in as well, then; what we inject does not
+ * come back to us (packet sockets, seen).
  */
 const WANTED = 'udp port 4791 or arp or icmp or icmp6';
 const FILTER = `${WANTED} or (vlan and (${WANTED} or (vlan and (${WANTED}))))`;

@@ -1,10 +1,10 @@
-/** What a pcap link and its process say to each other, and what both have to know of a frame. Neither loads the package here. */
+/** Messages between a pcap link and its process, and the frame helpers both need. Neither loads the package here. */
 
 /** From the process to the link. */
 export type PcapReport =
   | { readonly kind: 'ready' }
   | { readonly kind: 'failed'; readonly reason: string }
-  /** Totals, told now and then. */
+  /** Totals, sent periodically. */
   | { readonly kind: 'counters'; oversize: number; refused: number; receivedOversize: number; dropped: number }
   | { readonly kind: 'ended'; readonly reason: string };
 
@@ -12,7 +12,10 @@ export function isPcapReport(message: unknown): message is PcapReport {
   return typeof message === 'object' && message !== null && 'kind' in message;
 }
 
-/** Bytes before the IP packet of the frame at `at`: Ethernet header and up to two VLAN tags. The frame may be shorter than that. */
+/**
+ * Bytes before the IP packet of the frame at `at`: Ethernet header and up to two VLAN tags. The frame may be shorter
+ * than that.
+ */
 export function linkHeaderBytes(bytes: Uint8Array, at: number): number {
   let type = at + TYPE_AT;
   for (let tags = 0; tags < MAX_TAGS && isTag(bytes, type); tags++) type += TAG_BYTES;

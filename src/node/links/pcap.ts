@@ -1,11 +1,12 @@
 /**
- * Ethernet on any interface by way of libpcap and the package cap: our own MAC and IP addresses beside whatever the kernel has there.
+ * Ethernet on any interface by way of libpcap and the package cap: our own MAC and IP addresses beside whatever the
+ * kernel has there.
  *
  *   pcap:eth0            pcap:tap0,mtu=1500
  *
- * Owns a process that captures and injects (`pcap-process.ts` says why it is one), and the stream of frames to and from it. Works in worker
- * threads as well. The interface is set promiscuous; the kernel of this machine does not see what we inject.
- * libpcap drops what arrives while its ring is full, and the package does not say how much.
+ * Owns a process that captures and injects (`pcap-process.ts` says why it is one), and the stream of frames to and from
+ * it. Works in worker threads as well. The interface is set promiscuous; the kernel of this machine does not see what
+ * we inject. libpcap drops what arrives while its ring is full, and the package does not say how much.
  * An interface that goes down ends the link, as its removal does.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -44,7 +45,7 @@ export interface PcapCounters {
   refused: number;
   /** Frames dropped on arrival: longer than the MTU, such as what TCP offload puts together. */
   receivedOversize: number;
-  /** Frames captured that we were too slow for. */
+  /** Captured frames that were dropped because we were too slow. */
   dropped: number;
 }
 
@@ -188,7 +189,7 @@ class PcapPort implements LinkPort {
   }
 }
 
-/** The process, with a socket for frames and a channel for what else there is to say. */
+/** The process, with a socket for frames and a channel for control messages. */
 function forkProgram(words: readonly string[]): ChildProcess {
   const own = fileURLToPath(import.meta.url);
   const program = join(dirname(own), `pcap-process${extname(own)}`);
@@ -214,7 +215,7 @@ function readiness(child: ChildProcess): Promise<void> {
   });
 }
 
-/** What to do about what libpcap, or the loader of the package, says. */
+/** What to do about an error of libpcap or of the package's loader. */
 function explained(reason: string): string {
   const [line = ''] = reason.split('\n');
   if (/Cannot find (?:package|module)|ERR_DLOPEN|\.node|libpcap\.so|cannot open shared object/.test(reason))
@@ -225,7 +226,7 @@ function explained(reason: string): string {
 }
 
 const FRAMES_FD = 4;
-/** Where nothing tells. */
+/** Where the system gives none. */
 const DEFAULT_MTU = 1500;
 const LINGER_MS = 2000;
 const MAX_WORDS = 2000;

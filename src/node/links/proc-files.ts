@@ -1,4 +1,4 @@
-/** Reads what `/proc` says of sockets, where what was there a moment ago may be gone. Owns nothing. */
+/** Reads files of `/proc` about sockets, which may disappear at any moment. Owns nothing. */
 import { readFileSync, readlinkSync } from 'node:fs';
 
 /** Where a symbolic link points; empty when it is gone, or another user's. */

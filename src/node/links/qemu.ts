@@ -1,13 +1,14 @@
 /**
- * A wire to a QEMU guest: its `stream` netdev on a Unix socket, without privileges and without a kernel interface of ours.
+ * A wire to a QEMU guest: its `stream` netdev on a Unix socket, without privileges and without a kernel interface of
+ * ours.
  *
  *   guest:  -netdev stream,id=n0,server=off,addr.type=unix,addr.path=/tmp/guest.sock -device virtio-net-pci,netdev=n0
  *   us:     qemu:/tmp/guest.sock            we listen (start us first)
  *           qemu:/tmp/guest.sock,connect    we connect (QEMU has server=on)
  *
- * Two rocev2 processes can share such a wire as well. Listening is a cable with one end in our hands: while no guest is
- * connected it is not plugged in, frames sent are lost and counted, and after a guest has gone the next one may come.
- * A connecting link ends with its connection. Framing: `length-framing.ts` (ref:platform#4).
+ * Two rocev2 processes can share such a wire as well. A listening link acts as a cable: while no guest is connected, it
+ * is unplugged, frames sent are lost and counted, and after a guest has left the next one may connect. A connecting
+ * link ends with its connection. Framing: `length-framing.ts` (ref:platform#4).
  */
 import { lstat, unlink } from 'node:fs/promises';
 import { createServer, connect as netConnect, type Server, type Socket } from 'node:net';
@@ -32,7 +33,7 @@ export interface QemuLinkOptions {
 export interface QemuCounters {
   sent: number;
   received: number;
-  /** Sent while nobody was connected, and lost. */
+  /** Sent while no peer was connected, and lost. */
   unplugged: number;
   /** Connections turned away because one was there. */
   refused: number;
@@ -170,7 +171,8 @@ class QemuPort implements PluggedPort {
 
   #unplug(end: ConnectionEnd, error: RoceError): void {
     this.#connection = undefined;
-    // What sends nonsense once will do so again: better to say so than to wait for its next try.
+    // A peer that violates the framing once will do so again: end the link with an error instead of waiting for it to
+    // reconnect.
     if (this.#connects || end === 'nonsense') this.#events.ended(error);
     else this.#events.writable();
   }
@@ -201,7 +203,7 @@ async function removeStaleSocket(path: string): Promise<void> {
   try {
     listener = await connectTo(path);
   } catch (error) {
-    // Refused: nobody listens. Gone: its owner removed it just now.
+    // Refused: no listener. Missing: its owner removed it just now.
     if (!hasCode(error, 'ECONNREFUSED') && !hasCode(error, 'ENOENT')) throw error;
     await unlink(path).catch((failure: unknown) => {
       if (!hasCode(failure, 'ENOENT')) throw failure;

@@ -1,9 +1,11 @@
 /**
- * IPv6 packets from a raw socket of our own, with the header that the kernel takes off them told beside them (RFC 3542; man 7 ipv6):
- * first word (traffic class and flow label), hop limit and destination come as control messages, the source with the packet.
+ * IPv6 packets from a raw socket of our own, with the fields of the header that the kernel removes (RFC 3542; man 7
+ * ipv6): first word (traffic class and flow label), hop limit and destination come as control messages, the source with
+ * the packet.
  *
- * Owns the socket, its place in the event loop and the slab that packets are read into. The package raw-socket reads with recvfrom(2),
- * which has no room for any of this: without koffi, `raw-socket-receiver.ts` receives in its place and the traffic class is lost.
+ * Owns the socket, its place in the event loop and the slab that packets are read into. The package raw-socket reads
+ * with recvfrom(2), which has no room for any of this: without koffi, `raw-socket-receiver.ts` receives in its place
+ * and the traffic class is lost.
  */
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { IP_PROTOCOL_UDP } from '../../../packets/ipv4.ts';
@@ -82,7 +84,7 @@ export class Ipv6Receiver {
     return words[MEMINFO_DROPS] ?? 0;
   }
 
-  /** Nothing is read or delivered any more. May be called more than once. */
+  /** Stops reading and delivering. May be called more than once. */
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
@@ -91,7 +93,7 @@ export class Ipv6Receiver {
   }
 
   #ready(bits: number): void {
-    // An error that waits is an echo of something, and taken away; the end of the interface is seen elsewhere.
+    // A pending error is that of an earlier packet and is cleared; the removal of the interface is detected elsewhere.
     if ((bits & READABLE) === 0) {
       this.#libc.getsockopt(this.#fd, SOL_SOCKET, SO_ERROR, new Uint8Array(4), Uint8Array.of(4, 0, 0, 0));
       return;
@@ -145,7 +147,7 @@ export class Ipv6Messages implements FrameBatch {
     }
   }
 
-  /** Before a call. The packets of the last are no more. */
+  /** Before a call. The packets of the last call become invalid. */
   prepare(): void {
     for (let header = 0; header < MAX_MESSAGES * Mmsghdr.Bytes; header += Mmsghdr.Bytes) {
       this.#headers.setUint32(header + Mmsghdr.NameLength, SOCKADDR_IN6_BYTES, true);
@@ -173,7 +175,7 @@ export class Ipv6Messages implements FrameBatch {
     const control = CONTROLS_AT + message * CONTROL_BYTES;
     const told = headers.getUint32(message * Mmsghdr.Bytes + Mmsghdr.ControlLength, true);
     const end = control + Math.min(told, CONTROL_BYTES);
-    // Not told when it is 0.
+    // Absent when it is 0.
     const flow = findControl(headers, control, end, IPPROTO_IPV6, IPV6_FLOWINFO, 4);
     const destination = findControl(headers, control, end, IPPROTO_IPV6, IPV6_PKTINFO, 16);
     const source = NAMES_AT + message * NAME_STRIDE + SIN6_ADDR;
@@ -217,7 +219,7 @@ function setWord(libc: Libc, fd: number, level: number, option: number, value: n
   return libc.setsockopt(fd, level, option, Int32Array.of(value).buffer, 4) >= 0;
 }
 
-/** Everything else in the process has its turn as well. */
+/** A bound, so that the rest of the process can run. */
 const CALLS_PER_TURN = 2;
 const PAGE_BYTES = 4096;
 const VERSION_6 = 0x60_00_00_00;
@@ -228,7 +230,10 @@ const SO_MEMINFO = 55;
 /** SK_MEMINFO_VARS and SK_MEMINFO_DROPS of linux/sock_diag.h. */
 const MEMINFO_WORDS = 9;
 const MEMINFO_DROPS = 8;
-/** Asks for itself as a control message, and is it: the first word of the header but for the version, in network order. */
+/**
+ * Both the option and the type of the control message: the first word of the header but for the version, in network
+ * order.
+ */
 const IPV6_FLOWINFO = 11;
 const IPV6_RECVPKTINFO = 49;
 const IPV6_PKTINFO = 50;

@@ -1,10 +1,10 @@
 /**
- * Types of the parts of npm `raw-socket` 1.8.1 that `raw-socket.ts` and its helpers use; the package publishes none. They are ours and not
- * the package's in `native-packages.d.ts`, so that who uses our types needs none of it; for the same reason a Buffer is written as the
- * Uint8Array that it is, and our declarations name nothing of @types/node.
+ * Types of the parts of npm `raw-socket` 1.8.1 that `raw-socket.ts` and its helpers use; the package publishes none.
+ * They are ours and not the package's in `native-packages.d.ts`, so that users of our types do not need it; for the
+ * same reason a Buffer is written as the Uint8Array that it is, and our declarations name nothing of @types/node.
  *
- * `wrap` is the native object behind a socket: its calls are the system calls, made at once, where the package's own `send` and
- * `message` wait for a turn of the event loop for each packet (read in its index.js and raw.cc).
+ * `wrap` is the native object behind a socket: its calls are the system calls, made at once, where the package's own
+ * `send` and `message` wait for a turn of the event loop for each packet (read in its index.js and raw.cc).
  */
 export interface RawSocketModule {
   createSocket(options: { protocol: number; addressFamily: number; bufferSize: number }): RawSocket;
@@ -26,9 +26,13 @@ export interface RawSocket {
 }
 
 export interface NativeSocket {
-  /** recvfrom(2) into all of `buffer`; calls back before it returns. Throws the text of strerror(3), for EAGAIN as well. */
+  /**
+   * recvfrom(2) into all of `buffer`; calls back before it returns. Throws the text of strerror(3), for EAGAIN as well.
+   */
   recv(buffer: Uint8Array, callback: (buffer: Uint8Array, bytes: number, source: string) => void): void;
-  /** sendto(2); calls back before it returns. Throws the text of strerror(3). After `close` it would make a new socket. */
+  /**
+   * sendto(2); calls back before it returns. Throws the text of strerror(3). After `close` it would make a new socket.
+   */
   send(buffer: Uint8Array, offset: number, length: number, address: string, callback: (bytes: number) => void): void;
   on(event: 'recvReady' | 'sendReady', listener: () => void): void;
   removeAllListeners(event: 'recvReady'): void;

@@ -13,7 +13,10 @@ import { textOf, unavailable } from './raw-socket-system.ts';
 export class HeldPort {
   readonly #sockets: Socket[] = [];
 
-  /** Takes the port on every one of `addresses`, or on none. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE that says who has it */
+  /**
+   * Takes the port on every one of `addresses`, or on none. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE naming the
+   * process that has it
+   */
   static async hold(link: string, addresses: readonly IpAddress[]): Promise<HeldPort> {
     const port = new HeldPort();
     try {
@@ -57,7 +60,10 @@ function whyNot(address: IpAddress, cause: unknown): string {
   return `${place} cannot be taken: ${textOf(cause)}`;
 }
 
-/** Who has a UDP socket of the port, as far as this process may look; a socket without a process is the kernel's (man 5 proc_pid_net). */
+/**
+ * The processes that have a UDP socket of the port, as far as this process may see them; a socket without a process is
+ * the kernel's (man 5 proc_pid_net).
+ */
 function portHolder(version: 4 | 6): string {
   // An IPv6 socket on the wildcard address takes the port of IPv4 as well.
   const inodes = [...(version === 4 ? socketInodes('udp') : []), ...socketInodes('udp6')];
@@ -84,7 +90,7 @@ function hasSocket(pid: string, inodes: readonly string[]): boolean {
     const names = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
     return names.some((name) => inodes.some((inode) => name === `socket:[${inode}]`));
   } catch {
-    // Gone, or another user's.
+    // The process has ended, or is another user's.
     return false;
   }
 }

@@ -1,10 +1,12 @@
 /**
- * Packets from raw sockets, in batches: each is read straight into a slot of the slab that is handed over, so none is copied.
+ * Packets from raw sockets, in batches: each is read straight into a slot of the slab that is handed over, so none is
+ * copied.
  *
  * Owns the slab, the rounds of reading and the rebuilding of IPv6 headers. Never parses beyond the UDP port.
- * An IPv4 raw socket hands up the whole packet. An IPv6 one keeps the header to itself (RFC 3542 section 3, seen on 6.18): the source comes
- * with the packet, the length is known, and of our addresses the one is taken with which the ICRC is right. Traffic class, flow
- * label and hop limit are lost; the ICRC does not cover them (ref:wire#3). Where koffi is, `raw-socket-ipv6.ts` receives IPv6 and knows all.
+ * An IPv4 raw socket hands up the whole packet. An IPv6 one removes the header (RFC 3542 section 3, seen on 6.18): the
+ * source comes with the packet, the length is known, and of our addresses the one is taken with which the ICRC is
+ * right. Traffic class, flow label and hop limit are lost; the ICRC does not cover them (ref:wire#3). Where koffi is,
+ * `raw-socket-ipv6.ts` receives IPv6 with all fields.
  */
 import { IpAddress } from '../../../packets/address.ts';
 import { BTH_BYTES } from '../../../packets/bth.ts';
@@ -35,7 +37,7 @@ export interface ReceiverOptions {
 /** What is known of a sender. */
 interface Source {
   readonly address: IpAddress;
-  /** Index of the address of ours that it spoke to last. */
+  /** Index of our address that it last sent to. */
   spokeTo: number;
 }
 
@@ -70,12 +72,12 @@ export class RawReceiver {
     socket.wrap.on('recvReady', () => this.#read(socket, slots, memory, take));
   }
 
-  /** Packets that the kernel had no room for. */
+  /** Packets that the kernel dropped because the receive buffer was full. */
   get drops(): number {
     return this.#memories.reduce((sum, { drops }) => sum + drops, 0);
   }
 
-  /** Nothing is read or delivered any more. */
+  /** Stops reading and delivering. */
   stop(): void {
     this.#stopped = true;
     if (this.#flushing !== undefined) clearImmediate(this.#flushing);
@@ -99,7 +101,8 @@ export class RawReceiver {
     } catch (error) {
       if (textOf(error) !== EAGAIN_TEXT) this.faults++;
     }
-    // The package calls us outside of what Node calls a callback scope: promises settled here would wait for the next event.
+    // The package calls us outside of what Node calls a callback scope: promises settled here would wait for the next
+    // event.
     if (batch.count > 0) this.#flushing ??= setImmediate(() => this.#flush());
   }
 
@@ -133,7 +136,10 @@ export class RawReceiver {
     this.#append(at, IPV6_BYTES + bytes);
   }
 
-  /** The one address there is, or the one with which the ICRC is right. With none, whoever checks the ICRC will drop the packet. */
+  /**
+   * The one address there is, or the one with which the ICRC is right. With none, the ICRC check drops the packet
+   * later.
+   */
   #writeDestination(source: Source, at: number, end: number): void {
     const { addresses } = this.#options;
     const { view, bytes } = this.#batch;
@@ -152,7 +158,7 @@ export class RawReceiver {
   #source(text: string): Source {
     const known = this.#sources.get(text);
     if (known !== undefined) return known;
-    // Senders may be made up: a bound, and what is forgotten is learned again.
+    // Sources may be forged, so the table is bounded; evicted entries are learned again.
     if (this.#sources.size >= MAX_SOURCES) this.#sources.clear();
     const source = { address: IpAddress.parse(text), spokeTo: 0 };
     this.#sources.set(text, source);
@@ -201,7 +207,7 @@ class ReceiveSlab implements FrameBatch {
 }
 
 const SLOTS = 128;
-/** The other socket, timers and what else the process does have their turn as well. */
+/** A bound, so that the other socket, timers and the rest of the process can run. */
 const READS_PER_TURN = 64;
 const PAGE_BYTES = 4096;
 const MAX_SOURCES = 1024;

@@ -1,9 +1,10 @@
 /**
  * Packets out of raw sockets: each is one sendto(2), made at once from the caller's own bytes.
  *
- * Owns the sending sockets' errors as counters, and the waiting for room. Never changes a packet. IPv4 goes out with IP_HDRINCL (the
- * kernel fills in total length and checksum, which are right already, and an identification only where it is 0), IPv6 with
- * IPV6_HDRINCL, every bit as written (man 7 raw, man 7 ipv6; seen on 6.18). Both come with a socket of protocol IPPROTO_RAW.
+ * Owns the sending sockets' errors as counters, and the waiting for room. Never changes a packet. IPv4 goes out with
+ * IP_HDRINCL (the kernel fills in total length and checksum, which are right already, and an identification only where
+ * it is 0), IPv6 with IPV6_HDRINCL, every bit as written (man 7 raw, man 7 ipv6; seen on 6.18). Both come with a socket
+ * of protocol IPPROTO_RAW.
  */
 import { IpAddress } from '../../../packets/address.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
@@ -17,9 +18,12 @@ export interface SendCounters {
   sent: number;
   /** Packets not sent: longer than the MTU. */
   oversize: number;
-  /** Packets not sent: not IP, of a version without a socket, or IPv4 with identification 0, which the kernel would replace under the ICRC. */
+  /**
+   * Packets not sent: not IP, of a version without a socket, or IPv4 with identification 0, which the kernel would
+   * replace under the ICRC.
+   */
   unsendable: number;
-  /** Packets that the kernel refused: no route, nobody there, interface down, firewall. */
+  /** Packets that the kernel refused: no route, unreachable, interface down, firewall. */
   refused: number;
 }
 

@@ -1,8 +1,9 @@
 /**
- * The package raw-socket and its sockets: loading it, opening a socket on an interface, holding it, and what its errors mean.
- * Owns the set of live sockets. An unreferenced one falls silent at the next garbage collection (ref:platform#2).
- * The package is not context aware and puts every socket into the event loop of the main thread: seen to load in a worker thread
- * without complaint when it is the first to do so, and to call back on the wrong thread then. So workers are refused before loading.
+ * The package raw-socket and its sockets: loading it, opening a socket on an interface, holding it, and what its errors
+ * mean. Owns the set of live sockets. An unreferenced one stops receiving at the next garbage collection
+ * (ref:platform#2). The package is not context aware and puts every socket into the event loop of the main thread: seen
+ * to load in a worker thread without complaint when it is the first to do so, and to call back on the wrong thread
+ * then. So workers are refused before loading.
  */
 import { isMainThread } from 'node:worker_threads';
 import { RoceError } from '../../../packets/errors.ts';
@@ -12,7 +13,7 @@ import type { RawSocket, RawSocketModule } from './raw-socket-module.ts';
 /** Every socket that is not closed. */
 const live = new Set<RawSocket>();
 
-/** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE that says what to install, or where to run */
+/** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE naming what to install, or where to run */
 export async function loadRawSocket(link: string): Promise<RawSocketModule> {
   if (process.platform !== 'linux') throw unavailable(`${link}: this link needs Linux`);
   if (!isMainThread)
@@ -53,7 +54,9 @@ export function openRaw(raw: RawSocketModule, link: string, options: RawSocketOp
   return socket;
 }
 
-/** May be called once; afterwards no call may be made on the socket: the package would open a new one, bound to nothing. */
+/**
+ * May be called once; afterwards no call may be made on the socket: the package would open a new one, bound to nothing.
+ */
 export function closeRaw(socket: RawSocket): void {
   if (live.delete(socket)) socket.close();
 }
@@ -68,7 +71,10 @@ export function enlargeReceiveBuffer(socket: RawSocket, bytes: number): void {
   }
 }
 
-/** Whether the interface is still there. A socket keeps the number of its interface, which names nothing when it has been removed. */
+/**
+ * Whether the interface is still there. A socket keeps the number of its interface, which names nothing when it has
+ * been removed.
+ */
 export function interfaceIsThere(socket: RawSocket): boolean {
   try {
     socket.getOption(SOL_SOCKET, SO_BINDTODEVICE, deviceName, deviceName.length);
@@ -87,13 +93,13 @@ export class SocketMemory {
     this.#socket = socket;
   }
 
-  /** Whether packets wait; asked without an exception, which is what an empty socket answers to a read. */
+  /** Whether packets wait; avoids the exception that a read from an empty socket throws. */
   get waiting(): boolean {
     this.#socket.getOption(SOL_SOCKET, SO_MEMINFO, this.#words, this.#words.length);
     return this.#words.readUInt32LE(0) > 0;
   }
 
-  /** Packets that the kernel had no room for. */
+  /** Packets that the kernel dropped because the receive buffer was full. */
   get drops(): number {
     this.#socket.getOption(SOL_SOCKET, SO_MEMINFO, this.#words, this.#words.length);
     return this.#words.readUInt32LE(4 * MEMINFO_DROPS);
@@ -113,7 +119,7 @@ export const RAW_SOCKET_REMEDY = 'npm install raw-socket, which needs a C++ comp
 export const IPPROTO_UDP = 17;
 export const IPPROTO_RAW = 255;
 
-/** What strerror(3) says, which is all that the package tells of an error. */
+/** The text of strerror(3), which is all that the package gives of an error. */
 export const EPERM_TEXT = 'Operation not permitted';
 export const EAGAIN_TEXT = 'Resource temporarily unavailable';
 export const ENOBUFS_TEXT = 'No buffer space available';

@@ -1,16 +1,18 @@
 /**
- * A wire beside the kernel's own IP stack, through the package raw-socket: the interface's addresses are ours as well, the kernel
- * routes, resolves neighbours and puts the Ethernet header in front. Linux, CAP_NET_RAW, main thread only.
+ * A wire beside the kernel's own IP stack, through the package raw-socket: the interface's addresses are ours as well,
+ * the kernel routes, resolves neighbours and puts the Ethernet header in front. Linux, CAP_NET_RAW, main thread only.
  *
  *   raw-socket:eth0            raw-socket:veth0,mtu=1500
  *
- * Owns four raw sockets bound to the interface (IPv4 and IPv6, in and out) and the UDP port of each address. What the kernel permits
- * (seen on 6.18; ref:wire#2, man 7 raw): IPv4 both ways with its header as it is on the wire, IP identification and ECN included. IPv6
- * leaves as written; what arrives has lost its header. Where koffi is, a socket of our own is told all of it (`raw-socket-ipv6.ts`);
- * elsewhere it is rebuilt (`raw-socket-receiver.ts`) without the traffic class, so that no mark is seen on IPv6.
+ * Owns four raw sockets bound to the interface (IPv4 and IPv6, in and out) and the UDP port of each address. What the
+ * kernel permits (seen on 6.18; ref:wire#2, man 7 raw): IPv4 both ways with its header as it is on the wire, IP
+ * identification and ECN included. IPv6 leaves as written; what arrives has lost its header. With koffi, a socket of
+ * our own gets all of it (`raw-socket-ipv6.ts`); elsewhere it is rebuilt (`raw-socket-receiver.ts`) without the traffic
+ * class, so that no mark is seen on IPv6.
  *
- * Down and up again is a cable pulled: packets are refused and counted meanwhile. (The kernel takes IPv6 addresses from an interface that
- * goes down.) An interface that is removed ends the link. Closing ends it at once; what `send` took has gone to the kernel.
+ * An interface that is down acts as an unplugged cable: packets are refused and counted. (The kernel takes IPv6
+ * addresses from an interface that goes down.) An interface that is removed ends the link. Closing ends it at once;
+ * what `send` took has gone to the kernel.
  */
 import { type IpAddress, IpPrefix } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -51,7 +53,7 @@ export interface RawSocketCounters extends SendCounters {
   received: number;
   /** Packets dropped on arrival: longer than the MTU. */
   receivedOversize: number;
-  /** Packets that the kernel had no room for: we were too slow. */
+  /** Packets that the kernel dropped because the receive buffer was full. */
   dropped: number;
 }
 
@@ -133,7 +135,7 @@ interface RawSocketParts {
   readonly device: string;
   readonly mtu: number;
   readonly raw: RawSocketModule;
-  /** Absent: the package alone has to do. */
+  /** Absent: only the package is used. */
   readonly libc: Libc | undefined;
   readonly events: LinkEvents;
 }
@@ -218,7 +220,7 @@ class RawSocketPort implements LinkPort {
     this.#parts.events.receive(batch);
   }
 
-  /** Nothing may be asked of a socket that is closed: the counts stay as they were then. */
+  /** A closed socket cannot be queried: the counts stay as they were. */
   #countDrops(): void {
     if (this.#sockets.length === 0) return;
     this.#counters.dropped = (this.#receiver?.drops ?? 0) + (this.#ipv6?.drops ?? 0);
@@ -254,7 +256,7 @@ const WITHOUT_KOFFI: LinkEcn = {
   reason:
     'the kernel tells the traffic class of IPv6 packets beside them, and the package raw-socket does not ask: npm install koffi',
 };
-/** Where nothing tells. */
+/** Where the system gives none. */
 const DEFAULT_MTU = 1500;
 /** The kernel doubles it and charges more than a packet's bytes: some thousand packets. */
 const RECEIVE_BUFFER_BYTES = 0x80_00_00;

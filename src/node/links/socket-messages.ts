@@ -1,7 +1,8 @@
 /**
- * The structures of sendmmsg(2) and recvmmsg(2) on 64-bit little-endian machines: offsets, addresses in them, and control messages, in
- * which the kernel is told, or tells, of a packet what is not in its bytes (man 3 cmsg; ref:platform#3).
- * Owns no memory. Whatever is written there, nothing outside the bounds of a search is read. No BigInt is made of an address.
+ * The structures of sendmmsg(2) and recvmmsg(2) on 64-bit little-endian machines: offsets, addresses in them, and
+ * control messages, which carry fields of a packet that are not in its bytes (man 3 cmsg; ref:platform#3).
+ * Owns no memory. Whatever is written there, nothing outside the bounds of a search is read. No BigInt is made of an
+ * address.
  */
 
 /** Where each thing of a `struct mmsghdr` is. */

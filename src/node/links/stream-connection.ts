@@ -1,7 +1,8 @@
 /**
  * One connected socket that carries framed frames both ways.
- * Owns the socket, its splitter and the buffers that wait to be written. Never decides what follows its end: its owner does.
- * Everything that was taken is written in one call per batch; what may wait is bounded, beyond it the sender is told to wait.
+ * Owns the socket, its splitter and the buffers that wait to be written. Never decides what follows its end: its owner
+ * does. Everything that was taken is written in one call per batch; what may wait is bounded, beyond it `send` takes no
+ * more.
  */
 import type { Socket } from 'node:net';
 import { RoceError } from '../../../packets/errors.ts';
@@ -17,7 +18,7 @@ const LINGER_MS = 1000;
 /** How a connection ended: the peer left, the transport failed, or what came was no stream of frames. */
 export type ConnectionEnd = 'left' | 'broken' | 'nonsense';
 
-/** What a connection tells its owner. `ended` comes once and last. */
+/** Events of a connection. `ended` comes once and last. */
 export interface ConnectionEvents {
   receive(batch: FrameBatch): void;
   writable(): void;
@@ -66,7 +67,10 @@ export class StreamConnection {
     return to - from;
   }
 
-  /** Lets what was taken drain, then ends the connection; a peer that no longer reads gets a second. Nothing is received meanwhile. */
+  /**
+   * Lets what was taken drain, then ends the connection; a peer that no longer reads gets a second. Nothing is received
+   * meanwhile.
+   */
   async close(): Promise<void> {
     const socket = this.#socket;
     this.#closing = true;
@@ -77,7 +81,7 @@ export class StreamConnection {
         clearTimeout(impatience);
         resolve();
       });
-      // Somebody has to read to the end for the end to be seen.
+      // The stream must be read to its end for the end event.
       socket.resume();
       socket.end();
     });

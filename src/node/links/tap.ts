@@ -1,13 +1,15 @@
 /**
- * A wire to this machine's own kernel: a TAP interface, made or attached to, with us at the end where the cable goes in.
+ * A wire to this machine's own kernel: a TAP interface, made or attached to, with this process as the other end of the
+ * cable.
  *
  *   tap:tap0            made when it is not there (MTU set, brought up), gone again when the link closes
  *   tap:tap0,persist    stays when the link closes
  *   tap:tap0            attached to, as it is, when it is there: `ip tuntap add tap0 mode tap user $USER` needs root once
  *
- * Bridged with a NIC or with another TAP it is a host of our own on that network. One read or write call is one frame (ref:platform#3);
- * an interface that is down is a cable that is not plugged in: what is sent is lost and counted, and the link stays. One that is
- * deleted ends the link. The kernel drops what we do not read in time (`txqueuelen` frames, 1,000 on a TAP).
+ * Bridged with a NIC or with another TAP it is a host of our own on that network. One read or write call is one frame
+ * (ref:platform#3); an interface that is down is a cable that is not plugged in: what is sent is lost and counted, and
+ * the link stays. One that is deleted ends the link. The kernel drops what we do not read in time (`txqueuelen` frames,
+ * 1,000 on a TAP).
  */
 import { existsSync } from 'node:fs';
 import type { RoceError } from '../../../packets/errors.ts';
@@ -23,7 +25,7 @@ import {
   MAX_HEADER_BYTES,
 } from './descriptor-link.ts';
 import { InterfaceRequest } from './interface-request.ts';
-import type { LinkKind, LinkSpec, Requirement } from './kind.ts';
+import type { LinkKind, LinkText, Requirement } from './kind.ts';
 import {
   AF_INET,
   EAGAIN,
@@ -73,7 +75,7 @@ export const tapKind: LinkKind = {
     tunRequirement(),
     capabilityRequirement('CAP_NET_ADMIN'),
   ],
-  open: (spec: LinkSpec) => {
+  open: (spec: LinkText) => {
     const mtu = spec.takeMtu();
     return new TapLink({
       name: takeInterface(spec),
@@ -144,7 +146,7 @@ class TapPort implements DescriptorPort, FrameBatch {
     for (let slot = 0; slot < BATCH_FRAMES; slot++) {
       const start = slot * this.#stride;
       const length = this.#libc.read(this.fd, this.#address + start, this.#stride);
-      // Nothing more, or an error, which the event loop tells of as well.
+      // Nothing more, or an error, which the event loop reports as well.
       if (length < 0) break;
       if (isOversize(this.view, start, length, this.#mtu)) {
         this.#counters.oversize++;
@@ -162,7 +164,10 @@ class TapPort implements DescriptorPort, FrameBatch {
     this.count = 0;
   }
 
-  /** An interface that was deleted leaves the descriptor in a bad state; nothing else sets an error (linux:drivers/net/tun.c). */
+  /**
+   * An interface that was deleted leaves the descriptor in a bad state; nothing else sets an error
+   * (linux:drivers/net/tun.c).
+   */
   failure(): RoceError | undefined {
     if (this.#libc.read(this.fd, this.#address, this.#stride) >= 0) return undefined;
     const errno = this.#libc.errno();
@@ -199,7 +204,7 @@ function openTap(libc: Libc, { name, persist }: TapLinkOptions, mtu: number, lin
   if (failed < 0) throw fail(-failed, isNew ? 'making the interface' : 'attaching to the interface');
   if (persist === true && libc.ioctl(fd, TUNSETPERSIST, 1) < 0) throw fail(libc.errno(), 'making the interface stay');
   if (isNew) {
-    // Whoever may make an interface and not set it up is left to do that in another way: it works then.
+    // A process that may create but not configure an interface can have it configured otherwise: it works then.
     request.setMtu(control, mtu);
     request.setUp(control);
   }

@@ -1,10 +1,11 @@
 /**
- * The traffic class of what a socket of `node:dgram` sends: Node has no way to set it, setsockopt(2) on its descriptor has (IPV6_TCLASS,
- * man 7 ipv6). Linux, where koffi is.
+ * The traffic class of what a socket of `node:dgram` sends: Node has no way to set it, setsockopt(2) on its descriptor
+ * has (IPV6_TCLASS, man 7 ipv6). Linux, where koffi is.
  *
- * Owns nothing of the socket but this one option. The descriptor is found as the system shows it, by the socket's address and inode
- * (man 5 proc_pid_net), and not by what Node keeps to itself. What arrives cannot be had so: its traffic class is ancillary data, which
- * libuv does not ask recvmsg(2) for, and a second reader of the descriptor would take datagrams away from it.
+ * Owns nothing of the socket but this one option. The descriptor is found as the system shows it, by the socket's
+ * address and inode (man 5 proc_pid_net), and not by Node's internals. This does not work for received packets: its
+ * traffic class is ancillary data, which libuv does not ask recvmsg(2) for, and a second reader of the descriptor would
+ * take datagrams away from it.
  */
 import { readdirSync } from 'node:fs';
 import type { IpAddress } from '../../../packets/address.ts';
@@ -41,7 +42,9 @@ export class TrafficClass {
     this.#address = libc.address(this.#value.buffer);
   }
 
-  /** Of the one socket of this process that is bound so now and was not `before`; undefined when that is not to be seen. */
+  /**
+   * Of the one socket of this process that is bound so now and was not `before`; undefined when that is not to be seen.
+   */
   static of(libc: Libc, address: IpAddress, port: number, before: ReadonlySet<string>): TrafficClass | undefined {
     const names = new Set([...boundSockets(address, port)].filter((inode) => !before.has(inode)).map(socketName));
     const [fd, ...others] = descriptorsOf(names);
@@ -73,7 +76,10 @@ function descriptorsOf(names: ReadonlySet<string>): number[] {
 
 const socketName = (inode: string): string => `socket:[${inode}]`;
 
-/** A word of an address as the table has it: four bytes of the network read as a number of this machine, which is little-endian. */
+/**
+ * A word of an address as the table has it: four bytes of the network read as a number of this machine, which is
+ * little-endian.
+ */
 function kernelHex(word: number): string {
   const swapped = ((word & 0xff) << 24) | ((word & 0xff_00) << 8) | ((word >>> 8) & 0xff_00) | (word >>> 24);
   return hex(swapped >>> 0, 8);

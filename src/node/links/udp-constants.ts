@@ -1,4 +1,7 @@
-/** Numbers of Linux that the UDP links with native sockets use. Owns nothing else; each is named as in the manual pages udp(7) and ipv6(7). */
+/**
+ * Numbers of Linux that the UDP links with native sockets use. Owns nothing else; each is named as in the manual pages
+ * udp(7) and ipv6(7).
+ */
 
 export const AF_INET6 = 10;
 export const IPPROTO_IPV6 = 41;

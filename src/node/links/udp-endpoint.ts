@@ -1,7 +1,8 @@
 /**
- * What the two UDP links share: how they are typed, what the kernel says of the address they are bound to, and the headers that
- * the kernel takes off what arrives and that the ICRC covers all the same.
- * Owns no socket. On IPv6 every covered field is known without privileges: addresses, ports and lengths (ref:wire#2, ref:wire#3).
+ * What the two UDP links share: how they are typed, the properties of the local address, and the headers that the
+ * kernel takes off what arrives and that the ICRC covers all the same.
+ * Owns no socket. On IPv6 every covered field is known without privileges: addresses, ports and lengths (ref:wire#2,
+ * ref:wire#3).
  */
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
@@ -10,15 +11,17 @@ import { RoceError } from '../../../packets/errors.ts';
 import { IP_PROTOCOL_UDP } from '../../../packets/ipv4.ts';
 import { IPV6_BYTES, IPV6_DESTINATION_AT } from '../../../packets/ipv6.ts';
 import { ROCE_UDP_PORT, UDP_BYTES } from '../../../packets/udp.ts';
-import type { LinkSpec, Requirement } from './kind.ts';
+import type { LinkText, Requirement } from './kind.ts';
 
-/** The headers that a UDP socket keeps to itself. */
+/** The headers that a UDP socket removes. */
 export const HEADER_BYTES = IPV6_BYTES + UDP_BYTES;
 /** The most that a UDP datagram over IPv6 carries, jumbograms apart. */
 export const MAX_DATAGRAM_BYTES = 0xff_ff - UDP_BYTES;
 
 export interface UdpLinkOptions {
-  /** An IPv6 address of this machine, `::1`; brackets and the zone of a link-local one, `[fe80::1%eth0]`, are welcome. */
+  /**
+   * An IPv6 address of this machine, `::1`; brackets and the zone of a link-local one, `[fe80::1%eth0]`, are welcome.
+   */
   readonly address: string;
   /** What both ends use on the wire in the place of 4791, for a wire of ours alone; the ICRC is as if it were 4791. */
   readonly port?: number;
@@ -32,15 +35,17 @@ export interface UdpCounters {
   received: number;
   /** Frames not sent: longer than the MTU. */
   oversize: number;
-  /** Frames not sent: not UDP over IPv6 to port 4791 from the address and port of the link, which is all it can send. */
+  /**
+   * Frames not sent: not UDP over IPv6 to port 4791 from the address and port of the link, which is all it can send.
+   */
   unsendable: number;
-  /** Frames that the kernel refused: nobody there, no route, no memory. */
+  /** Frames that the kernel refused: unreachable, no route, no memory. */
   refused: number;
 }
 
 export const UDP_USAGE = 'ADDRESS[,port=N][,mtu=N]';
 
-export function takeUdpOptions(spec: LinkSpec): UdpLinkOptions {
+export function takeUdpOptions(spec: LinkText): UdpLinkOptions {
   const port = spec.takeNumber('port', 1, 0xff_ff);
   const mtu = spec.takeMtu();
   return {
@@ -116,7 +121,10 @@ export class UdpPeer {
     this.#words = Int32Array.from({ length: IPV6_BYTES / 4 }, (_, index) => words.getInt32(4 * index));
   }
 
-  /** Writes the `HEADER_BYTES` in front of a payload of so many bytes. Hop limit and flow label are unknown, and no part of the ICRC. */
+  /**
+   * Writes the `HEADER_BYTES` in front of a payload of so many bytes. Hop limit and flow label are unknown, and no part
+   * of the ICRC.
+   */
   writeHeaders(view: DataView, at: number, payloadBytes: number, sourcePort: number, trafficClass: number): void {
     const words = this.#words;
     const udpBytes = payloadBytes + UDP_BYTES;
@@ -138,7 +146,9 @@ export class UdpPeer {
   }
 }
 
-/** Peers by the bytes of their address. Forgets all of them when there are too many: they are made again at will. */
+/**
+ * Peers by the bytes of their address. Drops all of them when there are too many: they can be made again at any time.
+ */
 export class UdpPeers {
   readonly #local: IpAddress;
   readonly #byWord = new Map<number, UdpPeer[]>();
@@ -172,7 +182,10 @@ export class UdpPeers {
   }
 }
 
-/** Whether the frame at `at` is one that a UDP socket bound to `local` can send: the kernel writes all of its headers but the destination. */
+/**
+ * Whether the frame at `at` is one that a UDP socket bound to `local` can send: the kernel writes all of its headers
+ * but the destination.
+ */
 export function isSendable(view: DataView, at: number, length: number, local: IpAddress): boolean {
   return (
     length > HEADER_BYTES &&
@@ -187,8 +200,9 @@ export function isSendable(view: DataView, at: number, length: number, local: Ip
 }
 
 /**
- * Packets of the largest size that may be under way to a socket whose receive buffer holds so many bytes, as the kernel counts: a
- * packet takes a whole power of two and its own book-keeping (linux:include/linux/skbuff.h#SKB_TRUESIZE). Two busy senders fit.
+ * Packets of the largest size that may be under way to a socket whose receive buffer holds so many bytes, as the kernel
+ * counts: a packet takes a whole power of two and its own book-keeping (linux:include/linux/skbuff.h#SKB_TRUESIZE). Two
+ * busy senders fit.
  */
 export function windowFor(bufferBytes: number, mtu: number): number {
   const packetBytes = Math.min(mtu, MAX_ROCE_PACKET_BYTES);
@@ -196,7 +210,10 @@ export function windowFor(bufferBytes: number, mtu: number): number {
   return Math.max(MIN_WINDOW, Math.min(MAX_WINDOW, Math.floor(bufferBytes / 2 / kernelBytes)));
 }
 
-/** How many bytes a socket may ask for to receive into, as an ordinary process; the kernel grants twice as many, for its own needs. */
+/**
+ * How many bytes a socket may ask for to receive into, as an ordinary process; the kernel grants twice as many, for its
+ * own needs.
+ */
 export function receiveBufferLimit(): number {
   return readNumber('/proc/sys/net/core/rmem_max') ?? DEFAULT_RMEM_MAX;
 }
@@ -231,7 +248,10 @@ function localAddresses(): LocalAddress[] {
   return table === undefined ? addressesOfNode() : addressesOfLinux(table);
 }
 
-/** A line is address, index, prefix length, scope and flags in hex, and a name. Has interfaces without carrier too, unlike Node. */
+/**
+ * A line is address, index, prefix length, scope and flags in hex, and a name. Has interfaces without carrier too,
+ * unlike Node.
+ */
 function addressesOfLinux(table: string): LocalAddress[] {
   return table.split('\n').flatMap((line) => {
     const [digits = '', index = '', prefixLength = '', , , interfaceName = ''] = line.trim().split(/\s+/);

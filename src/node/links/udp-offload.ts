@@ -1,12 +1,13 @@
 /**
- * A wire through a UDP socket on IPv6 that lets the kernel cut and join datagrams: the fastest way between two rocev2 processes, and
- * without privileges. Linux only, through koffi.
+ * A wire through a UDP socket on IPv6 that lets the kernel cut and join datagrams: the fastest way between two rocev2
+ * processes, and without privileges. Linux only, through koffi.
  *
- *   udp-offload:[fd00::1]    the address of this machine to speak from
+ *   udp-offload:[fd00::1]    the local address to use
  *
- * Owns the socket. As `udp6`, it takes IPv6 and UDP headers off and puts them back; in addition it sets and reads the traffic class, so
- * that ECN works, sets the hop limit, and hears rdma_rxe, whose UDP checksum is 0 (UDP_NO_CHECK6_RX, udp(7)).
- * Runs: `udp-send-messages.ts` and `udp-receive-messages.ts`; UDP_SEGMENT and UDP_GRO: udp(7), ref:platform#3.
+ * Owns the socket. As `udp6`, it takes IPv6 and UDP headers off and puts them back; in addition it sets and reads the
+ * traffic class, so that ECN works, sets the hop limit, and receives from rdma_rxe, whose UDP checksum is 0
+ * (UDP_NO_CHECK6_RX, udp(7)). Runs: `udp-send-messages.ts` and `udp-receive-messages.ts`; UDP_SEGMENT and UDP_GRO:
+ * udp(7), ref:platform#3.
  */
 import { getSystemErrorName } from 'node:util';
 import { RoceError } from '../../../packets/errors.ts';
@@ -203,7 +204,7 @@ class OffloadPort implements LinkPort {
     }
   }
 
-  /** What waits on a socket is an echo of something sent, and lost; a descriptor that is none is the end. */
+  /** A pending socket error is that of an earlier, lost packet; an invalid descriptor ends the link. */
   #takeError(): void {
     const value = new Uint8Array(4);
     if (this.#libc.getsockopt(this.#fd, SOL_SOCKET, SO_ERROR, value, Uint8Array.of(4, 0, 0, 0)) === 0) return;
@@ -213,8 +214,8 @@ class OffloadPort implements LinkPort {
 }
 
 /**
- * Sends the messages made of the frames from `first` on. Returns the frame to go on with: the first that waits for room (`waits` is
- * set then), or that has to go in another message, now that the system has refused runs.
+ * Sends the messages made of the frames from `first` on. Returns the frame to go on with: the first that waits for room
+ * (`waits` is set then), or that has to go in another message, now that the system has refused runs.
  */
 export function sendMessages(
   libc: Pick<Libc, 'sendmmsg' | 'errno'>,
@@ -241,7 +242,7 @@ export function sendMessages(
     }
     done += Math.max(sent, 1);
     const end = outgoing.ends[done - 1] as number;
-    // What is refused is lost, as any packet can be: the transport repairs it.
+    // A refused packet is lost, as any packet can be: the transport retransmits it.
     if (errno === 0) counters.sent += end - next;
     else counters.refused += end - next;
     next = end;

@@ -1,9 +1,9 @@
 /**
- * Messages of one recvmmsg as a batch of frames. With UDP_GRO a message is a run of datagrams of one size, one behind the other; each
- * needs its headers in front. So the kernel is given vectors as long as the datagrams before were, with a gap between: when the next
- * are of that size, as they are in a stream, every one of them lies where its headers fit, and no byte is copied.
- * Owns the structures of the call and the memory that frames lie in until the next. Never calls, never looks into a payload.
- * Whatever the kernel reports, nothing is read or written outside the memory.
+ * Messages of one recvmmsg as a batch of frames. With UDP_GRO a message is a run of datagrams of one size, one behind
+ * the other; each needs its headers in front. So the kernel is given vectors as long as the datagrams before were, with
+ * a gap between: when the next are of that size, as they are in a stream, every one of them lies where its headers fit,
+ * and no byte is copied. Owns the structures of the call and the memory that frames lie in until the next. Never calls,
+ * never looks into a payload. Whatever the kernel reports, nothing is read or written outside the memory.
  */
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import { ROCE_UDP_PORT } from '../../../packets/udp.ts';
@@ -31,7 +31,9 @@ export class ReceiveMessages implements FrameBatch {
   readonly #structures = new ArrayBuffer(STRUCTURE_BYTES);
   readonly #headers = new DataView(this.#structures);
   readonly #base: number;
-  /** Bytes of a vector, how many there are before the one for the rest, and from the start of one to that of the next. */
+  /**
+   * Bytes of a vector, how many there are before the one for the rest, and from the start of one to that of the next.
+   */
   #size = 0;
   #slots = 0;
   #stride = 0;
@@ -51,7 +53,7 @@ export class ReceiveMessages implements FrameBatch {
     for (let message = 0; message < MAX_MESSAGES; message++) this.#prepare(message);
   }
 
-  /** Before a call: everything as it has to be for it. The frames of the last batch are no more. */
+  /** Before a call: everything as it has to be for it. The frames of the last batch become invalid. */
   prepare(): void {
     if (this.#expected !== this.#size) this.#layOut(this.#expected);
     for (let header = 0; header < MAX_MESSAGES * Mmsghdr.Bytes; header += Mmsghdr.Bytes) {
@@ -171,7 +173,10 @@ export class ReceiveMessages implements FrameBatch {
 /** Messages of one call. */
 export const MAX_MESSAGES = 8;
 
-/** Whole cache lines, so that payloads never stand where copies of 4 KiB are slow (ref:platform#6): their offsets are 12 or 28 beyond one. */
+/**
+ * Whole cache lines, so that payloads never stand where copies of 4 KiB are slow (ref:platform#6): their offsets are 12
+ * or 28 beyond one.
+ */
 function strideOf(size: number): number {
   return (HEADROOM_BYTES + size + LINE_BYTES - 1) & -LINE_BYTES;
 }

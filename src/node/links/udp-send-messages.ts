@@ -1,7 +1,8 @@
 /**
- * Frames of a batch as the messages of one sendmmsg: packets that follow each other to one destination, all of one size but a shorter
- * last, go as one message that the kernel, or the network card, cuts into datagrams again (UDP_SEGMENT, udp(7); ref:platform#3).
- * Owns the structures of the call and which frames make a run. Never calls; never copies a payload: every frame is a vector of its own.
+ * Frames of a batch as the messages of one sendmmsg: packets that follow each other to one destination, all of one size
+ * but a shorter last, go as one message that the kernel, or the network card, cuts into datagrams again (UDP_SEGMENT,
+ * udp(7); ref:platform#3). Owns the structures of the call and which frames make a run. Never calls; never copies a
+ * payload: every frame is a vector of its own.
  */
 
 import type { IpAddress } from '../../../packets/address.ts';
@@ -115,7 +116,7 @@ export class SendMessages {
     view.setUint32(header + Mmsghdr.ControlLength, (end - first > 1 ? 3 : 2) * CMSG_SPACE, true);
   }
 
-  /** What is the same in message `index` for ever. */
+  /** The constant fields of message `index`. */
   #prepare(index: number): void {
     const view = this.#view;
     const header = index * Mmsghdr.Bytes;

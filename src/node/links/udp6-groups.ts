@@ -1,6 +1,7 @@
 /**
- * Multicast groups of the link `udp6`: a socket for each, bound to the group, so that what comes to it is known to have been sent there;
- * the headers put back before a packet say so, and the ICRC covers them. Owns those sockets. Never sends.
+ * Multicast groups of the link `udp6`: a socket for each, bound to the group, so that what comes to it is known to have
+ * been sent there; the rebuilt headers carry the group address, and the ICRC covers them. Owns those sockets. Never
+ * sends.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import type { IpAddress } from '../../../packets/address.ts';
@@ -64,7 +65,7 @@ function bind(socket: Socket, address: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const left = () => reject(new Error('the group was left'));
     socket.once('error', reject);
-    // A socket that is closed while it is bound says nothing else.
+    // A socket that is closed during bind emits nothing else.
     socket.once('close', left);
     socket.bind({ address, port }, () => {
       socket.off('error', reject);

@@ -1,15 +1,16 @@
 /**
  * A wire through an ordinary UDP socket on IPv6: no root, no native code, any system that Node runs on.
  *
- *   udp6:[fd00::1]    the address of this machine to speak from
+ *   udp6:[fd00::1]    the local address to use
  *
- * Owns the socket. The kernel writes IPv6 and UDP headers; the ICRC covers only what is known of them (ref:wire#2), so the link
- * takes them off what is sent and puts them back before what arrives. Hop limit and flow label are the kernel's. The traffic class of
- * what is sent is ours where koffi is (`traffic-class.ts`); that of what arrives is not told by node:dgram, so that no mark is seen.
+ * Owns the socket. The kernel writes IPv6 and UDP headers; the ICRC covers only what is known of them (ref:wire#2), so
+ * the link takes them off what is sent and puts them back before what arrives. Hop limit and flow label are the
+ * kernel's. The traffic class of what is sent is ours where koffi is (`traffic-class.ts`); node:dgram does not report
+ * that of received packets, so that no mark is seen.
  *
- * It cannot hear rdma_rxe, which hears it: rxe sends UDP checksum 0 (ref:wire#2), and Linux drops such a datagram over IPv6 unless
- * the socket has UDP_NO_CHECK6_RX (linux:net/ipv6/udp.c#__udp6_lib_rcv), which Node has no way to set. /proc/net/snmp6 counts them
- * as Udp6InCsumErrors. The link `udp-offload` sets the option.
+ * It cannot receive from rdma_rxe, which can receive from it: rxe sends UDP checksum 0 (ref:wire#2), and Linux drops
+ * such a datagram over IPv6 unless the socket has UDP_NO_CHECK6_RX (linux:net/ipv6/udp.c#__udp6_lib_rcv), which Node
+ * has no way to set. /proc/net/snmp6 counts them as Udp6InCsumErrors. The link `udp-offload` sets the option.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { IpAddress } from '../../../packets/address.ts';
@@ -61,7 +62,9 @@ export class Udp6Link extends LifecycleLink<GroupPort> {
   readonly addresses: readonly string[];
   readonly sourcePort = ROCE_UDP_PORT;
   readonly maxUnacked: number;
-  /** `refused` counts the last frame of a batch only: to be told of every frame would cost an eighth of the throughput. */
+  /**
+   * `refused` counts the last frame of a batch only: a callback for every frame would cost an eighth of the throughput.
+   */
   readonly counters: UdpCounters = { sent: 0, received: 0, oversize: 0, unsendable: 0, refused: 0 };
   readonly #endpoint: UdpEndpoint;
 
@@ -105,7 +108,7 @@ export class Udp6Link extends LifecycleLink<GroupPort> {
     growReceiveBuffer(socket);
     if (interfaceName !== undefined) socket.setMulticastInterface(`::%${interfaceName}`);
     const trafficClass = libc === undefined ? undefined : TrafficClass.of(libc, address, port, before);
-    // What libuv reports of a socket that nobody connected is its end.
+    // An error of an unconnected socket in libuv is its end.
     socket.on('error', (cause) =>
       events.ended(new RoceError('ERR_ROCE_CLOSED', `${this.name}: ${cause.message}`, { cause })),
     );
@@ -133,7 +136,7 @@ class Udp6Port implements GroupPort {
   readonly #groups: Udp6Groups;
   /** What was sent to each group, with its headers put back. */
   readonly #groupArrivals = new Map<IpAddress, Arrivals>();
-  /** Whether the socket's latest frame has a callback, which tells when it has gone. */
+  /** Whether the socket's latest frame has a callback, called when it was sent. */
   #tracked = true;
   #closed = false;
 
@@ -213,7 +216,7 @@ class Udp6Port implements GroupPort {
       const payload = this.#outbox.copy(batch.bytes, start + HEADER_BYTES, length - HEADER_BYTES, queued);
       if (payload === undefined) return false;
       const peer = this.#peers.at(view, start + IPV6_DESTINATION_AT);
-      // Whoever waits for room is told by the frames that are queued, so all of those have a callback.
+      // `writable` follows from the callbacks of queued frames, so all of those have one.
       this.#tracked = last || queued > 0;
       if (this.#tracked) socket.send(payload, this.#endpoint.port, peer.text, this.#sent);
       else socket.send(payload, this.#endpoint.port, peer.text);
@@ -222,7 +225,10 @@ class Udp6Port implements GroupPort {
     return true;
   }
 
-  /** Sees to it that a frame sent now leaves with this class; false while others wait, which leave with the class of then. */
+  /**
+   * Sets the class of frames sent from now on; false while queued frames wait, as they leave with the class set at that
+   * time.
+   */
   #hasClass(trafficClass: number, queued: number): boolean {
     const ours = this.#trafficClass;
     if (ours === undefined || ours.current === trafficClass) return true;
@@ -231,7 +237,9 @@ class Udp6Port implements GroupPort {
     return true;
   }
 
-  /** Waits for a frame that nobody tells of. Seldom: the kernel has had no room for it, and the next is of another class. */
+  /**
+   * Waits for a frame without a callback. Rare: the kernel has had no room for it, and the next is of another class.
+   */
   #look(): void {
     setImmediate(() => {
       if (this.#events.blocked && this.#queued > 0) this.#look();
@@ -241,7 +249,7 @@ class Udp6Port implements GroupPort {
 
   /** Bound once: a closure for every batch would be garbage. */
   readonly #sent = (error: Error | null): void => {
-    // The transport repairs it, as any loss.
+    // The transport retransmits it, as after any loss.
     if (error !== null) this.#counters.refused++;
     if (this.#events.blocked && this.#queued === 0) this.#events.writable();
   };
@@ -253,7 +261,10 @@ class Udp6Port implements GroupPort {
   }
 }
 
-/** What arrived last, as a batch of one: every datagram comes in an event of its own, and to wait for more would cost latency. */
+/**
+ * What arrived last, as a batch of one: every datagram comes in an event of its own, and to wait for more would cost
+ * latency.
+ */
 class Arrivals implements FrameBatch {
   readonly bytes = new Uint8Array(HEADER_BYTES + MAX_DATAGRAM_BYTES);
   readonly view = new DataView(this.bytes.buffer);
@@ -301,7 +312,10 @@ class Outbox {
     this.#bytes = new Uint8Array(OUTBOX_SLOTS * slotBytes);
   }
 
-  /** @param queued how many of the copies are still referred to: all or, as a rule, none; undefined when there is no slot left */
+  /**
+   * @param queued how many of the copies are still referred to: all or, as a rule, none; undefined when there is no
+   * slot left
+   */
   copy(bytes: Uint8Array, start: number, length: number, queued: number): Uint8Array | undefined {
     if (queued === 0) this.#used = 0;
     if (this.#used === OUTBOX_SLOTS) return undefined;

@@ -1,11 +1,11 @@
 /** The verbs of address handles, served in the worker. */
 import type { AddressVector, Ah } from '../../device/verbs/index.ts';
-import type { Served } from './served.ts';
+import type { ServedObjects } from './served.ts';
 import type { AhVerbs } from './verbs.ts';
-import { type Handle, reviveVector } from './wire-values.ts';
+import { type ObjectHandle, reviveVector } from './wire-values.ts';
 
 export class AhServer {
-  readonly #served: Served;
+  readonly #served: ServedObjects;
 
   /** The handlers. */
   readonly verbs: AhVerbs = {
@@ -19,12 +19,12 @@ export class AhServer {
     },
   };
 
-  constructor(served: Served) {
+  constructor(served: ServedObjects) {
     this.#served = served;
   }
 
-  /** For the other servers: takes a handle that was made into the table. */
-  serve(ah: Ah): { readonly ah: Handle; readonly av: AddressVector } {
+  /** For the other servers: adds a new address handle to the table. */
+  serve(ah: Ah): { readonly ah: ObjectHandle; readonly av: AddressVector } {
     return { ah: this.#served.ahs.add(ah), av: ah.av };
   }
 }

@@ -1,10 +1,11 @@
 /**
- * Frames of a capture on their way to the application: packed by the worker, unpacked for the sink there.
+ * Captured frames from the worker to the application: packed by the worker, unpacked for the sink there.
  *
  * ```
  *  time ns (double) | direction and length (u32: bit 31 is out) | bytes, padded to 8
  * ```
- * What is on its way is bounded: an application that does not read loses frames, and the next one it gets says how many.
+ * The bytes in flight are bounded: an application that does not read loses frames, and the next frame carries their
+ * number.
  */
 import type { CaptureSink } from '../links/index.ts';
 import { Word } from './control.ts';
@@ -50,7 +51,7 @@ export class CaptureFeed implements CaptureSink {
   }
 }
 
-/** The application's side. @param skewNs added to the worker's times, whose clock began later */
+/** The application's side. @param skewNs added to the worker's times, whose clock started later */
 export function unpackFrames(packed: Uint8Array, skewNs: number, sink: CaptureSink): void {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
   for (let at = 0; at < packed.length; ) {

@@ -1,9 +1,9 @@
 /**
- * The application's end of the port: calls that wait, calls that do not, and what the worker tells by itself.
+ * The application's end of the port: blocking calls, asynchronous calls, and the worker's events.
  *
- * A call that waits posts its message and stands still until the worker has answered; everything the worker told before the
- * answer is dealt with first, so that the order is that of one thread. It cannot wait for ever: a worker that ends says so in
- * shared memory, and one that is silent for longer than any turn lasts is given up.
+ * A blocking call posts its message and blocks until the worker has answered; events that precede the answer are
+ * handled first, so that the order is that of one thread. It cannot block infinitely: a worker that ends sets a word in
+ * shared memory, and one that does not answer for longer than any turn lasts is given up.
  */
 import { type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
 import { RoceError } from '../../../packets/errors.ts';
@@ -13,9 +13,9 @@ import type { FromWorker, WireCall, WorkerEvent } from './wire.ts';
 import { fromWire } from './wire-error.ts';
 
 type Answer = Extract<WorkerEvent, { kind: 'answer' }>;
-export type Told = Exclude<WorkerEvent, { kind: 'answer' }>;
+export type WorkerNotification = Exclude<WorkerEvent, { kind: 'answer' }>;
 
-interface Asking {
+interface PendingCall {
   readonly take: (value: unknown) => void;
   readonly fail: (error: Error) => void;
 }
@@ -24,14 +24,14 @@ export class Channel {
   readonly #worker: Worker;
   readonly #port: MessagePort;
   readonly #words: Int32Array;
-  readonly #tell: (event: Told) => void;
-  readonly #asking = new Map<number, Asking>();
+  readonly #tell: (event: WorkerNotification) => void;
+  readonly #asking = new Map<number, PendingCall>();
   readonly #answers = new Map<number, Answer>();
   #lastId = 0;
   #gone = false;
 
-  /** @param tell takes what the worker tells by itself, in order */
-  constructor(worker: Worker, port: MessagePort, words: Int32Array, tell: (event: Told) => void) {
+  /** @param tell receives the worker's events, in order */
+  constructor(worker: Worker, port: MessagePort, words: Int32Array, tell: (event: WorkerNotification) => void) {
     this.#worker = worker;
     this.#port = port;
     this.#words = words;
@@ -41,12 +41,14 @@ export class Channel {
     port.unref();
   }
 
-  /** Whether nobody is there to be asked. */
+  /** Whether the worker has ended. */
   get gone(): boolean {
     return this.#gone;
   }
 
-  /** Asks and waits for the answer. Throws what the verb throws; ERR_ROCE_CLOSED when the worker has ended. */
+  /**
+   * Calls a verb and blocks until the answer. Throws what the verb throws; ERR_ROCE_CLOSED when the worker has ended.
+   */
   call<V extends SyncVerb>(verb: V, ...args: VerbArgs[V]): VerbResults[V] {
     const id = this.#post(verb, args, true);
     const { error, value } = this.#await(id);
@@ -54,7 +56,7 @@ export class Channel {
     return value as VerbResults[V];
   }
 
-  /** Asks; `take` makes something of the answer in the moment it comes, before anything that was told after it. */
+  /** Calls a verb; `take` converts the answer as soon as it comes, before later events are handled. */
   ask<V extends AsyncVerb, T>(verb: V, take: (value: Awaited<VerbResults[V]>) => T, ...args: VerbArgs[V]): Promise<T> {
     return new Promise((resolve, reject) => {
       const id = this.#post(verb, args, false);
@@ -69,13 +71,13 @@ export class Channel {
     if (!this.#gone) this.#send<V>({ id: 0, blocks: false, verb, args });
   }
 
-  /** Sees to it that the worker looks into the ring of posts. */
+  /** Makes the worker read the ring of posts. */
   wake(): void {
     if (Atomics.load(this.#words, Word.Asleep) === 0 || this.#gone) return;
     if (Atomics.exchange(this.#words, Word.Asleep, 0) === 1) this.#port.postMessage(0);
   }
 
-  /** Nobody is there any more: whoever waits is told. */
+  /** The worker has ended: rejects every pending call. */
   end(): void {
     this.drain();
     this.#gone = true;
@@ -84,7 +86,7 @@ export class Channel {
     this.#port.close();
   }
 
-  /** Deals with what has come and was not dealt with yet. */
+  /** Handles received messages that are not handled yet. */
   drain(): void {
     for (;;) {
       const received = receiveMessageOnPort(this.#port);
@@ -151,5 +153,5 @@ export function closedError(): RoceError {
 }
 
 const SLICE_MS = 100;
-/** Half a minute: no turn of the worker lasts nearly as long. */
+/** Half a minute: a turn of the worker is far shorter. */
 const SLICES = 300;

@@ -1,6 +1,6 @@
 /**
- * The connection manager's verbs, served in the worker. Owns the tables in which the application's handles find listeners,
- * requests and connections, and tells the application what comes of them.
+ * The connection manager's verbs, served in the worker. Owns the tables of listeners, requests and connections by the
+ * application's handles, and sends their events.
  */
 import { CmRejReason } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -9,15 +9,15 @@ import type { Device } from '../../device/device.ts';
 import type { Outbox } from './outbox.ts';
 import type { QueueServer } from './queue-server.ts';
 import type { CmVerbs } from './verbs.ts';
-import { type Handle, reviveEndpoints, reviveVector, type WireConnection } from './wire-values.ts';
+import { type ObjectHandle, reviveEndpoints, reviveVector, type WireConnection } from './wire-values.ts';
 
 export class CmServer {
   readonly #device: Device;
   readonly #outbox: Outbox;
   readonly #queues: QueueServer;
-  readonly #listeners = new Map<Handle, Listener>();
-  readonly #requests = new Map<Handle, ConnectionRequest>();
-  readonly #connections = new Map<Handle, Connection>();
+  readonly #listeners = new Map<ObjectHandle, Listener>();
+  readonly #requests = new Map<ObjectHandle, ConnectionRequest>();
+  readonly #connections = new Map<ObjectHandle, Connection>();
   #handles = 0;
 
   /** The handlers. */
@@ -48,7 +48,7 @@ export class CmServer {
       try {
         request?.reject(undefined, CmRejReason.InvalidServiceId);
       } catch (error) {
-        // Who has lost patience meanwhile needs no answer.
+        // A request that has timed out meanwhile needs no answer.
         if (!(error instanceof RoceError)) throw error;
       }
     },
@@ -63,7 +63,7 @@ export class CmServer {
       this.#listeners.get(handle)?.close();
       this.#listeners.delete(handle);
     },
-    /** Begins the end; the application is told of it when it has come. */
+    /** Begins to disconnect; an event follows when the connection has ended. */
     disconnect: (handle, privateData) => {
       const connection = this.#connections.get(handle);
       if (connection !== undefined) this.#device.cm.disconnect(connection, privateData);
@@ -81,7 +81,7 @@ export class CmServer {
     this.#queues = queues;
   }
 
-  #request(handle: Handle): ConnectionRequest {
+  #request(handle: ObjectHandle): ConnectionRequest {
     const request = this.#requests.get(handle);
     if (request === undefined) throw new RoceError('ERR_ROCE_STATE', 'the request was answered or withdrawn already');
     return request;
@@ -98,7 +98,7 @@ export class CmServer {
     return { connection: handle, remoteAddress, privateData };
   }
 
-  async #tellRequests(handle: Handle, listener: Listener): Promise<void> {
+  async #tellRequests(handle: ObjectHandle, listener: Listener): Promise<void> {
     for await (const request of listener) {
       const { service, remoteAddress, localAddress, remotePort, privateData, initiatorDepth, responderResources } =
         request;

@@ -1,12 +1,12 @@
 /**
  * A completion queue in shared memory: the worker writes, the application polls. Nothing is lost and nothing is copied
- * twice; an entry stays the queue's until it is polled, so an overrun happens exactly where it would in one thread.
+ * twice; an entry occupies its place until it is polled, so an overrun happens exactly where it would in one thread.
  *
- * The application that wants to be told of the next completion says so (`want`), and looks again; the worker publishes, and
- * looks whether it is wanted. One of the two sees the other (Atomics are sequentially consistent). Being told means no more than
- * that it is time to look: counts say what has come since when.
+ * To be notified of the next completion, the application sets a bit (`want`) and polls again; the worker publishes and
+ * then reads the bit. One of the two sees the other's write (Atomics are sequentially consistent). A notification only
+ * means: poll again. Counts show what has arrived since.
  *
- * Resizing moves the entries to other memory while the application stands still in its call.
+ * Resizing moves the entries to other memory while the application blocks in its call.
  */
 import type { WcStatus, WorkCompletion } from '../../../transport/work.ts';
 
@@ -14,9 +14,12 @@ export function completionRingMemory(capacity: number): SharedArrayBuffer {
   return new SharedArrayBuffer((HEADER_CELLS + slotsFor(capacity) * ENTRY_CELLS) * 8);
 }
 
-/** What the application waits for, a bit set: a completion for somebody, word of any, word of one that is solicited or failed. */
-export const Wanted = { Next: 1, Any: 2, Solicited: 4 } as const;
-const ALL = Wanted.Next | Wanted.Any | Wanted.Solicited;
+/**
+ * Pending waits of the application, a bit set: a completion itself, a notification of any, a notification of a
+ * solicited or failed one.
+ */
+export const NotifyMode = { Next: 1, Any: 2, Solicited: 4 } as const;
+const ALL = NotifyMode.Next | NotifyMode.Any | NotifyMode.Solicited;
 
 abstract class CompletionRing {
   protected capacity: number;
@@ -31,7 +34,7 @@ abstract class CompletionRing {
     this.#mask = slotsFor(capacity) - 1;
   }
 
-  /** Goes on in other memory, positions as they were. */
+  /** Continues in other memory at the same positions. */
   protected use(capacity: number, memory: SharedArrayBuffer): void {
     this.capacity = capacity;
     this.words = new Int32Array(memory, 0, HEADER_CELLS * 2);
@@ -76,12 +79,12 @@ export class CompletionWriter extends CompletionRing {
     if (wc.solicited || wc.status !== 0) this.#solicited += 1;
   }
 
-  /** Shows what was written; true when the application wants to be told, once. */
+  /** Publishes the entries written; true when the application waits for a notification, once. */
   publish(overrun: boolean): boolean {
     Atomics.store(this.words, TAIL, this.#tail);
     if (overrun) Atomics.store(this.words, OVERRUN, 1);
-    const due = this.#solicited > 0 || overrun ? ALL : Wanted.Next | Wanted.Any;
-    // After the entries: who sees the count must see them.
+    const due = this.#solicited > 0 || overrun ? ALL : NotifyMode.Next | NotifyMode.Any;
+    // After the entries: a reader of the count must see them.
     if (this.#solicited > 0) Atomics.add(this.words, SOLICITED, this.#solicited);
     this.#solicited = 0;
     if ((Atomics.load(this.words, WANTED) & due) === 0) return false;
@@ -89,7 +92,7 @@ export class CompletionWriter extends CompletionRing {
     return true;
   }
 
-  /** Moves what was not polled. `memory` is fresh, and has room for it. */
+  /** Moves the entries not polled yet. `memory` is fresh and large enough. */
   moveTo(capacity: number, memory: SharedArrayBuffer): void {
     const { words, cells } = this;
     const first = Atomics.load(words, HEAD);
@@ -141,7 +144,7 @@ export class CompletionReader extends CompletionRing {
     return true;
   }
 
-  /** Asks to be told: a bit set of `Wanted`. True when there is an entry already. */
+  /** Requests a notification: a bit set of `NotifyMode`. True when there is an entry already. */
   want(what: number): boolean {
     Atomics.or(this.words, WANTED, what);
     return this.length > 0;

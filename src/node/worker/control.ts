@@ -1,21 +1,21 @@
 /**
- * The words both threads look at without a message: how many calls were answered, whether the worker is there, whether it
- * has to be woken, how far the ring of posts has got, how much of a capture is on its way, whether keys have changed.
+ * Words in shared memory: the number of answered calls, whether the worker has ended, whether it must be woken, the
+ * positions of the ring of posts, the captured bytes in flight, whether keys have changed.
  */
 
 export const Word = {
   /** Counts up with every answer to a call that blocks; notified. */
   Answers: 0,
-  /** 1 when the worker has ended, in whatever way it could still say so; notified through `Answers`. */
+  /** 1 when the worker has ended, if it could still write this; notified through `Answers`. */
   Gone: 1,
-  /** 1 while the worker will not look into the ring of posts by itself. */
+  /** 1 while the worker does not poll the ring of posts. */
   Asleep: 2,
   /** Cells of the ring of posts that were written and read, counting up. */
   PostTail: 3,
   PostHead: 4,
   /** Bytes of captured frames that are on their way to the application. */
   Captured: 5,
-  /** Counts up when what a key opens has changed (`key-cells.ts`). */
+  /** Counts up when a key's state has changed (`key-cells.ts`). */
   KeyEpoch: 6,
 } as const;
 

@@ -1,6 +1,6 @@
 /**
- * Datagram services (SIDR), served in the worker. Owns the tables in which the application's handles find services offered and
- * requests for them, and tells the application of requests.
+ * Datagram services (SIDR), served in the worker. Owns the tables of services and requests by the application's
+ * handles, and sends events for requests.
  */
 import { CmSidrStatus } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -9,17 +9,17 @@ import type { UdListener } from '../../device/cm/datagrams.ts';
 import type { Device } from '../../device/device.ts';
 import type { AhServer } from './ah-server.ts';
 import type { Outbox } from './outbox.ts';
-import { type Served, Table } from './served.ts';
+import { HandleTable, type ServedObjects } from './served.ts';
 import type { DatagramVerbs } from './verbs.ts';
-import { type Handle, reviveEndpoints } from './wire-values.ts';
+import { type ObjectHandle, reviveEndpoints } from './wire-values.ts';
 
 export class DatagramServer {
   readonly #device: Device;
   readonly #outbox: Outbox;
-  readonly #served: Served;
+  readonly #served: ServedObjects;
   readonly #ahs: AhServer;
-  readonly #listeners = new Table<UdListener>();
-  readonly #requests = new Table<UdRequest>();
+  readonly #listeners = new HandleTable<UdListener>();
+  readonly #requests = new HandleTable<UdRequest>();
 
   /** The handlers. */
   readonly verbs: DatagramVerbs = {
@@ -49,7 +49,7 @@ export class DatagramServer {
       try {
         request?.reject(CmSidrStatus.Unsupported);
       } catch (error) {
-        // Who has lost patience meanwhile needs no answer.
+        // A request that has timed out meanwhile needs no answer.
         if (!(error instanceof RoceError)) throw error;
       }
     },
@@ -61,14 +61,14 @@ export class DatagramServer {
     },
   };
 
-  constructor(device: Device, outbox: Outbox, served: Served, ahs: AhServer) {
+  constructor(device: Device, outbox: Outbox, served: ServedObjects, ahs: AhServer) {
     this.#device = device;
     this.#outbox = outbox;
     this.#served = served;
     this.#ahs = ahs;
   }
 
-  async #tellRequests(listener: Handle, { requests }: UdListener): Promise<void> {
+  async #tellRequests(listener: ObjectHandle, { requests }: UdListener): Promise<void> {
     for await (const request of requests) {
       const { remoteAddress, localAddress, remotePort, privateData } = request;
       const facts = { remoteAddress, localAddress, remotePort, privateData };

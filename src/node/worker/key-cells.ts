@@ -1,14 +1,15 @@
 /**
- * What a key opens now, told by the worker in shared memory: of regions that work requests register or invalidate, and of windows.
+ * The present state of keys in shared memory, written by the worker: of regions that work requests register or
+ * invalidate, and of windows.
  *
- * The worker writes before it shows the completion of the work that changed something, and counts up `Word.KeyEpoch`; so who has
- * polled that completion and looks whether the count has moved has the news. A write is between two counts of its own (an odd count
- * is a write under way), so that nobody reads half of one.
+ * The worker writes before it shows the completion of the work that changed something, and counts up `Word.KeyEpoch`;
+ * so a reader that polled that completion and then reads the count sees the change. Each write increments a sequence
+ * count before and after (odd: a write is under way), so that no reader uses half of one.
  */
 export interface KeyState {
   /** The key as of the last registration or bind, 32 bits. */
   readonly key: number;
-  /** It opens something. */
+  /** Whether the key is valid. */
   readonly valid: boolean;
   readonly access: number;
   /** Of the first byte, in its shared buffer. */
@@ -19,7 +20,7 @@ export interface KeyState {
   readonly qpn: number;
   /** Regions: the windows bound to them. */
   readonly windows: number;
-  /** Windows: a key of the region that lends the memory; 0 when nobody does. */
+  /** Windows: a key of the region that lends the memory; 0 when unbound. */
   readonly lender: number;
 }
 
@@ -38,7 +39,7 @@ export class KeyCells {
     this.#u64 = new BigUint64Array(memory);
   }
 
-  /** For the worker alone. */
+  /** For the worker only. */
   write(state: KeyState): void {
     Atomics.add(this.#words, COUNT, 1);
     this.#u32[KEY] = state.key;
@@ -53,7 +54,7 @@ export class KeyCells {
     Atomics.add(this.#words, COUNT, 1);
   }
 
-  /** Moves on with every write. */
+  /** Changes with every write. */
   get count(): number {
     return Atomics.load(this.#words, COUNT);
   }

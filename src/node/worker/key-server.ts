@@ -1,18 +1,18 @@
 /**
- * The verbs of memory, served in the worker: regions and windows. Finds both by their index, the upper 24 bits of every key they
- * will have, and keeps the application's view of what keys open up to date (`key-cells.ts`).
+ * The verbs of memory, served in the worker: regions and windows. Finds both by their index, the upper 24 bits of their
+ * keys, and keeps the application's view of key states up to date (`key-cells.ts`).
  */
 import { Access, MemoryRegion, MemoryWindow, ProtectionDomain } from '../../../transport/memory.ts';
 import type { Device } from '../../device/device.ts';
 import type { Mw } from '../../device/verbs/index.ts';
 import { Word } from './control.ts';
 import { KeyCells, type KeyState } from './key-cells.ts';
-import type { Served } from './served.ts';
+import type { ServedObjects } from './served.ts';
 import type { KeyVerbs } from './verbs.ts';
 import type { WireKey } from './wire-values.ts';
 
-/** Something whose key may be changed by work, and what the application was told of it last. */
-interface Watched {
+/** A region or window whose key work requests may change, and the state published last. */
+interface TrackedKey {
   readonly cells: KeyCells;
   readonly now: () => KeyState;
   told: KeyState;
@@ -20,12 +20,12 @@ interface Watched {
 
 export class KeyServer {
   readonly #device: Device;
-  readonly #served: Served;
+  readonly #served: ServedObjects;
   readonly #words: Int32Array;
   /** By index. */
   readonly #regions = new Map<number, MemoryRegion>();
   readonly #windows = new Map<number, Mw>();
-  readonly #watched = new Map<number, Watched>();
+  readonly #watched = new Map<number, TrackedKey>();
 
   /** The handlers. */
   readonly verbs: KeyVerbs = {
@@ -52,7 +52,7 @@ export class KeyServer {
     },
   };
 
-  constructor(device: Device, served: Served, words: Int32Array) {
+  constructor(device: Device, served: ServedObjects, words: Int32Array) {
     this.#device = device;
     this.#served = served;
     this.#words = words;
@@ -60,29 +60,31 @@ export class KeyServer {
 
   // For the other servers.
 
-  /** The region of a key, or one that opens nothing: a region may be gone before work that names it is posted. */
+  /** The region of a key, or an invalid one: a region may be deregistered before work that names it is posted. */
   region(key: number): MemoryRegion {
     return this.#regions.get(key >>> 8) ?? DEAD_REGION;
   }
 
-  /** The same for a fast registration, which asks first how much the region takes. */
+  /** The same for a fast registration, which first checks the size of the region. */
   fastRegion(key: number, newKey: number, maxBytes: number): MemoryRegion {
-    return this.#regions.get(key >>> 8) ?? new MemoryRegion(NOBODY, NOTHING, newKey, CLOSED, maxBytes);
+    return this.#regions.get(key >>> 8) ?? new MemoryRegion(NO_DOMAIN, NOTHING, newKey, CLOSED, maxBytes);
   }
 
   /** The window of a key, or one that cannot be bound. */
   window(key: number): MemoryWindow {
-    return this.#windows.get(key >>> 8) ?? new MemoryWindow(NOBODY, 0);
+    return this.#windows.get(key >>> 8) ?? new MemoryWindow(NO_DOMAIN, 0);
   }
 
-  /** Tells what these keys open now. Called before the completion is shown of what may have changed it. */
+  /**
+   * Publishes the state of these keys. Called before the completion of the work that may have changed it is published.
+   */
   refresh(keys: readonly number[]): void {
     let changed = false;
     for (const key of keys) if (this.#tell(key)) changed = true;
     if (changed) Atomics.add(this.#words, Word.KeyEpoch, 1);
   }
 
-  /** The same of every key, after what nobody names. */
+  /** The same for every key, after changes that name no key. */
   refreshAll(): void {
     this.refresh([...this.#watched.values()].map(({ told }) => told.key));
   }
@@ -95,7 +97,7 @@ export class KeyServer {
     if (isSame(now, told)) return false;
     watched.told = now;
     watched.cells.write(now);
-    // Who lent or lends the memory has a window less or more.
+    // The regions of the old and the new binding have a window less or more.
     for (const lender of [told.lender, now.lender]) if (lender !== 0) this.#tell(lender);
     return true;
   }
@@ -138,6 +140,6 @@ function isSame(a: KeyState, b: KeyState): boolean {
 const UNBOUND = { valid: false, access: 0, offset: 0, length: 0, iova: 0n, qpn: 0, windows: 0, lender: 0 };
 const CLOSED = { access: 0, iova: 0n };
 const NOTHING = new Uint8Array(0);
-const NOBODY = new ProtectionDomain(0);
-const DEAD_REGION = new MemoryRegion(NOBODY, NOTHING, 0, CLOSED);
+const NO_DOMAIN = new ProtectionDomain(0);
+const DEAD_REGION = new MemoryRegion(NO_DOMAIN, NOTHING, 0, CLOSED);
 DEAD_REGION.grant.valid = false;

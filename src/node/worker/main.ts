@@ -1,5 +1,5 @@
 /**
- * The worker: opens the device where its link is and serves the verbs the application asks for. Ends with the wire.
+ * The worker: opens the device where its link is and serves the verbs that the application calls. Ends with the link.
  */
 import { type MessagePort, workerData } from 'node:worker_threads';
 import type { LinkFacts } from '../../device/api.ts';
@@ -13,21 +13,21 @@ import { Word } from './control.ts';
 import { DatagramServer } from './datagram-server.ts';
 import { KeyServer } from './key-server.ts';
 import { Outbox } from './outbox.ts';
-import { PostDesk } from './post-desk.ts';
+import { PostPoller } from './post-desk.ts';
 import { QueueServer } from './queue-server.ts';
 import type { WorkerSeed } from './seed.ts';
-import { Served } from './served.ts';
+import { ServedObjects } from './served.ts';
 import { SrqServer } from './srq-server.ts';
 import { VerbServer } from './verb-server.ts';
 import type { DeviceVerbs, VerbTable } from './verbs.ts';
 import type { DeviceFacts, ToWorker } from './wire.ts';
 import { toWire } from './wire-error.ts';
-import { revive, type WireCounters } from './wire-values.ts';
+import { revive, type WorkerCounters } from './wire-values.ts';
 
 async function run({ port, control, options, captures }: WorkerSeed): Promise<void> {
   const words = new Int32Array(control.words);
   const outbox = new Outbox(port, words);
-  process.on('exit', () => sayGone(words));
+  process.on('exit', () => reportEnd(words));
   let opened: OpenDevice;
   try {
     opened = await openHere(captures ? { ...options, captureSink: feeds(outbox, words) } : options);
@@ -37,22 +37,23 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
     return;
   }
   const { device } = opened;
-  const served = new Served();
+  const served = new ServedObjects();
   const keys = new KeyServer(device, served, words);
   const queues = new QueueServer(device, outbox, served, keys);
-  const desk = new PostDesk(control, queues);
+  const desk = new PostPoller(control, queues);
   queues.expectPosts = () => desk.linger();
-  // A receive that was posted before a datagram came is there when it is taken.
+  // A receive that was posted before a datagram came is in its queue when the datagram is handled.
   device.beforeReceive = () => desk.drain();
   const server = new VerbServer(verbsOf(opened, outbox, served, queues, keys), outbox);
   port.on('message', (message: ToWorker) => {
-    // What was posted before a call is done before it.
+    // Earlier posts are handled before the call.
     desk.drain();
     if (message === 0) desk.linger();
     else server.serve(message);
   });
   void opened.closed.then((error) => {
-    // In one message with everything that the end of the device settles, so that who learns of it can learn why.
+    // In one message with everything that the end of the device settles, so that the reason is known before promises
+    // settle.
     outbox.hold();
     setImmediate(() => {
       const reason = error === undefined ? undefined : toWire(error);
@@ -64,7 +65,13 @@ async function run({ port, control, options, captures }: WorkerSeed): Promise<vo
 }
 
 /** A handler for every verb: a kind of object without its table does not compile. */
-function verbsOf(opened: OpenDevice, outbox: Outbox, served: Served, queues: QueueServer, keys: KeyServer): VerbTable {
+function verbsOf(
+  opened: OpenDevice,
+  outbox: Outbox,
+  served: ServedObjects,
+  queues: QueueServer,
+  keys: KeyServer,
+): VerbTable {
   const { device } = opened;
   const ofDevice: DeviceVerbs = {
     resolve: (address) => device.resolve(revive(address)),
@@ -84,7 +91,7 @@ function verbsOf(opened: OpenDevice, outbox: Outbox, served: Served, queues: Que
   };
 }
 
-function countersOf({ counters, portCounters, cm, qpCount }: Device): WireCounters {
+function countersOf({ counters, portCounters, cm, qpCount }: Device): WorkerCounters {
   return {
     device: { ...counters },
     port: { ...portCounters },
@@ -122,15 +129,15 @@ function linkFacts({ name, medium, mtu, addresses, sourcePort, maxUnacked }: Lin
   return { name, medium, mtu, addresses, sourcePort, maxUnacked };
 }
 
-/** Whatever the link has left running ends here. */
+/** Ends everything that the link has left running. */
 function leave(outbox: Outbox, port: MessagePort): void {
   outbox.flush();
   port.close();
   process.exit();
 }
 
-/** For an application that stands still in a call. */
-function sayGone(words: Int32Array): void {
+/** For an application that blocks in a call. */
+function reportEnd(words: Int32Array): void {
   Atomics.store(words, Word.Gone, 1);
   Atomics.add(words, Word.Answers, 1);
   Atomics.notify(words, Word.Answers);

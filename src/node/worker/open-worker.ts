@@ -1,6 +1,7 @@
 /**
- * Opens a device in a worker thread that owns its link: starts the worker, waits until the link is there, and sees the worker
- * to its end. Whatever ends it (close, the wire, a bug of ours) everything that waits is settled and `closed` says why.
+ * Opens a device in a worker thread that owns its link: starts the worker, waits until the link is open, and handles
+ * the worker's end. Whatever ends it (close, a failed link, a bug of ours), every pending promise settles and `closed`
+ * gives the reason.
  */
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import { RoceError } from '../../../packets/errors.ts';
@@ -9,7 +10,7 @@ import type { FaultOptions } from '../links/fault-link.ts';
 import type { CaptureSink } from '../links/index.ts';
 import type { OpenDeviceOptions } from '../open-here.ts';
 import { unpackFrames } from './capture-feed.ts';
-import { Channel, type Told } from './channel.ts';
+import { Channel, type WorkerNotification } from './channel.ts';
 import { makeControl, type SharedControl, Word } from './control.ts';
 import type { WorkerSeed } from './seed.ts';
 import type { DeviceFacts } from './wire.ts';
@@ -17,13 +18,16 @@ import { fromWire, roceFromWire } from './wire-error.ts';
 import { WorkerDevice } from './worker-device.ts';
 import { workerSource } from './worker-source.ts';
 
-/** Options are data: they are cloned. What is called back has to be called from another thread, or is not to be had. */
+/** Options are data: they are cloned. Callbacks run in the application's thread, or are not supported. */
 export interface OpenWorkerDeviceOptions extends Omit<OpenDeviceOptions, 'captureSink' | 'faults' | 'thread'> {
   /** The stack runs in a thread of its own. */
   readonly thread: 'worker';
   /** Faults on the wire, by rule or by chance. */
   readonly faults?: Omit<FaultOptions, 'observer'>;
-  /** Called in the application's thread, a moment later. A sink that falls 64 MiB behind misses frames, and is told how many. */
+  /**
+   * Called in the application's thread, a moment later. A sink that falls 64 MiB behind misses frames, and gets their
+   * number.
+   */
   readonly captureSink?: CaptureSink | ((link: LinkFacts) => CaptureSink);
 }
 
@@ -41,17 +45,17 @@ class Session {
   readonly #words = new Int32Array(this.#control.words);
   readonly #worker: Worker;
   readonly #channel: Channel;
-  /** The worker is no more. */
+  /** The worker has ended. */
   readonly #ended: Promise<void>;
   readonly #closed: Promise<RoceError | undefined>;
   #settleClosed: (reason: RoceError | undefined) => void = () => {};
   readonly #sinkOption: OpenWorkerDeviceOptions['captureSink'];
   readonly #link: string;
-  #settleOpened: { resolve: (facts: DeviceFacts) => void; reject: (error: unknown) => void } = NOBODY;
+  #settleOpened: { resolve: (facts: DeviceFacts) => void; reject: (error: unknown) => void } = NO_PROMISE;
   #device: WorkerDevice | undefined;
   #sink: CaptureSink | undefined;
   #skewNs = 0;
-  /** Why there is no worker any more. */
+  /** Why the worker has ended. */
   #reason: RoceError | undefined;
   #inGoodOrder = false;
   #closing: Promise<void> | undefined;
@@ -100,14 +104,14 @@ class Session {
         await this.#channel.ask('shutdown', () => undefined);
       }
     } catch (error) {
-      // It has ended meanwhile, which is what was wanted.
+      // It has ended meanwhile, as intended.
       if (!(error instanceof RoceError && error.code === 'ERR_ROCE_CLOSED')) throw error;
     }
     device.end();
     await this.#ended;
   }
 
-  #told(event: Told): void {
+  #told(event: WorkerNotification): void {
     switch (event.kind) {
       case 'opening':
         this.#openSink(event.link, event.timeOrigin);
@@ -150,12 +154,12 @@ class Session {
   }
 
   #exited(): void {
-    // Its last words may have been overtaken by its end (seen with Node 24).
+    // Its exit may overtake its last messages (seen with Node 24).
     this.#channel.drain();
     if (!this.#inGoodOrder)
       this.#reason ??= new RoceError('ERR_ROCE_CLOSED', `${this.#link}: its worker thread has ended`);
     if (this.#reason !== undefined) this.#settleOpened.reject(this.#reason);
-    // Before whatever waits is told that the device is closed, so that it can learn why.
+    // Before pending promises settle, so that their handlers can read the reason.
     this.#settleClosed(this.#reason);
     this.#channel.end();
     this.#device?.end();
@@ -185,4 +189,4 @@ function startWorker(seed: WorkerSeed, ours: MessagePort): Worker {
   }
 }
 
-const NOBODY = { resolve: () => {}, reject: () => {} };
+const NO_PROMISE = { resolve: () => {}, reject: () => {} };

@@ -1,6 +1,6 @@
 /**
- * What the worker has to tell. Events are gathered and leave in one message once the callback that caused them and every
- * promise it settled have run: what happened in one breath in the worker arrives in one breath, in order.
+ * The worker's outgoing events. They are gathered and leave in one message once the callback that caused them and every
+ * promise it settled have run: events of one turn arrive in one turn, in order.
  */
 import type { MessagePort } from 'node:worker_threads';
 import { Word } from './control.ts';
@@ -25,11 +25,11 @@ export class Outbox {
     if (event.kind === 'frames') this.#transfer.push(event.packed.buffer);
     if (this.#scheduled) return;
     this.#scheduled = true;
-    // Ticks that are asked for by a microtask run when no microtask is left.
+    // Ticks queued by a microtask run when no microtask is left.
     queueMicrotask(() => process.nextTick(() => this.#flushUnlessHeld()));
   }
 
-  /** Answers a call; one that blocks takes everything there is to tell along, at once. */
+  /** Answers a call; the answer to a blocking call leaves at once, together with all pending events. */
   answer(id: number, blocks: boolean, value: unknown): void {
     this.#answer(blocks, { kind: 'answer', id, value });
   }
@@ -38,7 +38,7 @@ export class Outbox {
     this.#answer(blocks, { kind: 'answer', id, error: toWire(error) });
   }
 
-  /** Nothing leaves by itself any more. */
+  /** Stops sending events automatically. */
   hold(): void {
     this.#held = true;
   }

@@ -1,12 +1,12 @@
 /**
- * When the worker looks into the ring of posts: when it is told to, before every call, and for a short while after there was
- * something, or the application was told of something: it posts the next request then, and need not wake anybody.
+ * When the worker reads the ring of posts: on a wake-up, before every call, and for a short time after a post or an
+ * event to the application, which is likely to post the next request then and saves the wake-up.
  */
 import { monotonicNs } from '../clock.ts';
 import { type SharedControl, Word } from './control.ts';
 import { PostReader, type PostSink } from './post-ring.ts';
 
-export class PostDesk {
+export class PostPoller {
   readonly #words: Int32Array;
   readonly #reader: PostReader;
   readonly #sink: PostSink;
@@ -20,12 +20,12 @@ export class PostDesk {
     this.#sink = sink;
   }
 
-  /** Hands on everything that was posted. */
+  /** Passes on everything that was posted. */
   drain(): void {
     if (this.#reader.drain(this.#sink)) this.linger();
   }
 
-  /** Posts are to be expected. */
+  /** Polls the ring for a short time, as posts are likely. */
   linger(): void {
     this.#until = monotonicNs() + LINGER_NS;
     if (this.#awake) return;
@@ -42,10 +42,13 @@ export class PostDesk {
     }
     this.#awake = false;
     Atomics.store(this.#words, Word.Asleep, 1);
-    // Who posted before that word was set has not woken us.
+    // A post before that word was set did not wake the worker.
     this.drain();
   }
 }
 
-/** Turns of an idle event loop are a few microseconds each; being woken takes several times that (measured: a round trip by half). */
+/**
+ * Turns of an idle event loop are a few microseconds each; being woken takes several times that (measured: a round trip
+ * by half).
+ */
 const LINGER_NS = 50_000;

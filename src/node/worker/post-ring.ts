@@ -1,6 +1,7 @@
 /**
- * The ring of posts: work requests on their way to the worker, in shared memory. One writer, the application's thread; one
- * reader, the worker. A record is a run of 8-byte cells that never wraps; a filler takes the end of the ring where it would.
+ * The ring of posts: work requests for the worker, in shared memory. One writer, the application's thread; one reader,
+ * the worker. A record is a run of 8-byte cells that never wraps; a filler record pads the end of the ring where it
+ * would.
  *
  * ```
  *  cell 0   cells | kind        send only, cell 3   opcode | flags
@@ -10,25 +11,25 @@
  *           inline bytes, padded                  9    address handle | remote queue pair
  *                                                 10   remote Q_Key | remote shared receive queue
  * ```
- * Requests with more to say than that (BIND MW, REG MR, FLUSH) do not go through the ring. A receive for a shared receive queue
- * names that instead of a queue pair.
+ * Requests with more fields (BIND MW, REG MR, FLUSH) do not go through the ring. A receive for a shared receive queue
+ * carries its number instead of a queue pair's.
  */
 import type { AddressHandle } from '../../../transport/address-handle.ts';
 import type { MemoryRegion } from '../../../transport/memory.ts';
 import { PRIVILEGED_QKEY } from '../../../transport/qp-attributes.ts';
 import { type RecvWr, type SendWr, type Sge, WrOpcode } from '../../../transport/work.ts';
 import { type SharedControl, Word } from './control.ts';
-import type { Handle } from './wire-values.ts';
+import type { ObjectHandle } from './wire-values.ts';
 
-/** Under what names things travel. */
+/** The keys and handles that records carry. */
 export interface PostNames {
-  /** Of a region: its key, 0 when it opens nothing any more. */
+  /** Of a region: its key, 0 when it is not valid any more. */
   keyOf(mr: MemoryRegion): number;
   /** Of an address handle; 0 when it is not one of this device. */
-  ahOf(ah: AddressHandle): Handle;
+  ahOf(ah: AddressHandle): ObjectHandle;
 }
 
-/** Whether a request of this kind has a place in the ring. */
+/** Whether the ring carries requests of this kind. */
 export function isRinged(opcode: WrOpcode): boolean {
   return opcode !== WrOpcode.BindMw && opcode !== WrOpcode.RegMr && opcode !== WrOpcode.Flush;
 }
@@ -55,7 +56,7 @@ export class PostWriter extends PostRing {
   #tail = 0;
 
   /** Writes a request that was checked; false when there is no room, and nothing is written. */
-  send(qp: Handle, wr: SendWr, names: PostNames): boolean {
+  send(qp: ObjectHandle, wr: SendWr, names: PostNames): boolean {
     const inline = wr.inline?.length ?? 0;
     const sges = wr.sges ?? NO_SGES;
     const size = SEND_CELLS + sges.length * SGE_CELLS + Math.ceil(inline / 8);
@@ -82,15 +83,15 @@ export class PostWriter extends PostRing {
     return true;
   }
 
-  recv(qp: Handle, wr: RecvWr, names: PostNames): boolean {
+  recv(qp: ObjectHandle, wr: RecvWr, names: PostNames): boolean {
     return this.#recv(KIND_RECV, qp, wr, names);
   }
 
-  srqRecv(srqn: Handle, wr: RecvWr, names: PostNames): boolean {
+  srqRecv(srqn: ObjectHandle, wr: RecvWr, names: PostNames): boolean {
     return this.#recv(KIND_SRQ_RECV, srqn, wr, names);
   }
 
-  #recv(kind: number, queue: Handle, wr: RecvWr, names: PostNames): boolean {
+  #recv(kind: number, queue: ObjectHandle, wr: RecvWr, names: PostNames): boolean {
     const sges = wr.sges ?? NO_SGES;
     const size = RECV_CELLS + sges.length * SGE_CELLS;
     const at = this.#reserve(size);
@@ -115,7 +116,7 @@ export class PostWriter extends PostRing {
     return 0;
   }
 
-  #head(at: number, size: number, kind: number, qp: Handle, wrId: number, sges: number): void {
+  #head(at: number, size: number, kind: number, qp: ObjectHandle, wrId: number, sges: number): void {
     const { u32 } = this;
     u32[at * 2] = size;
     u32[at * 2 + 1] = kind;
@@ -143,13 +144,13 @@ export class PostWriter extends PostRing {
   }
 }
 
-/** What is done with posts. The requests are reused: nothing of them is kept. */
+/** Receives the posts. The request objects are reused: the sink must not keep them. */
 export interface PostSink {
-  send(qp: Handle, wr: SendWr): void;
-  recv(qp: Handle, wr: RecvWr): void;
-  srqRecv(srqn: Handle, wr: RecvWr): void;
+  send(qp: ObjectHandle, wr: SendWr): void;
+  recv(qp: ObjectHandle, wr: RecvWr): void;
+  srqRecv(srqn: ObjectHandle, wr: RecvWr): void;
   region(key: number): MemoryRegion;
-  ah(handle: Handle): AddressHandle | undefined;
+  ah(handle: ObjectHandle): AddressHandle | undefined;
 }
 
 export class PostReader extends PostRing {
@@ -161,7 +162,7 @@ export class PostReader extends PostRing {
     return Atomics.load(this.words, Word.PostTail) === this.#head;
   }
 
-  /** Hands over everything that is there, oldest first; false when there was nothing. */
+  /** Passes on every record, oldest first; false when the ring was empty. */
   drain(sink: PostSink): boolean {
     if (this.empty) return false;
     do {
@@ -237,7 +238,7 @@ class RingedSge implements Sge {
   }
 }
 
-/** A work request in the shape that every one has, so that reading makes no new shapes. */
+/** A work request with a fixed object shape, so that reading stays monomorphic. */
 class RingedWr {
   wrId = 0;
   opcode: WrOpcode = 0;

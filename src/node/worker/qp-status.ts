@@ -1,11 +1,11 @@
 /**
- * What the application's thread knows of a queue pair without asking: its state, and how many of its work requests are done
- * with. Written by the worker, read by the application.
+ * The state of a queue pair in shared memory: its QP state, and how many of its work requests are complete. Written by
+ * the worker, read by the application.
  *
- * Both may be behind. That is harmless: only modify takes a queue pair to a state in which it refuses work, the application
- * waits for modify, and the new state is there before the answer; and what is done with only grows. So a request that passes
- * here is accepted by the worker; one that does not pass is put to the worker, whose word counts. So is work that is flushed
- * at once: its completion is there when the post returns.
+ * Both may lag. That is harmless: only modify takes a queue pair to a state in which it refuses work, the application
+ * waits for modify, and the new state is there before the answer; and the counts only grow. So the worker accepts every
+ * request that passes here; one that does not pass goes to the worker in a call, whose result counts. So does work that
+ * is flushed at once: its completion is in the queue when the post returns.
  */
 import { QpState } from '../../../transport/qp-state.ts';
 

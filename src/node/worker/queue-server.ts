@@ -14,12 +14,12 @@ import type { Qp } from '../../device/verbs/index.ts';
 import type { KeyServer } from './key-server.ts';
 import type { Outbox } from './outbox.ts';
 import type { PostSink } from './post-ring.ts';
-import type { Served } from './served.ts';
+import type { ServedObjects } from './served.ts';
 import { ServedQp } from './served-qp.ts';
 import { SharedCq } from './shared-cq.ts';
 import type { QueueVerbs } from './verbs.ts';
 import {
-  type Handle,
+  type ObjectHandle,
   revive,
   reviveVector,
   type WireBind,
@@ -30,11 +30,11 @@ import {
 } from './wire-values.ts';
 
 export class QueueServer implements PostSink {
-  /** Called when the application is told of completions: who is told posts the next request. */
+  /** Called when the application is notified of completions: it is likely to post the next request. */
   expectPosts: () => void = () => {};
   readonly #device: Device;
   readonly #outbox: Outbox;
-  readonly #served: Served;
+  readonly #served: ServedObjects;
   readonly #keys: KeyServer;
 
   /** The handlers. */
@@ -108,12 +108,12 @@ export class QueueServer implements PostSink {
     destroyQp: (handle) => {
       this.#served.qps.get(handle)?.qp.destroy();
       this.#served.qps.delete(handle);
-      // Windows that were bound through it are bound no more.
+      // Its windows are unbound now.
       this.#keys.refreshAll();
     },
   };
 
-  constructor(device: Device, outbox: Outbox, served: Served, keys: KeyServer) {
+  constructor(device: Device, outbox: Outbox, served: ServedObjects, keys: KeyServer) {
     this.#device = device;
     this.#outbox = outbox;
     this.#served = served;
@@ -122,22 +122,22 @@ export class QueueServer implements PostSink {
 
   // The ring of posts. The application has checked what it puts there.
 
-  send(handle: Handle, wr: SendWr): void {
+  send(handle: ObjectHandle, wr: SendWr): void {
     const served = this.#served.qps.get(handle);
-    // The device may have been closed by its wire meanwhile: as if the wire had gone a moment after the post.
+    // The device may have been closed by its wire meanwhile: as if the link had failed right after the post.
     if (served === undefined || served.qp.destroyed) return;
     served.postSend(wr);
   }
 
-  recv(handle: Handle, wr: RecvWr): void {
+  recv(handle: ObjectHandle, wr: RecvWr): void {
     const served = this.#served.qps.get(handle);
     if (served === undefined || served.qp.destroyed) return;
     served.postRecv(wr);
   }
 
-  srqRecv(srqn: Handle, wr: RecvWr): void {
+  srqRecv(srqn: ObjectHandle, wr: RecvWr): void {
     const served = this.#served.srqs.get(srqn);
-    // And a queue may have failed meanwhile: nobody will take what is in it.
+    // A queue may have failed meanwhile: its receives are never taken.
     if (served === undefined || served.srq.destroyed || served.srq.core.failed) return;
     served.postRecv(wr);
   }
@@ -146,18 +146,18 @@ export class QueueServer implements PostSink {
     return this.#keys.region(key);
   }
 
-  ah(handle: Handle): AddressHandle | undefined {
+  ah(handle: ObjectHandle): AddressHandle | undefined {
     return this.#served.ahs.get(handle);
   }
 
   // For the other servers.
 
   /** @throws RoceError ERR_ROCE_CLOSED */
-  qp(handle: Handle): ServedQp {
+  qp(handle: ObjectHandle): ServedQp {
     return this.#served.qps.found(handle);
   }
 
-  /** Takes a queue pair that was made into the table. */
+  /** Adds a new queue pair to the table. */
   serve(qp: Qp, init: WireQpInit | typeof NO_ROOM): WireQp {
     const served = new ServedQp(qp, (keys) => this.#keys.refresh(keys));
     this.#served.qps.set(qp.qpn, served);
@@ -191,7 +191,7 @@ export class QueueServer implements PostSink {
     return { ...rest, ...bytes, mr: this.#keys.fastRegion(mr, rest.key, maxBytes) };
   }
 
-  async #tellCqEvents(handle: Handle, cq: SharedCq): Promise<void> {
+  async #tellCqEvents(handle: ObjectHandle, cq: SharedCq): Promise<void> {
     for await (const event of cq.events) this.#outbox.post({ kind: 'cq-event', cq: handle, event });
   }
 

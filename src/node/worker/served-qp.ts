@@ -1,9 +1,11 @@
-/** A queue pair as the worker serves it: it counts what was posted, and keeps the application's view of it up to date. */
+/**
+ * A queue pair as the worker serves it: it counts what was posted, and keeps the application's view of it up to date.
+ */
 import { type RecvWr, type SendWr, WrOpcode } from '../../../transport/work.ts';
 import type { Qp } from '../../device/verbs/index.ts';
 import { QpStatus, STATUS_BYTES } from './qp-status.ts';
 
-/** Send work that may change what keys open, by the number of work posted with it. */
+/** Send work that may change key states, by the count of work posted up to it. */
 interface KeyWork {
   readonly posted: number;
   readonly keys: readonly number[];
@@ -16,10 +18,10 @@ export class ServedQp {
   readonly #keysChanged: (keys: readonly number[]) => void;
   #sends = 0;
   #recvs = 0;
-  /** What was not done yet when keys were looked at. */
+  /** Work that was not done when key states were published last. */
   readonly #keyWork: KeyWork[] = [];
 
-  /** @param keysChanged called when work may have been done that changes what keys open */
+  /** @param keysChanged called when work may have changed key states */
   constructor(qp: Qp, keysChanged: (keys: readonly number[]) => void) {
     this.qp = qp;
     this.#keysChanged = keysChanged;

@@ -1,4 +1,7 @@
-/** A shared receive queue as the worker serves it: it counts what was posted, and keeps the application's view of it up to date. */
+/**
+ * A shared receive queue as the worker serves it: it counts what was posted, and keeps the application's view of it up
+ * to date.
+ */
 import type { RecvWr } from '../../../transport/work.ts';
 import type { Srq } from '../../device/verbs/index.ts';
 import { SRQ_STATUS_BYTES, SrqStatus } from './srq-status.ts';

@@ -1,6 +1,6 @@
 /**
- * A completion queue whose entries lie in shared memory, as the device in the worker sees it: it is told of completions like
- * any other and is settled at the end of every step of the machine, which is when the application sees what was added.
+ * A completion queue whose entries lie in shared memory, on the worker's side. The device adds completions as to any
+ * other and settles it at the end of every turn; the application sees the new entries then.
  */
 import type { CompletionQueue } from '../../../transport/completion-queue.ts';
 import type { TransportPools } from '../../../transport/pools.ts';
@@ -11,9 +11,9 @@ import { CompletionWriter, completionRingMemory } from './completion-ring.ts';
 export interface SharedCqWatcher {
   /** A completion of this queue pair is about to be shown. */
   completed(qpn: number): void;
-  /** And some that tell of keys that the peer has killed. */
+  /** Some report keys that the peer has invalidated. */
   invalidated(keys: readonly number[]): void;
-  /** The application waits for this queue, and something is there. */
+  /** The application waits for this queue, and it has completions. */
   wanted(): void;
 }
 
@@ -26,10 +26,10 @@ export class SharedCq extends Cq {
   /** Numbers of the queue pairs that have completed since the last `settle`. */
   readonly #fresh: number[] = [];
   #listed = false;
-  /** Keys that peers have killed since then. */
+  /** Keys that peers have invalidated since then. */
   readonly #invalidated: number[] = [];
 
-  /** @throws RoceError ERR_ROCE_ARGUMENT for a capacity that is none */
+  /** @throws RoceError ERR_ROCE_ARGUMENT for an invalid capacity */
   constructor(
     capacity: number,
     notified: CompletionQueue[],
@@ -48,7 +48,7 @@ export class SharedCq extends Cq {
     return this.#writer.length;
   }
 
-  /** The entries move to `memory` anew; the application follows when it has the answer. */
+  /** Moves the entries to `memory`; the application switches to it when the answer comes. */
   override resize(capacity: number): void {
     super.resize(capacity);
     this.memory = completionRingMemory(capacity);
@@ -79,7 +79,7 @@ export class SharedCq extends Cq {
     this.#list();
   }
 
-  /** Shows the application what there is. */
+  /** Publishes new entries to the application. */
   override settle(): void {
     this.#listed = false;
     for (const qpn of this.#fresh) this.#watcher.completed(qpn);

@@ -4,14 +4,14 @@ import type { Device } from '../../device/device.ts';
 import { Pd } from '../../device/verbs/index.ts';
 import type { Outbox } from './outbox.ts';
 import { NO_ROOM, type QueueServer } from './queue-server.ts';
-import type { Served } from './served.ts';
+import type { ServedObjects } from './served.ts';
 import { ServedSrq } from './served-srq.ts';
 import type { SrqVerbs } from './verbs.ts';
 
 export class SrqServer {
   readonly #device: Device;
   readonly #outbox: Outbox;
-  readonly #served: Served;
+  readonly #served: ServedObjects;
   readonly #queues: QueueServer;
 
   /** The handlers. */
@@ -52,7 +52,7 @@ export class SrqServer {
     },
   };
 
-  constructor(device: Device, outbox: Outbox, served: Served, queues: QueueServer) {
+  constructor(device: Device, outbox: Outbox, served: ServedObjects, queues: QueueServer) {
     this.#device = device;
     this.#outbox = outbox;
     this.#served = served;

@@ -1,6 +1,6 @@
 /**
- * What the application's thread knows of a shared receive queue without asking. Written by the worker, read by the application, and
- * allowed to be behind for the reasons `qp-status.ts` has: what was taken only grows, and room and limit change by calls that wait.
+ * The state of a shared receive queue in shared memory. Written by the worker, read by the application; it may lag for
+ * the reasons in `qp-status.ts`: what was taken only grows, and room and limit change by calls that wait.
  */
 import type { SharedReceiveQueue } from '../../../transport/srq.ts';
 

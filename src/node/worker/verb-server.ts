@@ -1,6 +1,6 @@
 /**
- * Serves the verbs that the application calls: finds the handler in a table that has one for each verb, and sends the answer.
- * Owns no object. What is not a verb of the table is refused, names of an object's prototype among them.
+ * Serves the verbs that the application calls: finds the handler in a table that has one for each verb, and sends the
+ * answer. Owns no object. Refuses names that are not verbs of the table, those of an object's prototype among them.
  */
 import { InvariantError, RoceError } from '../../../packets/errors.ts';
 import type { Outbox } from './outbox.ts';
@@ -43,7 +43,7 @@ export class VerbServer {
 
 /** @throws RoceError ERR_ROCE_UNSUPPORTED for what is not a verb, and what the verb throws */
 function invoke<V extends Verb>(verbs: VerbTable, { verb, args }: WireCall<V>): VerbResults[V] {
-  // A message is what its sender made of it, whatever the types say.
+  // Types do not constrain a received message.
   if (!Object.hasOwn(verbs, verb)) throw new RoceError('ERR_ROCE_UNSUPPORTED', `the worker has no verb ${verb}`);
   return verbs[verb](...args);
 }

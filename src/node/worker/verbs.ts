@@ -1,9 +1,9 @@
 /**
- * The verbs that the application's thread calls and the worker serves, one interface for each kind of object: the calls of `channel.ts`
- * and the servers are typed by the same tables. Owns no code.
+ * The verbs that the application's thread calls and the worker serves, one interface for each kind of object: the calls
+ * of `channel.ts` and the servers are typed by the same tables. Owns no code.
  *
- * How a verb is called follows from it: one that returns a promise is answered when it is, the verbs of `SilentVerb` are not answered,
- * and for every other one the application's thread stands still.
+ * How a verb is called follows from its type: one that returns a promise is answered when that settles, the verbs of
+ * `SilentVerb` are not answered, and every other one blocks the application's thread.
  */
 
 import type { RateState } from '../../../transport/congestion/rate-controller.ts';
@@ -12,14 +12,13 @@ import type { ListenOptions } from '../../device/cm/api.ts';
 
 import type { ModifyAttributes, RegMrOptions } from '../../device/verbs/index.ts';
 import type {
-  Handle,
+  ObjectHandle,
   SharedMemory,
   WireAcceptOptions,
   WireAddress,
   WireAh,
   WireConnection,
   WireConnectOptions,
-  WireCounters,
   WireKey,
   WireListenUdOptions,
   WireQp,
@@ -32,88 +31,92 @@ import type {
   WireUdAnswer,
   WireUdDestination,
   WireVector,
+  WorkerCounters,
 } from './wire-values.ts';
 
 export interface DeviceVerbs {
   resolve(address: WireAddress): Promise<void>;
-  counters(): WireCounters;
-  /** Closes the device; its wire is still there. */
+  counters(): WorkerCounters;
+  /** Closes the device; its link stays open. */
   closeDevice(): void;
-  /** Closes the wire as well; the worker ends then. */
+  /** Closes the link as well; the worker ends then. */
   shutdown(): Promise<void>;
 }
 
 /** Protection domains, completion queues and queue pairs. */
 export interface QueueVerbs {
-  allocPd(): Handle;
-  createCq(capacity: number): { readonly cq: Handle; readonly ring: SharedArrayBuffer };
+  allocPd(): ObjectHandle;
+  createCq(capacity: number): { readonly cq: ObjectHandle; readonly ring: SharedArrayBuffer };
   /** The ring that takes the place of the one there was. */
-  resizeCq(cq: Handle, capacity: number): SharedArrayBuffer;
-  destroyCq(cq: Handle): void;
-  createQp(pd: Handle, init: WireQpInit): WireQp;
-  modifyQp(qp: Handle, attributes: ModifyAttributes): void;
-  congestionOf(qp: Handle): RateState | undefined;
-  attachMcast(qp: Handle, group: WireAddress): Promise<void>;
-  detachMcast(qp: Handle, group: WireAddress): void;
-  /** For what the ring does not take: a queue that is full, a state that may forbid it, a request that is too long or rare. */
-  postSend(qp: Handle, wr: WireSendWr): void;
-  postRecv(qp: Handle, wr: WireRecvWr): void;
-  destroyQp(qp: Handle): void;
+  resizeCq(cq: ObjectHandle, capacity: number): SharedArrayBuffer;
+  destroyCq(cq: ObjectHandle): void;
+  createQp(pd: ObjectHandle, init: WireQpInit): WireQp;
+  modifyQp(qp: ObjectHandle, attributes: ModifyAttributes): void;
+  congestionOf(qp: ObjectHandle): RateState | undefined;
+  attachMcast(qp: ObjectHandle, group: WireAddress): Promise<void>;
+  detachMcast(qp: ObjectHandle, group: WireAddress): void;
+  /**
+   * For posts that the ring does not carry: into a full queue, in a state that may refuse them, and requests that are
+   * long or rare.
+   */
+  postSend(qp: ObjectHandle, wr: WireSendWr): void;
+  postRecv(qp: ObjectHandle, wr: WireRecvWr): void;
+  destroyQp(qp: ObjectHandle): void;
 }
 
 /** Memory regions and windows. */
 export interface KeyVerbs {
-  regMr(pd: Handle, memory: SharedMemory, options: RegMrOptions): WireKey;
+  regMr(pd: ObjectHandle, memory: SharedMemory, options: RegMrOptions): WireKey;
   deregMr(key: number): void;
-  allocMr(pd: Handle, maxBytes: number): WireKey;
-  allocMw(pd: Handle): WireKey;
+  allocMr(pd: ObjectHandle, maxBytes: number): WireKey;
+  allocMw(pd: ObjectHandle): WireKey;
   deallocMw(key: number): void;
 }
 
 /** Shared receive queues and XRC domains. */
 export interface SrqVerbs {
-  createSrq(pd: Handle, init: WireSrqInit): WireSrq;
-  modifySrq(srqn: Handle, attributes: SrqAttributes): void;
-  postSrqRecv(srqn: Handle, wr: WireRecvWr): void;
-  destroySrq(srqn: Handle): void;
-  openXrcd(): Handle;
-  createXrcTarget(xrcd: Handle): WireQp & { readonly pd: Handle };
-  closeXrcd(xrcd: Handle): void;
+  createSrq(pd: ObjectHandle, init: WireSrqInit): WireSrq;
+  modifySrq(srqn: ObjectHandle, attributes: SrqAttributes): void;
+  postSrqRecv(srqn: ObjectHandle, wr: WireRecvWr): void;
+  destroySrq(srqn: ObjectHandle): void;
+  openXrcd(): ObjectHandle;
+  createXrcTarget(xrcd: ObjectHandle): WireQp & { readonly pd: ObjectHandle };
+  closeXrcd(xrcd: ObjectHandle): void;
 }
 
 /** Address handles. */
 export interface AhVerbs {
-  createAh(pd: Handle, av: WireVector): Promise<WireAh>;
-  createAhFromWc(pd: Handle, grh: boolean, bytes: Uint8Array): Promise<WireAh>;
-  destroyAh(ah: Handle): void;
+  createAh(pd: ObjectHandle, av: WireVector): Promise<WireAh>;
+  createAhFromWc(pd: ObjectHandle, grh: boolean, bytes: Uint8Array): Promise<WireAh>;
+  destroyAh(ah: ObjectHandle): void;
 }
 
 /** Connections. */
 export interface CmVerbs {
-  listen(port: number, options: ListenOptions | number): Handle;
-  unlisten(listener: Handle): void;
+  listen(port: number, options: ListenOptions | number): ObjectHandle;
+  unlisten(listener: ObjectHandle): void;
   connect(options: WireConnectOptions): Promise<WireConnection>;
-  accept(request: Handle, options: WireAcceptOptions): Promise<WireConnection>;
-  delay(request: Handle, serviceTimeout: number): void;
-  reject(request: Handle, privateData: Uint8Array | undefined, reason: number | undefined): void;
+  accept(request: ObjectHandle, options: WireAcceptOptions): Promise<WireConnection>;
+  delay(request: ObjectHandle, serviceTimeout: number): void;
+  reject(request: ObjectHandle, privateData: Uint8Array | undefined, reason: number | undefined): void;
   /** The application has no reference to the request any more. */
-  forgetRequest(request: Handle): void;
+  forgetRequest(request: ObjectHandle): void;
   /** It came while its listener was being closed: as if there had been no listener. */
-  refuseRequest(request: Handle): void;
-  disconnect(connection: Handle, privateData: Uint8Array | undefined): void;
-  loadAlternatePath(connection: Handle, av: WireVector): Promise<void>;
+  refuseRequest(request: ObjectHandle): void;
+  disconnect(connection: ObjectHandle, privateData: Uint8Array | undefined): void;
+  loadAlternatePath(connection: ObjectHandle, av: WireVector): Promise<void>;
 }
 
 /** Datagram services (SIDR). */
 export interface DatagramVerbs {
-  listenUd(port: number, options: WireListenUdOptions): Handle;
-  unlistenUd(listener: Handle): void;
-  acceptUd(request: Handle, answer: WireUdAnswer): void;
-  rejectUd(request: Handle, status: number | undefined, privateData: Uint8Array | undefined): void;
+  listenUd(port: number, options: WireListenUdOptions): ObjectHandle;
+  unlistenUd(listener: ObjectHandle): void;
+  acceptUd(request: ObjectHandle, answer: WireUdAnswer): void;
+  rejectUd(request: ObjectHandle, status: number | undefined, privateData: Uint8Array | undefined): void;
   /** As `forgetRequest`. */
-  forgetUdRequest(request: Handle): void;
+  forgetUdRequest(request: ObjectHandle): void;
   /** As `refuseRequest`. */
-  refuseUdRequest(request: Handle): void;
+  refuseUdRequest(request: ObjectHandle): void;
   resolveUd(options: WireResolveUdOptions): Promise<WireUdDestination>;
 }
 
@@ -127,9 +130,9 @@ export type VerbTable = { readonly [V in Verb]: (...args: VerbArgs[V]) => VerbRe
 
 /** Verbs that are not answered. */
 export type SilentVerb = 'forgetRequest' | 'refuseRequest' | 'forgetUdRequest' | 'refuseUdRequest';
-/** Verbs that are answered when they are. */
+/** Verbs that are answered when their promise settles. */
 export type AsyncVerb = { [V in Verb]: VerbResults[V] extends Promise<unknown> ? V : never }[Verb];
-/** Verbs for which the application's thread stands still. */
+/** Verbs that block the application's thread. */
 export type SyncVerb = Exclude<Verb, AsyncVerb | SilentVerb>;
 /** Those that free what a handle or key names, and nothing else. */
 export type FreeingVerb =

@@ -1,4 +1,4 @@
-/** Errors between threads: class, code and words are kept; the stack becomes that of whoever is told. */
+/** Errors between threads: class, code and message are kept; the stack becomes that of the receiving thread. */
 import { InvariantError, RoceError, type RoceErrorCode } from '../../../packets/errors.ts';
 import { AlternatePathRefused } from '../../device/cm/alternate-paths.ts';
 import { ConnectionRejected } from '../../device/cm/connection.ts';
@@ -42,7 +42,7 @@ export function fromWire(error: WireError): Error {
   }
 }
 
-/** For where nothing but a `RoceError` can be meant. */
+/** For places where only a `RoceError` can come. */
 export function roceFromWire(error: WireError): RoceError {
   if (error.kind !== 'roce') {
     const cause = fromWire(error);

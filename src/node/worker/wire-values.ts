@@ -1,6 +1,6 @@
 /**
- * The forms in which values cross between the threads: objects by their handles, memory by its shared buffer, addresses as their words.
- * Never sends anything, and knows no verbs (`wire.ts`).
+ * The forms in which values cross between the threads: objects by their handles, memory by its shared buffer, addresses
+ * as their words. Never sends anything, and contains no verbs (`wire.ts`).
  */
 import { IpAddress } from '../../../packets/address.ts';
 import type { CmTransportService } from '../../../packets/cm/index.ts';
@@ -21,12 +21,12 @@ import type { DeviceCounters } from '../../device/counters.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';
 
 /**
- * Names an object of the worker. Queue pairs and shared receive queues are named by their numbers, regions and windows by a key of
- * theirs, of which the upper 24 bits count; 0 is one that opens nothing.
+ * Names an object of the worker. Queue pairs and shared receive queues are named by their numbers, regions and windows
+ * by a key of theirs, of which the upper 24 bits count; 0 is an invalid key.
  */
-export type Handle = number;
+export type ObjectHandle = number;
 
-export interface WireCounters {
+export interface WorkerCounters {
   readonly device: DeviceCounters;
   readonly port: PortCounters;
   readonly cm: Readonly<Record<string, number>>;
@@ -40,24 +40,24 @@ export interface SharedMemory {
   readonly length: number;
 }
 
-/** A region or window as it is made: its first key, and where the worker notes what becomes of it (`key-cells.ts`). */
+/** A region or window as it is made: its first key, and where the worker publishes its state (`key-cells.ts`). */
 export interface WireKey {
   readonly key: number;
   readonly iova: bigint;
-  /** Absent for a region about which nothing ever changes. */
+  /** Absent for a region whose state never changes. */
   readonly cells?: SharedArrayBuffer;
 }
 
 export interface WireQpInit extends Partial<QpCapabilities> {
   readonly type?: QpType;
   readonly peer?: string;
-  readonly sendCq: Handle;
-  readonly recvCq: Handle;
-  readonly srq?: Handle;
+  readonly sendCq: ObjectHandle;
+  readonly recvCq: ObjectHandle;
+  readonly srq?: ObjectHandle;
 }
 
 export interface WireQp {
-  readonly qpn: Handle;
+  readonly qpn: ObjectHandle;
   readonly type: QpType;
   readonly capabilities: QpCapabilities;
   readonly profile: PeerProfile;
@@ -68,22 +68,22 @@ export interface WireQp {
 export interface WireSrqInit extends SrqAttributes {
   readonly maxWr: number;
   readonly maxSge?: number;
-  readonly xrc?: { readonly xrcd: Handle; readonly cq: Handle };
+  readonly xrc?: { readonly xrcd: ObjectHandle; readonly cq: ObjectHandle };
 }
 
 export interface WireSrq {
-  readonly srqn: Handle;
+  readonly srqn: ObjectHandle;
   readonly maxSge: number;
   /** `srq-status.ts` */
   readonly status: SharedArrayBuffer;
 }
 
 export interface WireAh {
-  readonly ah: Handle;
+  readonly ah: ObjectHandle;
   readonly av: WireVector;
 }
 
-/** A piece of a region by its key; offset and length stand as the application gave them, or as their defaults make them. */
+/** A piece of a region by its key; offset and length are the application's, or their defaults. */
 export interface WireSge {
   readonly key: number;
   readonly offset: number;
@@ -91,7 +91,7 @@ export interface WireSge {
 }
 
 export type WireBind = Omit<MwBind, 'mr'> & { readonly mr: number };
-/** `maxBytes` is what the application takes the region to have, for one that the worker does not know. */
+/** `maxBytes` is the region's size on the application's side, for a region that the worker does not have. */
 export type WireReg = Omit<FastReg, 'mr' | 'memory'> & {
   readonly mr: number;
   readonly maxBytes: number;
@@ -100,7 +100,7 @@ export type WireReg = Omit<FastReg, 'mr' | 'memory'> & {
 
 export interface WireSendWr extends Omit<SendWr, 'sges' | 'ah' | 'mw' | 'bind' | 'reg'> {
   readonly sges: readonly WireSge[] | undefined;
-  readonly ah?: Handle;
+  readonly ah?: ObjectHandle;
   readonly mw?: number;
   readonly bind?: WireBind;
   readonly reg?: WireReg;
@@ -131,21 +131,21 @@ interface WireEndpoints {
 }
 
 export type WireConnectOptions = Omit<RdmaConnectOptions, 'qp' | 'address' | 'source'> &
-  WireEndpoints & { readonly qp: Handle };
-export type WireAcceptOptions = Omit<RdmaAcceptOptions, 'qp'> & { readonly qp: Handle };
-export type WireUdAnswer = Omit<RdmaUdAnswer, 'qp'> & { readonly qp: Handle };
-export type WireListenUdOptions = Omit<RdmaListenUdOptions, 'qp'> & { readonly qp?: Handle };
+  WireEndpoints & { readonly qp: ObjectHandle };
+export type WireAcceptOptions = Omit<RdmaAcceptOptions, 'qp'> & { readonly qp: ObjectHandle };
+export type WireUdAnswer = Omit<RdmaUdAnswer, 'qp'> & { readonly qp: ObjectHandle };
+export type WireListenUdOptions = Omit<RdmaListenUdOptions, 'qp'> & { readonly qp?: ObjectHandle };
 export type WireResolveUdOptions = Omit<RdmaResolveUdOptions, 'pd' | 'address' | 'source'> &
-  WireEndpoints & { readonly pd: Handle };
+  WireEndpoints & { readonly pd: ObjectHandle };
 
 export interface WireConnection {
-  readonly connection: Handle;
+  readonly connection: ObjectHandle;
   readonly remoteAddress: WireAddress;
   readonly privateData: Uint8Array;
 }
 
 export interface WireUdRequest {
-  readonly request: Handle;
+  readonly request: ObjectHandle;
   readonly remoteAddress: WireAddress;
   readonly localAddress: WireAddress;
   readonly remotePort: number;

@@ -1,9 +1,9 @@
 /**
- * What the application's thread and the worker tell each other: one port, messages in order in either direction.
+ * Messages between the application's thread and the worker: one port, messages in order in either direction.
  *
- * Owns the messages; the verbs in them are those of `verbs.ts`. Never sends anything. Work requests and completions do not travel in messages: they have rings in shared
- * memory (`post-ring.ts`, `completion-ring.ts`). Values cross as the structured clone leaves them, in the forms of
- * `wire-values.ts`; an error crosses as its parts (`wire-error.ts`).
+ * Owns the messages; the verbs in them are those of `verbs.ts`. Never sends anything. Work requests and completions do
+ * not travel in messages: they have rings in shared memory (`post-ring.ts`, `completion-ring.ts`). Values cross as the
+ * structured clone leaves them, in the forms of `wire-values.ts`; an error crosses as its parts (`wire-error.ts`).
  */
 
 import type { DisconnectCause } from '../../../transport/cm/index.ts';
@@ -13,9 +13,9 @@ import type { SrqEvent } from '../../../transport/srq.ts';
 import type { CqEvent, LinkFacts, RdmaDevice } from '../../device/api.ts';
 import type { Verb, VerbArgs } from './verbs.ts';
 import type { WireError } from './wire-error.ts';
-import type { Handle, WireCounters, WireRequest, WireUdRequest } from './wire-values.ts';
+import type { ObjectHandle, WireRequest, WireUdRequest, WorkerCounters } from './wire-values.ts';
 
-/** To the worker. A number alone says: look into the ring of posts. */
+/** To the worker. A number alone means: read the ring of posts. */
 export type ToWorker = WireCall | 0;
 
 /** A call of one of the verbs `V`, whose arguments are those of that verb. */
@@ -23,7 +23,7 @@ export type WireCall<V extends Verb = Verb> = {
   [K in V]: {
     /** The number of the answer; 0 is not answered. */
     readonly id: number;
-    /** The application's thread stands still until the answer. */
+    /** The application's thread blocks until the answer. */
     readonly blocks: boolean;
     readonly verb: K;
     readonly args: VerbArgs[K];
@@ -39,20 +39,20 @@ export type WorkerEvent =
   | { readonly kind: 'opened'; readonly facts: DeviceFacts }
   | { readonly kind: 'refused'; readonly error: WireError }
   | { readonly kind: 'answer'; readonly id: number; readonly value?: unknown; readonly error?: WireError }
-  /** A completion queue that is waited on has something. */
-  | { readonly kind: 'completions'; readonly cq: Handle }
-  | { readonly kind: 'cq-event'; readonly cq: Handle; readonly event: CqEvent }
-  | { readonly kind: 'qp-event'; readonly qp: Handle; readonly event: QpEvent }
-  | { readonly kind: 'srq-event'; readonly srqn: Handle; readonly event: SrqEvent }
-  | { readonly kind: 'request'; readonly listener: Handle; readonly request: WireRequest }
-  | { readonly kind: 'ud-request'; readonly listener: Handle; readonly request: WireUdRequest }
-  | { readonly kind: 'disconnected'; readonly connection: Handle; readonly cause: DisconnectCause }
+  /** A completion queue with a pending notification has completions. */
+  | { readonly kind: 'completions'; readonly cq: ObjectHandle }
+  | { readonly kind: 'cq-event'; readonly cq: ObjectHandle; readonly event: CqEvent }
+  | { readonly kind: 'qp-event'; readonly qp: ObjectHandle; readonly event: QpEvent }
+  | { readonly kind: 'srq-event'; readonly srqn: ObjectHandle; readonly event: SrqEvent }
+  | { readonly kind: 'request'; readonly listener: ObjectHandle; readonly request: WireRequest }
+  | { readonly kind: 'ud-request'; readonly listener: ObjectHandle; readonly request: WireUdRequest }
+  | { readonly kind: 'disconnected'; readonly connection: ObjectHandle; readonly cause: DisconnectCause }
   /** Frames of the wire, as `capture-feed.ts` packs them. */
   | { readonly kind: 'frames'; readonly packed: Uint8Array<ArrayBuffer> }
-  /** The wire is gone and the device closed; nothing follows. */
-  | { readonly kind: 'ended'; readonly error: WireError | undefined; readonly counters: WireCounters };
+  /** The link has ended and the device is closed; nothing follows. */
+  | { readonly kind: 'ended'; readonly error: WireError | undefined; readonly counters: WorkerCounters };
 
-/** What never changes of a device, and can be cloned. */
+/** Constant properties of a device that can be cloned. */
 type PlainFacts = 'name' | 'mac' | 'limits' | 'activeMtu' | 'linkMtu' | 'medium' | 'vlan' | 'pathTraits' | 'guid';
 
 export interface DeviceFacts extends Pick<RdmaDevice, PlainFacts> {

@@ -1,4 +1,4 @@
-/** The connection manager of a device in a worker, and what it hands to the application: listeners, requests, connections. */
+/** The connection manager of a device in a worker, on the application's side: listeners, requests, connections. */
 import type { IpAddress } from '../../../packets/address.ts';
 import type { CmTransportService } from '../../../packets/cm/index.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -18,7 +18,14 @@ import type {
 import type { ListenOptions } from '../../device/cm/api.ts';
 import { DEFAULT_PATIENCE, Listener } from '../../device/cm/connection.ts';
 import type { AddressVector } from '../../device/verbs/index.ts';
-import { type Handle, ownBytes, revive, type WireConnection, type WireRequest, withOwnData } from './wire-values.ts';
+import {
+  type ObjectHandle,
+  ownBytes,
+  revive,
+  type WireConnection,
+  type WireRequest,
+  withOwnData,
+} from './wire-values.ts';
 import { WorkerDatagrams } from './worker-datagrams.ts';
 import { WorkerQp } from './worker-qp.ts';
 import type { WorkerStack } from './worker-stack.ts';
@@ -26,12 +33,12 @@ import type { WorkerStack } from './worker-stack.ts';
 export class WorkerCm implements RdmaCm {
   readonly datagrams: WorkerDatagrams;
   readonly #stack: WorkerStack;
-  readonly #listeners = new Map<Handle, Listener<RdmaConnectionRequest>>();
-  readonly #connections = new Map<Handle, WorkerConnection>();
-  /** Ends that were told before the connection. */
-  readonly #early = new Map<Handle, DisconnectCause>();
+  readonly #listeners = new Map<ObjectHandle, Listener<RdmaConnectionRequest>>();
+  readonly #connections = new Map<ObjectHandle, WorkerConnection>();
+  /** Ends that arrived before their connection. */
+  readonly #early = new Map<ObjectHandle, DisconnectCause>();
   /** The worker keeps a request for as long as it may be answered. */
-  readonly #forgotten: FinalizationRegistry<Handle>;
+  readonly #forgotten: FinalizationRegistry<ObjectHandle>;
 
   constructor(stack: WorkerStack) {
     this.#stack = stack;
@@ -76,7 +83,7 @@ export class WorkerCm implements RdmaCm {
   }
 
   /** For `WorkerConnectionRequest.accept`. */
-  async accept(request: Handle, options: RdmaAcceptOptions): Promise<WorkerConnection> {
+  async accept(request: ObjectHandle, options: RdmaAcceptOptions): Promise<WorkerConnection> {
     const { qp: given, ...rest } = options;
     const qp = this.#own(given);
     const wired = { ...withOwnData(rest), qp: qp.handle };
@@ -84,29 +91,29 @@ export class WorkerCm implements RdmaCm {
   }
 
   /** For `WorkerConnectionRequest.delay`. */
-  delay(request: Handle, serviceTimeout: number): void {
+  delay(request: ObjectHandle, serviceTimeout: number): void {
     this.#stack.channel.call('delay', request, serviceTimeout);
   }
 
   /** For `WorkerConnectionRequest.reject`. */
-  reject(request: Handle, privateData: Uint8Array | undefined, reason: number | undefined): void {
+  reject(request: ObjectHandle, privateData: Uint8Array | undefined, reason: number | undefined): void {
     this.#stack.channel.call('reject', request, privateData && ownBytes(privateData), reason);
   }
 
   /** For `WorkerConnection.disconnect`. */
-  disconnect(connection: Handle, privateData: Uint8Array | undefined): void {
+  disconnect(connection: ObjectHandle, privateData: Uint8Array | undefined): void {
     if (!this.#connections.has(connection) || this.#stack.channel.gone) return;
     this.#stack.channel.call('disconnect', connection, privateData && ownBytes(privateData));
   }
 
   /** For `WorkerConnection.loadAlternatePath`. */
-  loadAlternatePath(connection: Handle, av: AddressVector): Promise<void> {
+  loadAlternatePath(connection: ObjectHandle, av: AddressVector): Promise<void> {
     return this.#stack.channel.ask('loadAlternatePath', () => undefined, connection, av);
   }
 
-  // What the worker tells.
+  // Events from the worker.
 
-  requested(listener: Handle, wired: WireRequest): void {
+  requested(listener: ObjectHandle, wired: WireRequest): void {
     const { channel } = this.#stack;
     const target = this.#listeners.get(listener);
     if (target === undefined) {
@@ -118,14 +125,14 @@ export class WorkerCm implements RdmaCm {
     target.requests.push(request);
   }
 
-  disconnected(handle: Handle, cause: DisconnectCause): void {
+  disconnected(handle: ObjectHandle, cause: DisconnectCause): void {
     const connection = this.#connections.get(handle);
     if (connection === undefined) this.#early.set(handle, cause);
     else connection.end(cause);
     this.#connections.delete(handle);
   }
 
-  /** The device has ended. */
+  /** The device was closed. */
   close(): void {
     this.datagrams.close();
     for (const listener of [...this.#listeners.values()]) listener.requests.close();
@@ -158,7 +165,7 @@ class WorkerConnectionRequest implements RdmaConnectionRequest {
   readonly initiatorDepth: number;
   readonly responderResources: number;
   readonly #cm: WorkerCm;
-  readonly #handle: Handle;
+  readonly #handle: ObjectHandle;
 
   constructor(cm: WorkerCm, wired: WireRequest) {
     this.#cm = cm;
@@ -191,10 +198,10 @@ class WorkerConnection implements RdmaConnection {
   readonly privateData: Uint8Array;
   readonly closed: Promise<DisconnectCause>;
   readonly #cm: WorkerCm;
-  readonly #handle: Handle;
+  readonly #handle: ObjectHandle;
   #end: (cause: DisconnectCause) => void = () => {};
 
-  constructor(cm: WorkerCm, handle: Handle, qp: WorkerQp, remoteAddress: IpAddress, privateData: Uint8Array) {
+  constructor(cm: WorkerCm, handle: ObjectHandle, qp: WorkerQp, remoteAddress: IpAddress, privateData: Uint8Array) {
     this.#cm = cm;
     this.#handle = handle;
     this.qp = qp;

@@ -1,10 +1,13 @@
-/** Completion queue of a device in a worker, as the application holds it: polls shared memory, and waits for word of it. */
+/**
+ * Completion queue of a device in a worker, on the application's side: polls shared memory, and waits for
+ * notifications.
+ */
 import { RoceError } from '../../../packets/errors.ts';
 import { WorkCompletion } from '../../../transport/work.ts';
 import type { CqEvent, RdmaCq, RdmaDevice } from '../../device/api.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
-import { CompletionReader, Wanted } from './completion-ring.ts';
-import type { Handle } from './wire-values.ts';
+import { CompletionReader, NotifyMode } from './completion-ring.ts';
+import type { ObjectHandle } from './wire-values.ts';
 import type { WorkerKeys } from './worker-keys.ts';
 import type { WorkerStack } from './worker-stack.ts';
 
@@ -13,16 +16,16 @@ interface Waiter {
   readonly reject: (error: RoceError) => void;
 }
 
-interface Listening {
+interface NotifyRequest {
   readonly resolve: (notified: boolean) => void;
   readonly solicitedOnly: boolean;
-  /** How many there had been. */
+  /** Completions before the request. */
   readonly since: number;
 }
 
 export class WorkerCq implements RdmaCq {
   readonly device: RdmaDevice;
-  readonly handle: Handle;
+  readonly handle: ObjectHandle;
   /** Queues that complete into this queue. */
   users = 0;
   readonly events = new AsyncQueue<CqEvent>();
@@ -31,10 +34,10 @@ export class WorkerCq implements RdmaCq {
   readonly #reader: CompletionReader;
   #capacity: number;
   #waiting: Waiter[] = [];
-  #listening: Listening[] = [];
+  #listening: NotifyRequest[] = [];
   #closed = false;
 
-  constructor(stack: WorkerStack, keys: WorkerKeys, handle: Handle, capacity: number, memory: SharedArrayBuffer) {
+  constructor(stack: WorkerStack, keys: WorkerKeys, handle: ObjectHandle, capacity: number, memory: SharedArrayBuffer) {
     this.device = stack.device;
     this.#stack = stack;
     this.#keys = keys;
@@ -64,7 +67,7 @@ export class WorkerCq implements RdmaCq {
   next(): Promise<IteratorResult<WorkCompletion>> {
     const wc = new WorkCompletion();
     if (this.#waiting.length === 0 && this.poll(wc)) return Promise.resolve({ done: false, value: wc });
-    // An overrun is shown after all that was there before it.
+    // An overrun is reported after all earlier completions.
     if (this.overrun && this.length === 0) return Promise.reject(this.#overrunError());
     if (this.#closed) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve, reject) => {
@@ -92,13 +95,13 @@ export class WorkerCq implements RdmaCq {
     this.#capacity = capacity;
   }
 
-  /** Something has come while somebody waited, or may have. */
+  /** Completions may have arrived for a pending promise. */
   settle(): void {
     this.#serve();
     this.#listen();
   }
 
-  /** No more will come. */
+  /** No more completions will come. */
   close(): void {
     this.settle();
     this.#closed = true;
@@ -107,7 +110,10 @@ export class WorkerCq implements RdmaCq {
     this.events.close();
   }
 
-  /** Asks to be told for those who wait, and looks again: something may have come before that was seen. */
+  /**
+   * Requests notifications for pending promises, and polls again: a completion may have come before the worker saw the
+   * request.
+   */
   #listen(): void {
     for (let wanted = this.#wanted(); wanted !== 0; wanted = this.#wanted()) {
       this.#reader.want(wanted);
@@ -117,8 +123,8 @@ export class WorkerCq implements RdmaCq {
   }
 
   #wanted(): number {
-    let wanted = this.#waiting.length > 0 ? Wanted.Next : 0;
-    for (const { solicitedOnly } of this.#listening) wanted |= solicitedOnly ? Wanted.Solicited : Wanted.Any;
+    let wanted = this.#waiting.length > 0 ? NotifyMode.Next : 0;
+    for (const { solicitedOnly } of this.#listening) wanted |= solicitedOnly ? NotifyMode.Solicited : NotifyMode.Any;
     return wanted;
   }
 
@@ -127,12 +133,12 @@ export class WorkerCq implements RdmaCq {
     return this.#listening.some((one) => this.#hasCome(one));
   }
 
-  #hasCome({ solicitedOnly, since }: Listening): boolean {
+  #hasCome({ solicitedOnly, since }: NotifyRequest): boolean {
     return this.#reader.count(solicitedOnly) !== since;
   }
 
   #serve(): void {
-    // Read before the entries: what overran is shown after what had fitted.
+    // Read before the entries: an overrun is reported after the completions that fitted.
     const { overrun } = this;
     if (this.#listening.length > 0) this.#notify(overrun);
     while (this.#waiting.length > 0) {
@@ -144,7 +150,7 @@ export class WorkerCq implements RdmaCq {
   }
 
   #notify(overrun: boolean): void {
-    const still: Listening[] = [];
+    const still: NotifyRequest[] = [];
     for (const one of this.#listening) {
       if (this.#hasCome(one)) one.resolve(true);
       else if (overrun) one.resolve(false);

@@ -1,4 +1,4 @@
-/** Datagram services (SIDR) of a device in a worker, as the application holds them: offering one, requests for it, finding one. */
+/** Datagram services (SIDR) of a device in a worker, on the application's side: listeners, requests and lookups. */
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { QpType } from '../../../transport/qp-type.ts';
@@ -12,16 +12,16 @@ import type {
   RdmaUdRequest,
 } from '../../device/api.ts';
 import { Listener } from '../../device/cm/connection.ts';
-import { type Handle, ownBytes, revive, type WireUdRequest, withOwnData } from './wire-values.ts';
+import { type ObjectHandle, ownBytes, revive, type WireUdRequest, withOwnData } from './wire-values.ts';
 import { WorkerPd } from './worker-pd.ts';
 import { WorkerQp } from './worker-qp.ts';
 import type { WorkerStack } from './worker-stack.ts';
 
 export class WorkerDatagrams {
   readonly #stack: WorkerStack;
-  readonly #listeners = new Map<Handle, Listener<RdmaUdRequest>>();
+  readonly #listeners = new Map<ObjectHandle, Listener<RdmaUdRequest>>();
   /** The worker keeps a request for as long as it may be answered. */
-  readonly #forgotten: FinalizationRegistry<Handle>;
+  readonly #forgotten: FinalizationRegistry<ObjectHandle>;
 
   constructor(stack: WorkerStack) {
     this.#stack = stack;
@@ -53,17 +53,17 @@ export class WorkerDatagrams {
   }
 
   /** For `WorkerUdRequest.accept`. */
-  accept(request: Handle, { qp, ...rest }: RdmaUdAnswer): void {
+  accept(request: ObjectHandle, { qp, ...rest }: RdmaUdAnswer): void {
     this.#stack.channel.call('acceptUd', request, { ...withOwnData(rest), qp: this.#own(qp) });
   }
 
   /** For `WorkerUdRequest.reject`. */
-  reject(request: Handle, status: number | undefined, privateData: Uint8Array | undefined): void {
+  reject(request: ObjectHandle, status: number | undefined, privateData: Uint8Array | undefined): void {
     this.#stack.channel.call('rejectUd', request, status, privateData && ownBytes(privateData));
   }
 
-  /** The worker tells. */
-  requested(listener: Handle, wired: WireUdRequest): void {
+  /** Events from the worker. */
+  requested(listener: ObjectHandle, wired: WireUdRequest): void {
     const target = this.#listeners.get(listener);
     if (target === undefined) {
       this.#stack.channel.tell('refuseUdRequest', wired.request);
@@ -80,7 +80,7 @@ export class WorkerDatagrams {
     this.#listeners.clear();
   }
 
-  #own(qp: RdmaQp): Handle {
+  #own(qp: RdmaQp): ObjectHandle {
     if (!(qp instanceof WorkerQp && qp.pd.device === this.#stack.device && qp.type === QpType.Ud))
       throw new RoceError('ERR_ROCE_ARGUMENT', 'a datagram service is a queue pair of type UD of its own device');
     if (qp.destroyed) throw new RoceError('ERR_ROCE_CLOSED', 'the queue pair is destroyed');
@@ -99,7 +99,7 @@ class WorkerUdRequest implements RdmaUdRequest {
   readonly remotePort: number;
   readonly privateData: Uint8Array;
   readonly #datagrams: WorkerDatagrams;
-  readonly #handle: Handle;
+  readonly #handle: ObjectHandle;
 
   constructor(datagrams: WorkerDatagrams, wired: WireUdRequest) {
     this.#datagrams = datagrams;

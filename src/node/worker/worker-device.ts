@@ -1,6 +1,6 @@
 /**
- * A device whose stack runs in a worker, as the application holds it: the verbs of the device itself, and what the worker tells of it.
- * What it has made is kept by `worker-objects.ts` and `worker-keys.ts`.
+ * A device whose stack runs in a worker, on the application's side: the verbs of the device itself, and the worker's
+ * events. Its objects are kept by `worker-objects.ts` and `worker-keys.ts`.
  */
 import { type IpAddress, IpPrefix, type MacAddress } from '../../../packets/address.ts';
 import type { Medium } from '../../../packets/frame.ts';
@@ -9,7 +9,7 @@ import type { DeviceEvent, RdmaCq, RdmaDevice } from '../../device/api.ts';
 import type { DeviceCounters } from '../../device/counters.ts';
 import type { DeviceLimits, PathTraits, VlanOptions } from '../../device/options.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
-import type { Channel, Told } from './channel.ts';
+import type { Channel, WorkerNotification } from './channel.ts';
 import type { SharedControl } from './control.ts';
 import type { DeviceFacts } from './wire.ts';
 import { WorkerCm } from './worker-cm.ts';
@@ -89,8 +89,8 @@ export class WorkerDevice implements RdmaDevice {
     return this.stack.resolve(address);
   }
 
-  /** Takes what the worker told of the device. */
-  told(event: Told): void {
+  /** Handles the worker's events of the device. */
+  told(event: WorkerNotification): void {
     const { cqs, qps, srqs } = this.objects;
     switch (event.kind) {
       case 'completions':
@@ -127,7 +127,7 @@ export class WorkerDevice implements RdmaDevice {
     }
   }
 
-  /** Ends every wait, as the end of a local device does; nothing can be made afterwards. */
+  /** Settles every pending promise, as closing a local device does; no object can be made afterwards. */
   end(): void {
     if (this.stack.ended) return;
     this.stack.end();

@@ -1,6 +1,7 @@
 /**
- * Regions and windows of a device in a worker, as the application holds them. Owns both tables, by the index that every key of one
- * has in its upper 24 bits, and follows what the worker tells of keys (`key-cells.ts`). Says under what names work requests travel.
+ * Regions and windows of a device in a worker, on the application's side. Owns both tables, by the index in the upper
+ * 24 bits of a key, and follows the worker's key states (`key-cells.ts`). Gives the keys that work requests carry to
+ * the worker.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { AddressHandle } from '../../../transport/address-handle.ts';
@@ -12,20 +13,20 @@ import type { RegMrOptions } from '../../device/verbs/index.ts';
 import { Word } from './control.ts';
 import { KeyCells, type KeyState } from './key-cells.ts';
 import type { PostNames } from './post-ring.ts';
-import type { Handle, SharedMemory, WireKey, WireSge } from './wire-values.ts';
+import type { ObjectHandle, SharedMemory, WireKey, WireSge } from './wire-values.ts';
 import { WorkerAh } from './worker-ah.ts';
 import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
-/** What the worker tells of a key, and how much of it was seen. */
-interface Followed {
+/** The worker's state of a key, and the version applied last. */
+interface KeyView {
   readonly cells: KeyCells;
   seen: number;
 }
 
-/** A fast registration that was posted and has not shown yet. */
-interface Posted {
+/** A fast registration that was posted and is not done yet. */
+interface PendingRegistration {
   readonly mr: MemoryRegion;
-  readonly qp: Handle;
+  readonly qp: ObjectHandle;
   readonly key: number;
   readonly bytes: Uint8Array;
 }
@@ -48,8 +49,8 @@ export class WorkerKeys implements PostNames {
   readonly #words: Int32Array;
   readonly #regions = new Map<number, MemoryRegion>();
   readonly #windows = new Map<number, WorkerMw>();
-  readonly #followed = new Map<number, Followed>();
-  #posted: Posted[] = [];
+  readonly #followed = new Map<number, KeyView>();
+  #posted: PendingRegistration[] = [];
   #epoch = 0;
 
   constructor(stack: WorkerStack, words: Int32Array) {
@@ -77,7 +78,7 @@ export class WorkerKeys implements PostNames {
     return this.#added(wired, region);
   }
 
-  /** When it returns, nobody writes to the memory any more. */
+  /** When it returns, the memory is not written any more. */
   deregMr(region: MemoryRegion): void {
     const index = region.rkey >>> 8;
     if (this.#regions.get(index) !== region) throw new RoceError('ERR_ROCE_STATE', 'the region is not registered');
@@ -111,12 +112,12 @@ export class WorkerKeys implements PostNames {
     this.look();
   }
 
-  /** The key under which a region travels, 0 when it opens nothing of this device any more. */
+  /** The key of a region in messages, 0 when it is not valid on this device any more. */
   keyOf(mr: MemoryRegion): number {
     return this.#regions.get(mr.rkey >>> 8) === mr ? mr.rkey : 0;
   }
 
-  ahOf(ah: AddressHandle): Handle {
+  ahOf(ah: AddressHandle): ObjectHandle {
     return ah instanceof WorkerAh && ah.pd.device === this.#stack.device ? ah.handle : 0;
   }
 
@@ -127,18 +128,18 @@ export class WorkerKeys implements PostNames {
     });
   }
 
-  /** The key of a window, 0 when it opens nothing of this device any more. */
+  /** The key of a window, 0 when it is not valid on this device any more. */
   windowKeyOf(mw: MemoryWindow): number {
     return this.#windows.get(mw.rkey >>> 8) === mw ? mw.rkey : 0;
   }
 
-  /** A fast registration was posted: the worker will tell when it is done, but memory cannot be told. */
-  noteMemory(qp: Handle, { mr, memory = mr.bytes, length, key }: FastReg): void {
+  /** A fast registration was posted: the worker reports when it is done, but its memory is known only here. */
+  noteMemory(qp: ObjectHandle, { mr, memory = mr.bytes, length, key }: FastReg): void {
     this.#posted.push({ mr, qp, key, bytes: memory.subarray(0, length) });
     this.look();
   }
 
-  /** Takes over what the worker has told of keys since the last look. */
+  /** Applies changes of key states since the last call. */
   look(): void {
     const epoch = Atomics.load(this.#words, Word.KeyEpoch);
     if (epoch === this.#epoch) return;
@@ -188,7 +189,10 @@ export class WorkerKeys implements PostNames {
     region.grant.valid = state.valid;
   }
 
-  /** The memory of the fast registration that has been done. What the same queue pair posted before it failed or was replaced. */
+  /**
+   * The memory of the fast registration that has been done. Earlier ones of the same queue pair failed or were
+   * replaced.
+   */
   #memoryOf(region: MemoryRegion, { key, length }: KeyState): Uint8Array | undefined {
     const posted = this.#posted.find((one) => one.mr === region && one.key === key && one.bytes.length === length);
     if (posted === undefined) return undefined;
@@ -217,7 +221,9 @@ export class WorkerKeys implements PostNames {
   }
 }
 
-/** Memory that both threads see: fresh, or the caller's. @throws RoceError ERR_ROCE_ARGUMENT for memory of one thread */
+/**
+ * Memory shared by both threads: fresh, or the caller's. @throws RoceError ERR_ROCE_ARGUMENT for memory of one thread
+ */
 export function sharedMemory(memory: Uint8Array | number): SharedMemory {
   if (typeof memory === 'number') return { buffer: new SharedArrayBuffer(memory), offset: 0, length: memory };
   const { buffer, byteOffset, byteLength } = memory;

@@ -1,10 +1,11 @@
 /**
- * What a device in a worker has handed out but for memory: protection domains, completion queues, queue pairs, shared receive queues, XRC domains. Owns
- * the tables and the count of who uses what, so that everything can still be freed when the worker is no more.
+ * Objects of a device in a worker, except memory: protection domains, completion queues, queue pairs, shared receive
+ * queues, XRC domains. Owns the tables and reference counts, so that everything can still be freed after the worker has
+ * ended.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { RdmaCq, RdmaQpInit, RdmaSrq, RdmaSrqInit, RdmaXrcd } from '../../device/api.ts';
-import type { Handle, WireSrqInit } from './wire-values.ts';
+import type { ObjectHandle, WireSrqInit } from './wire-values.ts';
 import { WorkerCq } from './worker-cq.ts';
 import type { WorkerKeys } from './worker-keys.ts';
 import { WorkerPd } from './worker-pd.ts';
@@ -13,9 +14,9 @@ import { WorkerSrq, WorkerXrcd } from './worker-srq.ts';
 import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
 export class WorkerObjects {
-  readonly cqs = new Map<Handle, WorkerCq>();
-  readonly qps = new Map<Handle, WorkerQp>();
-  readonly srqs = new Map<Handle, WorkerSrq>();
+  readonly cqs = new Map<ObjectHandle, WorkerCq>();
+  readonly qps = new Map<ObjectHandle, WorkerQp>();
+  readonly srqs = new Map<ObjectHandle, WorkerSrq>();
   readonly stack: WorkerStack;
   readonly keys: WorkerKeys;
 
@@ -69,7 +70,7 @@ export class WorkerObjects {
   destroyQp(qp: WorkerQp): void {
     if (!this.#release(qp)) return;
     this.stack.free('destroyQp', qp.handle);
-    // Windows that were bound through it are bound no more.
+    // Its windows are unbound now.
     this.keys.look();
   }
 
@@ -94,7 +95,7 @@ export class WorkerObjects {
     return new WorkerXrcd(this, this.stack.channel.call('openXrcd'));
   }
 
-  /** The device is gone, and all of this with it. */
+  /** The device was closed, and all its objects with it. */
   end(): void {
     for (const cq of this.cqs.values()) cq.close();
     for (const qp of [...this.qps.values()]) {

@@ -1,14 +1,14 @@
-/** Protection domain of a device in a worker, as the application holds it. */
+/** Protection domain of a device in a worker, on the application's side. */
 import { type MemoryRegion, ProtectionDomain } from '../../../transport/memory.ts';
 import type { WorkCompletion } from '../../../transport/work.ts';
 import type { RdmaDevice, RdmaQp, RdmaQpInit, RdmaSrq, RdmaSrqInit } from '../../device/api.ts';
 import type { AddressVector, RegMrOptions } from '../../device/verbs/index.ts';
-import { type Handle, ownBytes, reviveVector, type WireAh } from './wire-values.ts';
+import { type ObjectHandle, ownBytes, reviveVector, type WireAh } from './wire-values.ts';
 import { WorkerAh } from './worker-ah.ts';
 import type { WorkerKeys, WorkerMw } from './worker-keys.ts';
 import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
-/** What a protection domain needs of what it was made by. */
+/** What a protection domain needs of its maker. */
 export interface PdOwner {
   readonly stack: WorkerStack;
   readonly keys: WorkerKeys;
@@ -18,11 +18,11 @@ export interface PdOwner {
 
 export class WorkerPd implements WorkerDomain {
   readonly device: RdmaDevice;
-  readonly handle: Handle;
+  readonly handle: ObjectHandle;
   readonly core: ProtectionDomain;
   readonly #owner: PdOwner;
 
-  constructor(owner: PdOwner, handle: Handle) {
+  constructor(owner: PdOwner, handle: ObjectHandle) {
     this.device = owner.stack.device;
     this.#owner = owner;
     this.handle = handle;

@@ -1,9 +1,9 @@
 /**
- * Queue pair of a device in a worker, as the application holds it.
+ * Queue pair of a device in a worker, on the application's side.
  *
- * Work requests that are sure to be accepted go into the ring of posts and cost no round trip: the arguments are checked here by
- * the transport's own checks, state and room by `qp-status.ts`. What is not sure, and what is rare, is put to the worker, which
- * throws what the local queue pair would throw.
+ * Work requests that are certain to be accepted go into the ring of posts and cost no round trip: the arguments are
+ * checked here by the transport's own checks, state and room by `qp-status.ts`. Uncertain and rare requests go to the
+ * worker in a call, which throws what the local queue pair would throw.
  */
 
 import type { IpAddress } from '../../../packets/address.ts';
@@ -23,7 +23,7 @@ import type { ModifyAttributes } from '../../device/verbs/index.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import { isRinged } from './post-ring.ts';
 import { QpStatus } from './qp-status.ts';
-import { type Handle, ownBytes, type WireQp, type WireReg, type WireSendWr } from './wire-values.ts';
+import { type ObjectHandle, ownBytes, type WireQp, type WireReg, type WireSendWr } from './wire-values.ts';
 import type { WorkerCq } from './worker-cq.ts';
 import { sharedMemory, type WorkerKeys } from './worker-keys.ts';
 import type { WorkerSrq } from './worker-srq.ts';
@@ -36,7 +36,7 @@ export interface WorkerQpQueues {
   readonly srq?: WorkerSrq;
 }
 
-/** What a queue pair needs of what it was made by. */
+/** What a queue pair needs of its maker. */
 export interface QpOwner {
   readonly stack: WorkerStack;
   readonly keys: WorkerKeys;
@@ -76,8 +76,8 @@ export class WorkerQp implements RdmaQp {
     this.#status = new QpStatus(status);
   }
 
-  /** The name under which the worker knows it. */
-  get handle(): Handle {
+  /** Its handle in the worker. */
+  get handle(): ObjectHandle {
     return this.qpn;
   }
 
@@ -93,7 +93,7 @@ export class WorkerQp implements RdmaQp {
     return QP_STATE_NAMES[this.state];
   }
 
-  /** Asks the worker, as a verb does. */
+  /** Posts through a call to the worker. */
   get congestion(): RateState | undefined {
     return this.#destroyed ? undefined : this.#stack.channel.call('congestionOf', this.handle);
   }
@@ -159,7 +159,7 @@ export class WorkerQp implements RdmaQp {
     this.#owner.destroyQp(this);
   }
 
-  /** For the device: the queue pair has gone with it. */
+  /** For the device: it was closed, and the queue pair with it. */
   ended(): void {
     this.#destroyed = true;
     this.events.close();

@@ -1,4 +1,7 @@
-/** How a thread of this package's own code is started, from its sources or from what is built of them. Owns how TypeScript is loaded in a thread. */
+/**
+ * How a thread of this package's own code is started, from its sources or from the build. Owns how TypeScript is loaded
+ * in a thread.
+ */
 import { fileURLToPath } from 'node:url';
 
 /** What `new Worker` of node:worker_threads takes: a file, or code that loads it. */
@@ -10,8 +13,8 @@ export interface WorkerSource {
 }
 
 /**
- * A thread's start in the module `name` beside the module whose URL is `beside`; it is, as that is, TypeScript or built. tsx loads
- * TypeScript where it is installed, else Node itself does.
+ * A thread's start in the module `name` beside the module whose URL is `beside`; it is, as that is, TypeScript or
+ * built. tsx loads TypeScript where it is installed, else Node itself does.
  */
 export function workerSource(beside: string, name: string): WorkerSource {
   const isTypeScript = beside.endsWith('.ts');
@@ -19,7 +22,8 @@ export function workerSource(beside: string, name: string): WorkerSource {
   const tsx = isTypeScript ? resolved('tsx/esm/api') : undefined;
   if (tsx === undefined) return { source: fileURLToPath(entry), options: { eval: false } };
   const load = `import(${JSON.stringify(tsx)}).then(({ register }) => (register(), import(${JSON.stringify(entry.href)})))`;
-  // `--import tsx` registers nothing in a worker of Node 20 (seen), and the arguments of the process are not for the thread.
+  // `--import tsx` registers nothing in a worker of Node 20 (seen), and the arguments of the process are not for the
+  // thread.
   return { source: load, options: { eval: true, execArgv: [] } };
 }
 

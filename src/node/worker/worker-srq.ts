@@ -1,6 +1,6 @@
 /**
- * Shared receive queue and XRC domain of a device in a worker, as the application holds them. Receives that are sure to be accepted
- * go into the ring of posts; what is not sure is put to the worker.
+ * Shared receive queue and XRC domain of a device in a worker, on the application's side. Receives that are certain to
+ * be accepted go into the ring of posts; others go to the worker in a call.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { checkSges } from '../../../transport/segments.ts';
@@ -9,12 +9,12 @@ import type { RecvWr } from '../../../transport/work.ts';
 import type { RdmaDevice, RdmaQp, RdmaSrq, RdmaXrcd } from '../../device/api.ts';
 import { AsyncQueue } from '../../ground/async-queue.ts';
 import { SrqStatus } from './srq-status.ts';
-import type { Handle, WireSrq } from './wire-values.ts';
+import type { ObjectHandle, WireSrq } from './wire-values.ts';
 import type { WorkerCq } from './worker-cq.ts';
 import type { WorkerKeys } from './worker-keys.ts';
 import type { WorkerDomain, WorkerStack } from './worker-stack.ts';
 
-/** What a shared receive queue needs of what it was made by. */
+/** What a shared receive queue needs of its maker. */
 export interface SrqOwner {
   readonly stack: WorkerStack;
   readonly keys: WorkerKeys;
@@ -22,7 +22,7 @@ export interface SrqOwner {
   destroySrq(srq: WorkerSrq): void;
 }
 
-/** What an XRC domain needs of what it was made by. */
+/** What an XRC domain needs of its maker. */
 export interface XrcdOwner {
   readonly stack: WorkerStack;
   createXrcTarget(xrcd: WorkerXrcd): RdmaQp;
@@ -91,7 +91,7 @@ export class WorkerSrq implements RdmaSrq {
     this.ended();
   }
 
-  /** For the device: it has gone. */
+  /** For the device: it was closed. */
   ended(): void {
     this.#destroyed = true;
     this.events.close();
@@ -104,11 +104,11 @@ export class WorkerSrq implements RdmaSrq {
 
 export class WorkerXrcd implements RdmaXrcd {
   readonly device: RdmaDevice;
-  readonly handle: Handle;
+  readonly handle: ObjectHandle;
   readonly #owner: XrcdOwner;
   #closed = false;
 
-  constructor(owner: XrcdOwner, handle: Handle) {
+  constructor(owner: XrcdOwner, handle: ObjectHandle) {
     this.device = owner.stack.device;
     this.#owner = owner;
     this.handle = handle;

@@ -1,6 +1,6 @@
 /**
- * The stack in the worker, as the objects of a device reach it: its verbs, the ring of posts, whether it is still there, its counters.
- * Knows none of those objects.
+ * The application's access to the stack in the worker: its verbs, the ring of posts, whether it still runs, its
+ * counters. Owns no object of the device.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -12,20 +12,20 @@ import { type Channel, closedError } from './channel.ts';
 import type { SharedControl } from './control.ts';
 import { PostWriter } from './post-ring.ts';
 import type { FreeingVerb, VerbResults } from './verbs.ts';
-import type { Handle, WireCounters } from './wire-values.ts';
+import type { ObjectHandle, WorkerCounters } from './wire-values.ts';
 
-/** A protection domain, as what is made in it sees it. */
+/** A protection domain, as its objects see it. */
 export interface WorkerDomain extends RdmaPd {
-  readonly handle: Handle;
+  readonly handle: ObjectHandle;
   readonly core: ProtectionDomain;
 }
 
 export class WorkerStack {
-  /** Whose stack it is. Objects are of one device when theirs is the same. */
+  /** The device of this stack. Objects belong to the same device when this is equal. */
   readonly device: RdmaDevice;
   readonly channel: Channel;
   readonly posts: PostWriter;
-  #counters: WireCounters = NO_COUNTERS;
+  #counters: WorkerCounters = NO_COUNTERS;
   #ended = false;
 
   constructor(device: RdmaDevice, channel: Channel, control: SharedControl) {
@@ -34,7 +34,7 @@ export class WorkerStack {
     this.posts = new PostWriter(control);
   }
 
-  /** The device has ended; nothing can be made any more. */
+  /** Whether the device was closed; no object can be made then. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -49,8 +49,8 @@ export class WorkerStack {
     await this.channel.ask('resolve', () => undefined, address);
   }
 
-  /** Asks the worker to free something; what is freed when the worker is gone is free. */
-  free(verb: FreeingVerb, handle: Handle): VerbResults[FreeingVerb] {
+  /** Frees an object in the worker; succeeds when the worker has ended. */
+  free(verb: FreeingVerb, handle: ObjectHandle): VerbResults[FreeingVerb] {
     if (this.channel.gone) return;
     try {
       this.channel.call(verb, handle);
@@ -60,23 +60,23 @@ export class WorkerStack {
   }
 
   /** The worker's counters now, or as they were when it ended. */
-  snapshot(): WireCounters {
+  snapshot(): WorkerCounters {
     if (!this.#ended && !this.channel.gone) this.#counters = this.channel.call('counters');
     return this.#counters;
   }
 
   /** The last counters there are: the worker sends them when it ends, which may be after `end`. */
-  keepCounters(counters: WireCounters): void {
+  keepCounters(counters: WorkerCounters): void {
     this.#counters = counters;
   }
 
-  /** Nothing can be made any more. */
+  /** No object can be made any more. */
   end(): void {
     this.#ended = true;
   }
 }
 
-const NO_COUNTERS: WireCounters = {
+const NO_COUNTERS: WorkerCounters = {
   device: new DeviceCounters(),
   port: new PortCounters(),
   cm: {},

@@ -1,11 +1,11 @@
 /**
- * How much headroom a link needs, and how eagerly a port is paused: the sizing rules around `SharedBuffer`.
+ * The headroom of a link and the PFC threshold of a port: the sizing rules of `SharedBuffer`.
  *
  * Owns formulas only; bytes are rounded up. Sources: ref:dcqcn#4 and ref:dcqcn#5.6.
  */
 import { PFC_FRAME_BYTES } from '../../../packets/pfc.ts';
 
-/** A link and who is at its other end. */
+/** A link and the reaction time of its other end. */
 export interface HeadroomLink {
   /** Bits a second. */
   readonly rateBps: number;
@@ -23,12 +23,13 @@ export function modelHeadroomBytes(rateBps: number, delayNs: number): number {
 }
 
 /**
- * Headroom with which nothing is lost, whatever the senders do (ref:dcqcn#5.6: 2 rate delay + 2 MTU + the reaction to PFC).
+ * Headroom with which nothing is lost, whatever the senders do (ref:dcqcn#5.6: 2 rate delay + 2 MTU + the reaction to
+ * PFC).
  *
- * What arrives after a sender had to be stopped: while the pause waits behind a frame that is being sent (one frame), travels there and its
- * last effect travels back (2 rate delay), and the frame which the sender had just begun (one more). The reaction is that of both
- * sides: the pause frame itself, what `reactionNs` lets through, and the frame that tripped the threshold, for `SharedBuffer` puts
- * that one into headroom whole.
+ * What arrives after a sender had to be stopped: while the pause waits behind a frame that is being sent (one frame),
+ * travels there and its last effect travels back (2 rate delay), and the frame which the sender had just begun (one
+ * more). The reaction is that of both sides: the pause frame itself, what `reactionNs` lets through, and the frame that
+ * tripped the threshold, for `SharedBuffer` puts that one into headroom whole.
  */
 export function losslessHeadroomBytes(link: HeadroomLink): number {
   const { rateBps, delayNs, maxFrameBytes, reactionNs = 0 } = link;
@@ -37,7 +38,8 @@ export function losslessHeadroomBytes(link: HeadroomLink): number {
 }
 
 /**
- * Shift of a port's PFC threshold: 3 at the speed of the hosts' NICs, one less per doubling, never below 0 (ref:dcqcn#4).
+ * Shift of a port's PFC threshold: 3 at the speed of the hosts' NICs, one less per doubling, never below 0
+ * (ref:dcqcn#4).
  *
  * @param nicRateBps of the hosts. Default 100 Gb/s
  */

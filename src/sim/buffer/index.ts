@@ -1,7 +1,7 @@
 /**
  * The pure parts of a lossless switch: its memory, pauses, credits, and what is computed about them.
  *
- * Owns the list of what other rooms may use of this one.
+ * Owns the list of exports to other folders.
  */
 export { defaultPfcShift, type HeadroomLink, losslessHeadroomBytes, modelHeadroomBytes } from './headroom.ts';
 export { CREDIT_BLOCK_BYTES, creditBlocks, LinkCredits } from './link-credits.ts';

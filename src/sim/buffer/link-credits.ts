@@ -1,8 +1,9 @@
 /**
  * Credits of one link and virtual lane, as a lossless fabric of the InfiniBand kind has them instead of pauses.
  *
- * Owns one count: blocks of 64 bytes that are free at the far end. A frame takes whole blocks before it leaves and never leaves without
- * them, so nothing is ever dropped there; the receiver gives them back as it makes room. Never carries the message that does so.
+ * Owns one count: blocks of 64 bytes that are free at the far end. A frame takes whole blocks before it leaves and
+ * never leaves without them, so nothing is ever dropped there; the receiver gives them back as it makes room. Never
+ * carries the message that does so.
  */
 import { invariant, RoceError } from '../../../packets/errors.ts';
 
@@ -35,7 +36,7 @@ export class LinkCredits {
     return this.#available;
   }
 
-  /** Times that `take` said no. */
+  /** Times that `take` returned false. */
   get refused(): number {
     return this.#refused;
   }

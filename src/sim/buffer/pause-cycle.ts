@@ -1,20 +1,22 @@
 /**
- * Finds a deadlock: a cycle in the graph of who waits for whom.
+ * Finds a deadlock: a cycle in the wait-for graph.
  *
- * Owns the search only; what a node is (a port, a queue, a switch) is the caller's. Not for every packet: it allocates.
+ * Owns the search only; the caller decides what a node is (a port, a queue, a switch). Not for every packet: it
+ * allocates.
  */
 
 /** `from` cannot go on before `to` does. */
 export interface PauseWait {
-  /** Who waits. */
+  /** The node that waits. */
   readonly from: number;
-  /** For whom. */
+  /** The node that it waits for. */
   readonly to: number;
 }
 
 /**
- * The nodes of one cycle, each waiting for the next and the last for the first; undefined when there is none. The smallest of its nodes
- * comes first. The same edges give the same cycle in whatever order they come, and repeated ones change nothing.
+ * The nodes of one cycle, each waiting for the next and the last for the first; undefined when there is none. The
+ * smallest of its nodes comes first. The same edges give the same cycle in whatever order they come, and repeated ones
+ * change nothing.
  */
 export function findPauseCycle(waits: readonly PauseWait[]): readonly number[] | undefined {
   const targets = targetsByNode(waits);

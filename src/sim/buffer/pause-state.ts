@@ -1,9 +1,9 @@
 /**
  * Which priorities of one sender are paused, until when, and for how long they were in all.
  *
- * Owns eight deadlines. Never reads a frame and never sends one. A pause ends by itself when its quanta have passed, is renewed by the next
- * frame that names the priority (also to an earlier end), and ends at once with 0 quanta. Rule: IEEE 802.1Qbb as vendors describe it (see
- * `packets/pfc.ts`); ref:dcqcn#4: a quantum is 512 bit times of the link.
+ * Owns eight deadlines. Never reads a frame and never sends one. A pause ends by itself when its quanta have passed, is
+ * renewed by the next frame that names the priority (also to an earlier end), and ends at once with 0 quanta. Rule:
+ * IEEE 802.1Qbb as vendors describe it (see `packets/pfc.ts`); ref:dcqcn#4: a quantum is 512 bit times of the link.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { PFC_PRIORITIES, PFC_QUANTUM_BITS } from '../../../packets/pfc.ts';
@@ -18,7 +18,10 @@ export class PauseState {
   readonly #settled = new Float64Array(PFC_PRIORITIES);
   readonly #paused = new Float64Array(PFC_PRIORITIES);
 
-  /** Nothing is paused. @param rateBps of the link, bits a second @throws RoceError ERR_ROCE_ARGUMENT unless positive and finite */
+  /**
+   * Nothing is paused. @param rateBps of the link, bits a second @throws RoceError ERR_ROCE_ARGUMENT unless positive
+   * and finite
+   */
   constructor(rateBps: number) {
     if (!(rateBps > 0 && rateBps < Infinity)) {
       throw new RoceError('ERR_ROCE_ARGUMENT', `the rate of a link must be positive and finite, not ${rateBps}`);

@@ -1,17 +1,18 @@
 /**
- * The packet memory of one switch: who may use how much of it, when a sender has to be told to stop, and what is dropped.
+ * The packet memory of one switch: how much of it each queue may use, when a sender must be paused, and what is
+ * dropped.
  *
- * Owns counts of bytes and nothing else: no frame, no time, no PFC frame. Lossless priorities are counted where they came in, in three
- * parts: a reserve that is always there, a share of the pool up to a threshold that shrinks as the pool fills, and headroom for what is
- * still under way when the sender is told to stop. The others are counted where they go out and dropped at the tail.
- * Per frame it allocates nothing and takes no branch by name.
+ * Owns counts of bytes and nothing else: no frame, no time, no PFC frame. Lossless priorities are counted where they
+ * came in, in three parts: a reserve that is always there, a share of the pool up to a threshold that shrinks as the
+ * pool fills, and headroom for what is still under way when the sender is paused. The others are counted where they go
+ * out and dropped at the tail. Per frame it allocates nothing and takes no branch by name.
  *
  * ```
  *   bytes = reserves of all (port, lossless priority) | headroom of all (port, lossless priority) | pool, shared by all
  * ```
  *
- * Rules: ref:dcqcn#4 (PFC model), which is that of the HPCC simulator's switch-mmu; the limit of lossy queues is the dynamic threshold of
- * Choudhury and Hahne (IEEE/ACM ToN 1998): alpha times what is free.
+ * Rules: ref:dcqcn#4 (PFC model), which is that of the HPCC simulator's switch-mmu; the limit of lossy queues is the
+ * dynamic threshold of Choudhury and Hahne (IEEE/ACM ToN 1998): alpha times what is free.
  */
 import { invariant, RoceError } from '../../../packets/errors.ts';
 
@@ -25,7 +26,7 @@ export interface SharedBufferOptions {
   readonly losslessPriorities: number;
   /** What every (port, lossless priority) has for itself. Default 4096. */
   readonly reserveBytes?: number;
-  /** How far below the threshold a sender is let go on. Default 3072. */
+  /** How far below the threshold a sender is resumed. Default 3072. */
   readonly xonOffsetBytes?: number;
   /** Headroom of each lossless priority of each port. */
   readonly headroomBytes: readonly number[];
@@ -37,7 +38,7 @@ export interface SharedBufferOptions {
   readonly lossyAlpha?: number;
 }
 
-/** What a buffer has seen. */
+/** Counters of a buffer. */
 export interface SharedBufferCounters {
   /** Lossless frames for which the headroom was too small: 0 where the headroom is right. */
   losslessDrops: number;
@@ -47,9 +48,9 @@ export interface SharedBufferCounters {
   lossyDrops: number;
   /** Bytes of `lossyDrops`. */
   lossyDroppedBytes: number;
-  /** Times that a sender was to be stopped. */
+  /** Times that a sender had to be paused. */
   pauses: number;
-  /** Times that a sender was to be let go on. */
+  /** Times that a sender was resumed. */
   resumes: number;
   /** Most headroom ever in use at once by one (port, priority). */
   peakHeadroomBytes: number;
@@ -57,7 +58,7 @@ export interface SharedBufferCounters {
   peakSharedBytes: number;
 }
 
-/** Accounts of one switch. The caller holds to it: everything admitted is released once, with the same arguments. */
+/** Accounts of one switch. The caller must release everything admitted once, with the same arguments. */
 export class SharedBuffer {
   /** What happened so far. */
   readonly counters: SharedBufferCounters = {
@@ -84,7 +85,7 @@ export class SharedBuffer {
   readonly #ingress: Int32Array;
   /** Of (ingress, priority): headroom in use. */
   readonly #headroom: Int32Array;
-  /** Of (ingress, priority): 1 while its sender is to be silent. */
+  /** Of (ingress, priority): 1 while its sender is paused. */
   readonly #pausing: Uint8Array;
   /** Of (egress, priority), lossy ones only: what waits there. */
   readonly #egress: Int32Array;
@@ -142,7 +143,7 @@ export class SharedBuffer {
     invariant(this.#used >= 0 && this.#shared >= 0, 'no more leaves a buffer than came in');
   }
 
-  /** To be asked after `admit`: true, once, when the sender at `ingress` has to be told to stop. */
+  /** Call after `admit`: true, once, when the sender at `ingress` must be paused. */
   takePause(ingress: number, priority: number): boolean {
     const queue = ingress * PRIORITIES + priority;
     if (!this.isLossless(priority) || this.#pausing[queue] === 1) return false;
@@ -153,8 +154,8 @@ export class SharedBuffer {
   }
 
   /**
-   * To be asked after `release`: true, once, when the sender at `ingress` may be told to go on. With nothing in the pool it always may:
-   * there would be no later moment to say so.
+   * Call after `release`: true, once, when the sender at `ingress` may resume. With nothing in the pool it always may,
+   * since no later release would report it.
    */
   takeResume(ingress: number, priority: number): boolean {
     const queue = ingress * PRIORITIES + priority;
@@ -166,7 +167,7 @@ export class SharedBuffer {
     return true;
   }
 
-  /** Whether the sender at `ingress` is to be silent: between a pause taken and the resume taken. To refresh a pause by. */
+  /** Whether the sender at `ingress` is paused: between a pause taken and the resume taken. For refreshing a pause. */
   isPausing(ingress: number, priority: number): boolean {
     return this.#pausing[ingress * PRIORITIES + priority] === 1;
   }
@@ -176,7 +177,7 @@ export class SharedBuffer {
     return ((this.#lossless >>> priority) & 1) === 1;
   }
 
-  /** How much of the pool each lossless priority of `ingress` may use now before its sender has to stop. */
+  /** How much of the pool each lossless priority of `ingress` may use now before its sender must pause. */
   thresholdBytes(ingress: number): number {
     if (this.#staticXoff >= 0) return this.#staticXoff;
     return (this.poolBytes - this.#shared) >> (this.#shift[ingress] as number);
@@ -213,7 +214,8 @@ export class SharedBuffer {
     const beyondReserve = before + bytes - this.#reserve;
     const fromPool = Math.min(bytes, beyondReserve);
     if (fromPool > 0) {
-      // Whole frames go to headroom, as in the model: that is why headroom counts the frame that trips the threshold too.
+      // Whole frames go to headroom, as in the model: that is why headroom counts the frame that trips the threshold
+      // too.
       if (beyondReserve > this.thresholdBytes(ingress) || fromPool > this.poolBytes - this.#shared) {
         return this.#admitToHeadroom(ingress, queue, bytes);
       }

@@ -1,10 +1,12 @@
 /**
  * Where a function crosses zero, between two points of which it is known to have different signs.
- * Owns the halving: slower than Newton's way, and it cannot miss, run off or depend on a first guess.
+ * Owns the halving: slower than Newton's method, and it cannot miss, run off or depend on a first guess.
  */
 import { invariant } from '../../../packets/errors.ts';
 
-/** The zero of `f` in [low, high], both finite, to the last bit; f(low) <= 0 <= f(high), and Infinity counts as a sign. */
+/**
+ * The zero of `f` in [low, high], both finite, to the last bit; f(low) <= 0 <= f(high), and Infinity counts as a sign.
+ */
 export function bisect(f: (x: number) => number, low: number, high: number): number {
   invariant(f(low) <= 0 && f(high) >= 0, 'the ends of the interval enclose a zero');
   let below = low;

@@ -1,9 +1,10 @@
 /**
  * How long until two flows of different rates are nearly equal: an upper bound (ref:dcqcn#5.3).
- * Owns the bound. What really happens in that time is integrated by delay-equations.ts.
+ * Owns the bound. delay-equations.ts integrates the actual course.
  *
- * The picture behind it: the flows are cut together, recover for dT* alpha intervals, are cut again. Each such cycle shrinks the difference
- * of two rates by (1 - alpha/2) (ref:dcqcn#5.5), so the number of cycles follows from how small it shall be.
+ * The model behind it: the flows are cut together, recover for dT* alpha intervals, are cut again. Each such cycle
+ * shrinks the difference of two rates by (1 - alpha/2) (ref:dcqcn#5.5), so the number of cycles follows from how small
+ * it shall be.
  */
 import { bisect } from './bisect.ts';
 import { type FluidParameters, inPackets } from './parameters.ts';
@@ -21,8 +22,8 @@ export interface ConvergenceBound {
 }
 
 /**
- * The bound of ref:dcqcn#5.3. alpha* solves alpha = (1-g)^(dT* - 1) ((1-g) alpha + g): a cut raises alpha once, dT* - 1 quiet intervals
- * decay it. (The appendix of the paper has dT* there, which does not reproduce its own data.)
+ * The bound of ref:dcqcn#5.3. alpha* solves alpha = (1-g)^(dT* - 1) ((1-g) alpha + g): a cut raises alpha once, dT* - 1
+ * quiet intervals decay it. (The appendix of the paper has dT* there, which does not reproduce its own data.)
  * @throws RoceError ERR_ROCE_ARGUMENT for a parameter out of range
  */
 export function convergenceBound(parameters: FluidParameters): ConvergenceBound {

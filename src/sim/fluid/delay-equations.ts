@@ -1,7 +1,8 @@
 /**
  * The fluid model in motion: the delay differential equations of DCQCN (ref:dcqcn#5.1), integrated.
- * Owns what an integration is asked for and the checks of it, the method (Heun's, second order, with a fixed step) and the samples.
- * The equations are in fluid-slopes.ts, the past they look into in history.ts. No randomness: the same parameters give the same trace.
+ * Owns the options of an integration and their check, the method (Heun's, second order, with a fixed step) and the
+ * samples. The equations are in fluid-slopes.ts, the past they look into in history.ts. No randomness: the same
+ * parameters give the same trace.
  *
  * What is not in the model, as in the paper's: single packets, hyper increase, a lowest rate, the end of a real buffer.
  */
@@ -21,7 +22,7 @@ export interface FluidFlowState {
 
 /** A flow that has a start of its own. */
 export interface FluidFlow {
-  /** From when on it sends, nanoseconds; default 0. What was marked earlier is not felt: it had sent nothing. */
+  /** From when on it sends, nanoseconds; default 0. Earlier marks do not reach it: it had sent nothing. */
   readonly startNs?: number;
   /** Default: rate and target at the bottleneck's rate, alpha 1; there is no slow start (ref:dcqcn#1). */
   readonly initial?: FluidFlowState;
@@ -33,9 +34,12 @@ export interface IntegrationOptions {
   readonly durationNs: number;
   /** A sample is kept every so often, nanoseconds, above 0; the first at 0. Rounded to whole steps, at least one. */
   readonly sampleNs: number;
-  /** Step of the method, nanoseconds; at most the loop delay unless that is 0. Default: the delay in equal parts of at most 1 us. */
+  /**
+   * Step of the method, nanoseconds; at most the loop delay unless that is 0. Default: the delay in equal parts of at
+   * most 1 us.
+   */
   readonly stepNs?: number;
-  /** Where all flows start; default as of `FluidFlow`. A flow of `perFlow` may say otherwise. */
+  /** Where all flows start; default as of `FluidFlow`. A flow of `perFlow` may override it. */
   readonly initial?: FluidFlowState;
   /** The queue at the start and before, bytes; default 0. */
   readonly initialQueueBytes?: number;
@@ -55,7 +59,10 @@ export interface FluidFlowTrace {
   readonly alpha: readonly number[];
 }
 
-/** Samples of an integration. Rates and alpha at this level are those of the first flow: without `perFlow`, of every flow. */
+/**
+ * Samples of an integration. Rates and alpha at this level are those of the first flow: without `perFlow`, of every
+ * flow.
+ */
 export interface FluidTrace extends FluidFlowTrace {
   /** Nanoseconds, from 0. */
   readonly times: readonly number[];
@@ -92,8 +99,9 @@ export function integrate(parameters: FluidParameters, options: IntegrationOptio
 }
 
 /**
- * Heun's method on `state`, in place: the slope here, the slope where it would lead, their mean. The past at the end of a step is the
- * past at the beginning of the next; without a delay there is none, and the equations look at the present.
+ * Heun's method on `state`, in place: the slope here, the slope where it would lead, their mean. The past at the end of
+ * a step is the past at the beginning of the next; without a delay there is none, and the equations look at the
+ * present.
  */
 function heun(units: PacketUnits, flowsEach: number, step: number, maxRate: number, state: Float64Array): () => void {
   const delayed = Float64Array.from(state);

@@ -1,7 +1,7 @@
 /**
- * Where DCQCN comes to rest: the rate, target, marking probability, alpha and queue at which nothing changes any more.
- * Owns the solution of the fixed-point equation (ref:dcqcn#5.2). Whether the system stays there is phase-margin.ts's matter, how it
- * gets there delay-equations.ts's.
+ * The fixed point of DCQCN: the rate, target, marking probability, alpha and queue at which nothing changes any more.
+ * Owns the solution of the fixed-point equation (ref:dcqcn#5.2). phase-margin.ts computes its stability,
+ * delay-equations.ts the way to it.
  */
 import { bisect } from './bisect.ts';
 import { markingProbability, markingTerms } from './marking.ts';
@@ -17,7 +17,10 @@ export interface FixedPoint {
   readonly markingProbability: number;
   /** alpha*, in (0, 1). */
   readonly alpha: number;
-  /** q*: the queue at which RED marks p*. Undefined where p* is above Pmax: RED marks that nowhere, and the queue stands at Kmax. */
+  /**
+   * q*: the queue at which RED marks p*. Undefined where p* is above Pmax: RED never marks that share, and the queue
+   * stays at Kmax.
+   */
   readonly queueBytes: number | undefined;
 }
 
@@ -42,8 +45,8 @@ export function fixedPoint(parameters: FluidParameters): FixedPoint {
 }
 
 /**
- * By how much the two sides of the fixed-point equation differ, as the logarithm of their quotient; it grows with the marking
- * exponent x and is 0 at rest. From dR_C/dt = 0 comes R_T - R_C = a alpha / ((b+d) tau), from dR_T/dt = 0 comes
+ * By how much the two sides of the fixed-point equation differ, as the logarithm of their quotient; it grows with the
+ * marking exponent x and is 0 at rest. From dR_C/dt = 0 comes R_T - R_C = a alpha / ((b+d) tau), from dR_T/dt = 0 comes
  * R_T - R_C = tau R_AI R_C (c+e) / a; both together are a^2 alpha / ((b+d)(c+e)) = tau^2 R_AI R_C.
  */
 export function fixedPointImbalance(x: number, units: PacketUnits): number {
@@ -54,8 +57,9 @@ export function fixedPointImbalance(x: number, units: PacketUnits): number {
 }
 
 /**
- * The closed form for p* that was published, from a series in p cut off after its first term. It is 16 % too high for one flow and 70 % for
- * a hundred (ref:dcqcn#5.2): for comparison, and for the phase margin, which its authors computed with it. Not limited to 1.
+ * The closed form for p* that was published, from a series in p cut off after its first term. It is 16 % too high for
+ * one flow and 70 % for a hundred (ref:dcqcn#5.2): for comparison, and for the phase margin, which its authors computed
+ * with it. Not limited to 1.
  * @throws RoceError ERR_ROCE_ARGUMENT for a parameter out of range
  */
 export function approximateMarking(parameters: FluidParameters): number {
@@ -69,8 +73,8 @@ export function queueMarking(p: number, { kminBytes, kmaxBytes, pmax }: FluidPar
 }
 
 /**
- * The one root. Each factor of the left side grows with x and each of the right falls, so there is no second, and since the imbalance runs
- * from minus to plus infinity there always is one. Sought in ln x, for x spans many powers of ten.
+ * The one root. Each factor of the left side grows with x and each of the right falls, so there is no second, and since
+ * the imbalance runs from minus to plus infinity there always is one. Sought in ln x, for x spans many powers of ten.
  */
 function fixedPointExponent(units: PacketUnits): number {
   const imbalance = (lnX: number) => fixedPointImbalance(Math.exp(lnX), units);

@@ -1,6 +1,6 @@
 /**
- * The right-hand sides of the fluid model (ref:dcqcn#5.1): how fast queue, rates, targets and alphas change.
- * Owns the layout of a state: the queue in packets, then for each flow R_C and R_T in packets a second and alpha. A flow with
+ * The right-hand sides of the fluid model (ref:dcqcn#5.1): how fast queue, rates, targets and alphas change. Owns the
+ * layout of a state: the queue in packets, then for each flow R_C and R_T in packets a second and alpha. A flow with
  * R_C = 0 does not send: it has not started. Pure; the past comes in as a second state.
  */
 import {
@@ -20,8 +20,8 @@ export const FIRST_FLOW = 1;
 export const PER_FLOW = 3;
 
 /**
- * Into `slopes`: the change per second of `state`, where `delayed` is the state a loop delay earlier. Each flow counts `flowsEach` times
- * in the queue.
+ * Into `slopes`: the change per second of `state`, where `delayed` is the state a loop delay earlier. Each flow counts
+ * `flowsEach` times in the queue.
  */
 export function fluidSlopes(
   units: PacketUnits,
@@ -41,8 +41,8 @@ export function fluidSlopes(
 }
 
 /**
- * One flow, at `at`. What it sent a loop delay ago was marked with exponent `marking`; a flow that sent nothing then has no marks, and its
- * timer runs all the same.
+ * One flow, at `at`. What it sent a loop delay ago was marked with exponent `marking`; a flow that sent nothing then
+ * has no marks, and its timer runs all the same.
  */
 function flowSlopes(
   units: PacketUnits,
@@ -71,5 +71,7 @@ function flowSlopes(
   slopes[at + 2] = (g / alphaTimer) * (markedWithin(x, alphaTimer * sent) - alpha);
 }
 
-/** Packets a second. Stands for 0 where the equations divide by a rate that their product then multiplies with again. */
+/**
+ * Packets a second. Stands for 0 where the equations divide by a rate that their product then multiplies with again.
+ */
 const LEAST_RATE = 1e-9;

@@ -1,6 +1,6 @@
 /**
- * What the state was a fixed time ago. Owns a ring of past states, one for each step; between two of them the past is a straight line, which
- * is as exact as a second-order method needs. Before the first state everything had been as in the first.
+ * The state a fixed time ago. Owns a ring of past states, one for each step; between two of them the past is a straight
+ * line, which is as exact as a second-order method needs. Before the first state everything had been as in the first.
  */
 
 /** A delay line for states. */

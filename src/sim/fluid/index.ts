@@ -1,6 +1,7 @@
 /**
- * rocev2/fluid: DCQCN as equations (ref:dcqcn#5): where it comes to rest, how fast flows become equal, whether it swings, and how rates and
- * queue move. What a packet simulation is held against. Pure arithmetic: runs anywhere, needs no clock and no randomness.
+ * rocev2/fluid: DCQCN as equations (ref:dcqcn#5): its fixed point, how fast flows converge, whether it oscillates, and
+ * how rates and queue change. The reference for packet simulations. Pure arithmetic: runs anywhere, needs no clock and
+ * no randomness.
  *
  * @module rocev2/fluid
  */

@@ -1,10 +1,10 @@
 /**
- * What a share of marked packets does to a sender: the terms a, b, c, d, e and alpha* that all of ref:dcqcn#5 is written in.
- * Owns their numerics and the RED curve. Knows of no time that passes.
+ * What a share of marked packets does to a sender: the terms a, b, c, d, e and alpha* that all of ref:dcqcn#5 is
+ * written in. Owns their numerics and the RED curve. Has no notion of time.
  *
- * Every packet is marked with probability p by itself, so n packets in a row stay unmarked with (1-p)^n. Written as exp(-x n) with
- * x = -ln(1-p), the *marking exponent*, this keeps its precision where p is 1e-8 and (1-p)^n would be rounded to 1, and p = 1, which is
- * what RED does above Kmax, is nothing special: x = Infinity.
+ * Every packet is marked with probability p by itself, so n packets in a row stay unmarked with (1-p)^n. Written as
+ * exp(-x n) with x = -ln(1-p), the *marking exponent*, this keeps its precision where p is 1e-8 and (1-p)^n would be
+ * rounded to 1, and p = 1, which is what RED does above Kmax, is nothing special: x = Infinity.
  */
 import type { PacketUnits } from './parameters.ts';
 
@@ -33,8 +33,8 @@ export function markedWithin(x: number, packets: number): number {
 }
 
 /**
- * Increases per packet sent, where one is due after every `packets` packets of which none led to a CNP: p / ((1-p)^-n - 1).
- * With the packets of the byte counter this is b, with those of the timer it is d. Without marks it is 1/n.
+ * Increases per packet sent, where one is due after every `packets` packets of which none led to a CNP: p / ((1-p)^-n -
+ * 1). With the packets of the byte counter this is b, with those of the timer it is d. Without marks it is 1/n.
  */
 export function increasesPerPacket(x: number, packets: number): number {
   return x === 0 ? 1 / packets : markingProbability(x) / Math.expm1(x * packets);

@@ -1,6 +1,7 @@
 /**
- * What the fluid model of DCQCN is told: one bottleneck, N equal flows, the knobs of switch, receiver and sender.
- * Owns the parameters, their check, and the one place where bits and nanoseconds become packets and seconds. Computes nothing.
+ * Parameters of the fluid model of DCQCN: one bottleneck, N equal flows, and the settings of switch, receiver and
+ * sender. Owns the parameters, their check, and the one place where bits and nanoseconds become packets and seconds.
+ * Computes nothing.
  * Source: ref:dcqcn#2 (profile `paper`, the numbers of the authors' own programs), ref:dcqcn#5 (units).
  */
 import { RoceError } from '../../../packets/errors.ts';
@@ -21,7 +22,10 @@ export interface FluidParameters {
   readonly alphaTimerNs: number;
   /** tau: the least nanoseconds between two CNPs of one flow, above 0. */
   readonly cnpTimerNs: number;
-  /** F: increases that only halve the distance to the target rate, before the target itself grows; a whole number from 1. */
+  /**
+   * F: increases that only halve the distance to the target rate, before the target itself grows; a whole number from
+   * 1.
+   */
   readonly fastRecoveryStages: number;
   /** Gain of alpha, between 0 and 1, both excluded. */
   readonly g: number;
@@ -33,11 +37,14 @@ export interface FluidParameters {
   readonly kmaxBytes: number;
   /** Share of packets marked at `kmaxBytes`, above 0 and at most 1. */
   readonly pmax: number;
-  /** tau*: nanoseconds until the sender feels what the queue did, 0 or more. */
+  /** tau*: nanoseconds from a change of the queue to the sender's reaction, 0 or more. */
   readonly feedbackDelayNs: number;
 }
 
-/** Two flows on 40 Gb/s with the parameters of the paper and the loop delay of its stable examples (ref:dcqcn#2, profile `paper`). */
+/**
+ * Two flows on 40 Gb/s with the parameters of the paper and the loop delay of its stable examples (ref:dcqcn#2, profile
+ * `paper`).
+ */
 export const PAPER_FLUID: FluidParameters = {
   capacityBps: 40e9,
   packetBits: 8000,
@@ -55,7 +62,10 @@ export const PAPER_FLUID: FluidParameters = {
   feedbackDelayNs: 4000,
 };
 
-/** Refuses what the equations have no meaning for. @throws RoceError ERR_ROCE_ARGUMENT that names the parameter and its range */
+/**
+ * Refuses parameters for which the equations are undefined. @throws RoceError ERR_ROCE_ARGUMENT that names the
+ * parameter and its range
+ */
 export function checkFluidParameters(parameters: FluidParameters): void {
   for (const name of POSITIVE) demand(isPositive(parameters[name]), name, 'above 0 and finite', parameters[name]);
   const { byteCounterBytes, flows, fastRecoveryStages, g, kminBytes, kmaxBytes, pmax, feedbackDelayNs } = parameters;

@@ -1,6 +1,7 @@
 /**
- * How far the control loop is from swinging: the phase margin of the fluid model, linearised around its fixed point (ref:dcqcn#5.4).
- * Owns the transfer function of the open loop and its crossings of |H| = 1. Says nothing of large swings: those are integrated.
+ * How far the control loop is from oscillation: the phase margin of the fluid model, linearised around its fixed point
+ * (ref:dcqcn#5.4). Owns the transfer function of the open loop and its crossings of |H| = 1. Not valid for large
+ * oscillations: integrate for those.
  */
 
 import { approximateMarking } from './fixed-point.ts';
@@ -12,18 +13,20 @@ import { angleAt, type Polynomial, product, signChanges, squaredMagnitude, sum }
 export interface GainCrossing {
   /** Angular frequency, radians a second. */
   readonly radiansPerSecond: number;
-  /** 180 degrees and the phase there: what more of a lag the loop could stand. Below 0 the swing grows. */
+  /** 180 degrees and the phase there: the additional lag that the loop tolerates. Below 0 oscillations grow. */
   readonly marginDegrees: number;
 }
 
 /**
- * Phase margin in degrees; above 0 the fixed point is stable. Of several crossings that of the smallest magnitude counts.
- * A delay turns the phase and leaves the gain alone, so every microsecond of it costs the same number of degrees.
+ * Phase margin in degrees; above 0 the fixed point is stable. Of several crossings that of the smallest magnitude
+ * counts. A delay turns the phase and leaves the gain alone, so every microsecond of it costs the same number of
+ * degrees.
  *
- * A linear picture with the approximate p*, as its authors used it, and on the safe side: integrated, the networks of ref:dcqcn#5.4 come to
- * rest down to some -9 degrees and swing from -11 on. The exact p* makes it worse: it gives -8 degrees instead of +20 for 64 flows with
- * 85 us whose RED goes on to 10 % with the same slope, and they come to rest. What no margin sees is the jump of RED at Kmax: with a fixed
- * point just below it, a small push ends in a lasting swing.
+ * A linear picture with the approximate p*, as its authors used it, and on the safe side: integrated, the networks of
+ * ref:dcqcn#5.4 settle down to some -9 degrees and oscillate from -11 on. The exact p* makes it worse: it gives -8
+ * degrees instead of +20 for 64 flows with 85 us whose RED goes on to 10 % with the same slope, and they come to rest.
+ * What no margin sees is the jump of RED at Kmax: with a fixed point just below it, a small disturbance ends in a
+ * lasting oscillation.
  * @throws RoceError ERR_ROCE_ARGUMENT for a parameter out of range
  */
 export function phaseMargin(parameters: FluidParameters): number {
@@ -97,5 +100,5 @@ function folded(angle: number): number {
   return angle - 360 * Math.ceil((angle - 180) / 360);
 }
 
-/** The approximation does not know that a probability ends at 1; its exponent is to stay finite. */
+/** The approximation may exceed 1; its exponent is to stay finite. */
 const MOST_MARKED = 1 - Number.EPSILON;

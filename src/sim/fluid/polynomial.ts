@@ -1,6 +1,6 @@
 /**
- * Polynomials with real coefficients, as far as a transfer function needs them: sum, product, value on the imaginary axis, positive roots.
- * Owns no physics. A polynomial is the list of its coefficients, the constant first.
+ * Polynomials with real coefficients, as far as a transfer function needs them: sum, product, value on the imaginary
+ * axis, positive roots. Owns no physics. A polynomial is the list of its coefficients, the constant first.
  */
 import { bisect } from './bisect.ts';
 
@@ -35,7 +35,10 @@ export function squaredMagnitude(polynomial: Polynomial): Polynomial {
   return sum(multiply(even, even), multiply([0, 1], multiply(odd, odd)));
 }
 
-/** Every x > 0 at which the sign changes, ascending. Between two turning points, which are zeros of the derivative, there is one at most. */
+/**
+ * Every x > 0 at which the sign changes, ascending. Between two turning points, which are zeros of the derivative,
+ * there is one at most.
+ */
 export function signChanges(polynomial: Polynomial): readonly number[] {
   const degree = polynomial.findLastIndex((coefficient) => coefficient !== 0);
   if (degree < 1) return [];

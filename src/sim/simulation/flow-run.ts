@@ -1,6 +1,7 @@
 /**
- * A flow while it runs: a pair of queue pairs, connected without a connection manager, and the work requests that carry its bytes. It posts
- * ahead, so that the wire never waits for it, and each completion lets it post one more. Owns its progress and its end.
+ * A flow while it runs: a pair of queue pairs, connected without a connection manager, and the work requests that carry
+ * its bytes. It posts ahead, so that the wire never waits for it, and each completion lets it post one more. Owns its
+ * progress and its end.
  */
 import { Ecn, trafficClassOf } from '../../../packets/traffic-class.ts';
 import { Access } from '../../../transport/memory.ts';
@@ -11,17 +12,17 @@ import type { Prng } from '../../ground/prng.ts';
 import { hostAddress } from '../topology/index.ts';
 import type { Flow } from '../traffic/index.ts';
 import type { SimulatedHost } from './host.ts';
-import { DEFAULT_PRIORITY, type Host } from './options.ts';
+import { DEFAULT_PRIORITY, type HostSettings } from './options.ts';
 
 /** What all flows of a simulation have in common. */
 export interface FlowSetup {
-  readonly host: Host;
+  readonly host: HostSettings;
   readonly mtu: number;
-  /** Whether packets say that the network may mark them. */
+  /** Whether packets are ECN-capable. */
   readonly ecnCapable: boolean;
   /** Of starting PSNs. */
   readonly random: Prng;
-  /** Called once when the flow is over, however it went. */
+  /** Called once when the flow is over, successful or not. */
   readonly ended: (flow: FlowRun) => void;
 }
 

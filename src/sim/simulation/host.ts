@@ -1,6 +1,7 @@
 /**
- * A host that takes part: one device of the real stack on the simulated network, with memory and a completion queue. Owns how it is set up;
- * what it sends is `flow-run.ts`. All hosts share one memory to send from and one to receive into, so that a thousand of them stay small.
+ * A host of a simulation: one device of the real stack on the simulated network, with memory and a completion queue.
+ * Owns its setup; `flow-run.ts` sends. All hosts share one memory to send from and one to receive into, so that a
+ * thousand of them stay small.
  */
 import { IpPrefix } from '../../../packets/address.ts';
 import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
@@ -55,7 +56,10 @@ export class SimulatedHost {
   }
 }
 
-/** A completion queue that hands on what comes while the device still holds the packet: nothing waits for a turn of the event loop. */
+/**
+ * A completion queue that passes completions on while the device still handles the packet: nothing waits for a turn of
+ * the event loop.
+ */
 class DrainedCq extends Cq {
   readonly #completed: HostSetup['completed'];
   readonly #wc = new WorkCompletion();

@@ -1,7 +1,8 @@
 /**
- * How long a flow would take if it had the network for itself: the yardstick of slowdowns. Owns the calculation: packets at line rate
- * through every link of the way, one behind the other, and the acknowledge of the last one back. To within a few nanoseconds, what the
- * extended header of each work request's first packet takes on other links than the slowest, the simulated network does exactly this.
+ * How long a flow would take if it had the network for itself: the reference of slowdowns. Owns the calculation:
+ * packets at line rate through every link of the way, one behind the other, and the ACK of the last one back. To within
+ * a few nanoseconds, what the extended header of each work request's first packet takes on other links than the
+ * slowest, the simulated network does exactly this.
  */
 
 import { AETH_BYTES } from '../../../packets/aeth.ts';
@@ -20,7 +21,7 @@ export interface Hop {
   readonly delayNs: number;
 }
 
-/** What is sent along the way, and how switches hand it on. */
+/** The flow on the path, and how switches forward it. */
 export interface IdealOptions {
   /** Payload, whole. */
   readonly bytes: number;
@@ -36,7 +37,7 @@ export interface IdealOptions {
   readonly processingNs: number;
 }
 
-/** Nanoseconds from the first post to the acknowledge of the last byte; Infinity for a flow without an end. */
+/** Nanoseconds from the first post to the ACK of the last byte; Infinity for a flow without an end. */
 export function idealNs(path: readonly Hop[], options: IdealOptions): number {
   const { bytes, messageBytes, mtu, operation } = options;
   if (bytes === Infinity) return Infinity;
@@ -58,8 +59,9 @@ function pipelineNs(path: readonly Hop[], options: IdealOptions, packets: number
   const { forwardBytes, processingNs } = options;
   const delay = path.reduce((sum, { delayNs }) => sum + delayNs, 0) + (path.length - 1) * processingNs;
   if (forwardBytes !== Infinity) return delay + cutThroughNs(path, options, (packets - 1) * full + last);
-  // Packets wait where a slower link, or a longer packet, is in front. Whatever link the last full packet is on when the last one
-  // begins to matter, the sum over that way through time is a lower bound, and the largest of them is the time.
+  // Packets wait where a slower link, or a longer packet, is in front. Whatever link the last full packet is on when
+  // the last one begins to matter, the sum over that way through time is a lower bound, and the largest of them is the
+  // time.
   let most = 0;
   let sum = 0;
   let slowest = 0;

@@ -1,6 +1,6 @@
 /**
- * What a simulation is told and what it tells, as plain data. Owns the types, the defaults and the check of what does not depend on the
- * network; topology and switches check their own.
+ * Options and results of a simulation, as plain data. Owns the types, the defaults and the checks that do not depend on
+ * the network; topology and switches check their own.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
@@ -9,21 +9,27 @@ import type { Deadlock, EgressCounters, FabricTap, SwitchOptions } from '../swit
 import { checkTopology, type Topology } from '../topology/index.ts';
 import type { Flow } from '../traffic/index.ts';
 
-/** A network, its hosts, and who sends what. */
+/** A network, its hosts, and the flows. */
 export interface SimulationOptions {
   /** Every choice by chance follows from it: a safe integer. */
   readonly seed: number;
   /** Hosts, switches, links. */
   readonly topology: Topology;
-  /** On a ring, every packet goes the same way round, so that buffers depend on each other in a circle. Default false. */
+  /** On a ring, every packet goes clockwise, so that buffers depend on each other in a cycle. Default false. */
   readonly clockwise?: boolean;
   /** Of all switches alike. */
   readonly switches?: SwitchOptions;
-  /** Of all hosts alike; the line rate is that of each host's link. Default: none, and packets say that they are not ECN-capable. */
+  /**
+   * Of all hosts alike; the line rate is that of each host's link. Default: none, and packets say that they are not
+   * ECN-capable.
+   */
   readonly congestion?: CongestionOptions;
-  /** Who sends what to whom. Their order is the order of results. */
+  /** The flows. Their order is the order of results. */
   readonly flows: readonly Flow[];
-  /** The simulation ends then at the latest, nanoseconds; needed for flows without an end. Default: when all flows have ended. */
+  /**
+   * The simulation ends then at the latest, nanoseconds; needed for flows without an end. Default: when all flows have
+   * ended.
+   */
   readonly stopNs?: number;
   /** Payload of a full packet: 256, 512, 1024, 2048 or 4096 bytes. Default 1024. */
   readonly mtu?: number;
@@ -37,7 +43,7 @@ export interface SimulationOptions {
   readonly window?: WindowOptions;
   /** Sees every frame at each link, for captures. */
   readonly tap?: FabricTap;
-  /** Called now and then with the part that is done, 0..1. */
+  /** Called from time to time with the completed share, 0..1. */
   readonly onProgress?: (fraction: number) => void;
 }
 
@@ -51,13 +57,16 @@ export interface WindowOptions {
 
 /** How the hosts of a simulation send. */
 export interface HostOptions {
-  /** Every so many packets ask for an acknowledge, 1 or more; default 1. */
+  /** Every so many packets request an ACK, 1 or more; default 1. */
   readonly ackEveryPackets?: number;
   /** Packets that may be sent and not acknowledged; default 65,536, which is no window. */
   readonly maxUnacked?: number;
-  /** Bytes of a work request, 64 MiB at most; default 1 MiB, and 64 KiB for flows without an end, whose progress is counted in them. */
+  /**
+   * Bytes of a work request, 64 MiB at most; default 1 MiB, and 64 KiB for flows without an end, whose progress is
+   * counted in them.
+   */
   readonly messageBytes?: number;
-  /** Bytes of a flow that are posted ahead of the acknowledges; default 16 MiB. */
+  /** Bytes of a flow that are posted ahead of the ACKs; default 16 MiB. */
   readonly aheadBytes?: number;
   /** Local ACK timeout, a code: 4.096 us x 2^code, 1..31; default 10, which is 4.2 ms. */
   readonly ackTimeout?: number;
@@ -77,16 +86,18 @@ export interface ProbeOptions {
   readonly queues?: readonly string[];
   /** Rate, target and alpha: of all flows, or of those with these places in the list. Default false. */
   readonly flows?: boolean | readonly number[];
-  /** Points of one series at most, 16 or more: of more, every second one is left out, from then on too. Default 4,096. */
+  /**
+   * Points of one series at most, 16 or more: of more, every second one is left out, from then on too. Default 4,096.
+   */
   readonly maxPoints?: number;
   /**
-   * Time between two looks at the queues for `queueStats`, nanoseconds; default 997: a prime, so that looks do not keep step with
-   * packets.
+   * Time between two looks at the queues for `queueStats`, nanoseconds; default 997: a prime, so that looks do not keep
+   * step with packets.
    */
   readonly queueSampleNs?: number;
 }
 
-/** What came of a flow. */
+/** The result of a flow. */
 export interface FlowResult {
   /** As in `Flow`. */
   readonly src: number;
@@ -98,9 +109,12 @@ export interface FlowResult {
   readonly startNs: number;
   /** When the last byte was acknowledged; absent: it was not. */
   readonly endNs?: number;
-  /** Flow completion time: from the first post to the acknowledge of the last byte. */
+  /** Flow completion time: from the first post to the ACK of the last byte. */
   readonly fctNs?: number;
-  /** What that would be at the rate of the links, without any other flow, window or pacing; Infinity for flows without an end. */
+  /**
+   * What that would be at the rate of the links, without any other flow, window or pacing; Infinity for flows without
+   * an end.
+   */
   readonly idealNs: number;
   /** fctNs / idealNs. */
   readonly slowdown?: number;
@@ -110,7 +124,9 @@ export interface FlowResult {
   readonly goodputBps: number;
   /** Payload acknowledged within the window, in bits a second of the window. */
   readonly windowBps: number;
-  /** 'done', 'running' when time was up, 'stopped' by `Flow.stopNs`, 'waiting' when it never began, or why it failed. */
+  /**
+   * 'done', 'running' when time was up, 'stopped' by `Flow.stopNs`, 'waiting' when it never began, or why it failed.
+   */
   readonly status: string;
 }
 
@@ -118,7 +134,7 @@ export interface FlowResult {
 export type SeriesKind = 'queue' | 'rate' | 'target' | 'alpha' | 'notifications' | 'pauses';
 
 /** Values over time. */
-export interface Series {
+export interface ProbeSeries {
   /** What. */
   readonly kind: SeriesKind;
   /** Of what: a port, or 'flow 3'; 'all' for sums over the network. */
@@ -151,14 +167,14 @@ export interface QueueStats {
   readonly max: number;
 }
 
-/** What a simulation found. */
+/** The result of a simulation. */
 export interface SimulationResult {
   /** When it ended, virtual nanoseconds: with the last flow, or at `stopNs`. Everything is counted up to then. */
   readonly endNs: number;
   /** In the order of `SimulationOptions.flows`. */
   readonly flows: readonly FlowResult[];
   /** What was recorded. */
-  readonly series: readonly Series[];
+  readonly series: readonly ProbeSeries[];
   /** Queues of `ProbeOptions.queues` over the window. */
   readonly queueStats: readonly QueueStats[];
   /** Of all hosts together. */
@@ -167,13 +183,16 @@ export interface SimulationResult {
   readonly network: Readonly<NetworkTotals>;
   /** By port, of those that have sent anything, in the order of nodes: hosts first. */
   readonly ports: readonly PortResult[];
-  /** Circles of buffers that waited for each other, as found. */
+  /** Cycles of buffers that waited for each other, as found. */
   readonly deadlocks: readonly Deadlock[];
   /** Packets with payload that were delivered, each once. */
   readonly dataPackets: number;
-  /** Events of the network: frames that began to leave or came out of a link, and what else happens at a time of its own. */
+  /**
+   * Events of the network: frames that began to leave or came out of a link, and what else happens at a time of its
+   * own.
+   */
   readonly events: number;
-  /** Turns of the world. Alone of all results, they depend on what is looked at. */
+  /** Turns of the world. Alone of all results, they depend on the probes. */
   readonly steps: number;
 }
 
@@ -204,11 +223,11 @@ export interface NetworkTotals {
 }
 
 /** `HostOptions` with the defaults in. */
-export type Host = Required<Omit<HostOptions, 'messageBytes'>> & Pick<HostOptions, 'messageBytes'>;
+export type HostSettings = Required<Omit<HostOptions, 'messageBytes'>> & Pick<HostOptions, 'messageBytes'>;
 
 /** @throws RoceError ERR_ROCE_ARGUMENT naming what is out of range */
-export function hostOptions(asked: HostOptions = {}): Host {
-  const host: Host = { ...HOST_DEFAULTS, ...asked };
+export function hostOptions(asked: HostOptions = {}): HostSettings {
+  const host: HostSettings = { ...HOST_DEFAULTS, ...asked };
   demandWhole('host.messageBytes', host.messageBytes ?? 1, 1, MAX_MESSAGE_BYTES);
   for (const name of ['ackEveryPackets', 'maxUnacked', 'aheadBytes', 'nicQueueFrames'] as const)
     demandWhole(`host.${name}`, host[name], 1, MAX_BYTES);
@@ -217,7 +236,7 @@ export function hostOptions(asked: HostOptions = {}): Host {
   return host;
 }
 
-/** @throws RoceError ERR_ROCE_ARGUMENT naming the option that makes no sense */
+/** @throws RoceError ERR_ROCE_ARGUMENT naming the invalid option */
 export function checkOptions(options: SimulationOptions): void {
   const { flows, stopNs, window, probe, mtu = DEFAULT_MTU } = options;
   const topology = checkTopology(options.topology);
@@ -226,7 +245,7 @@ export function checkOptions(options: SimulationOptions): void {
   if (stopNs !== undefined) demandWhole('stopNs', stopNs, 1, MAX_NS);
   for (const [index, flow] of flows.entries()) checkFlow(flow, `flows[${index}]`, topology.hostCount, stopNs);
   if (window !== undefined) {
-    // A window behind the end would measure nothing, and say 0.
+    // A window behind the end would measure nothing, and report 0.
     demandWhole('window.fromNs', window.fromNs, 0, stopNs === undefined ? MAX_NS : stopNs - 1);
     if (window.toNs !== undefined) demandWhole('window.toNs', window.toNs, window.fromNs + 1, MAX_NS);
   }
@@ -264,14 +283,14 @@ function refuse(why: string): never {
   throw new RoceError('ERR_ROCE_ARGUMENT', `simulation: ${why}`);
 }
 
-/** Payload of a full packet where nothing is said: the largest path MTU of a link of 1,500 bytes. */
+/** Payload of a full packet by default: the largest path MTU of a link of 1,500 bytes. */
 export const DEFAULT_MTU = 1024;
 /** The priority of RoCE traffic: DSCP 26 is 3 x 8 + 2 (ref:dcqcn#2). */
 export const DEFAULT_PRIORITY = 3;
-/** Points of a series where nothing is said. */
+/** Points of a series by default. */
 export const DEFAULT_POINTS = 4_096;
 
-const HOST_DEFAULTS: Omit<Host, 'messageBytes'> = {
+const HOST_DEFAULTS: Omit<HostSettings, 'messageBytes'> = {
   ackEveryPackets: 1,
   maxUnacked: 65_536,
   aheadBytes: 1 << 24,

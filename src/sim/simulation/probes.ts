@@ -1,16 +1,17 @@
 /**
- * What is looked at while a simulation runs, and when: queues for series and statistics, rates of flows, sums of notifications and pauses.
- * Owns the moments; changes nothing that it looks at. Looks happen between steps of the world and cost nothing in between.
+ * What is sampled while a simulation runs, and when: queues for series and statistics, rates of flows, sums of
+ * notifications and pauses. Owns the times; changes nothing that it samples. Samples are taken between steps of the
+ * world and cost nothing in between.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { PortCounters } from '../../../transport/counters.ts';
 import type { EgressPort } from '../switching/index.ts';
 import type { FlowRun } from './flow-run.ts';
-import { DEFAULT_POINTS, type ProbeOptions, type QueueStats, type Series } from './options.ts';
+import { DEFAULT_POINTS, type ProbeOptions, type ProbeSeries, type QueueStats } from './options.ts';
 import { QueueMeter, SeriesRecorder } from './recorder.ts';
 
-/** What probes look at. */
-export interface Probed {
+/** What probes sample. */
+export interface ProbeTargets {
   readonly ports: readonly EgressPort[];
   readonly flows: readonly FlowRun[];
   /** Counters of the hosts. */
@@ -19,7 +20,7 @@ export interface Probed {
 
 /** The probes of one simulation. */
 export class Probes {
-  readonly #probed: Probed;
+  readonly #probed: ProbeTargets;
   readonly #intervalNs: number;
   readonly #sampleNs: number;
   readonly #window: { readonly fromNs: number; readonly toNs: number };
@@ -34,7 +35,7 @@ export class Probes {
   #nextSample: number;
 
   /** @throws RoceError ERR_ROCE_ARGUMENT for a queue that is not there */
-  constructor(options: ProbeOptions | undefined, window: { fromNs: number; toNs: number }, probed: Probed) {
+  constructor(options: ProbeOptions | undefined, window: { fromNs: number; toNs: number }, probed: ProbeTargets) {
     const { intervalNs = 0, fromNs = 0, queues = [], flows = false, queueSampleNs = QUEUE_SAMPLE_NS } = options ?? {};
     const maxPoints = options?.maxPoints ?? DEFAULT_POINTS;
     this.#probed = probed;
@@ -63,12 +64,12 @@ export class Probes {
     ];
   }
 
-  /** When to look next. */
+  /** The time of the next sample. */
   get nextTime(): number {
     return Math.min(this.#nextPoint, this.#nextSample);
   }
 
-  /** Looks at what is due. */
+  /** Takes the samples that are due. */
   look(now: number): void {
     if (now >= this.#nextSample) {
       for (const { port, meter } of this.#queues) meter.add(port.queueBytes);
@@ -90,7 +91,7 @@ export class Probes {
   }
 
   /** What was recorded; a series without a point is left out. */
-  series(): Series[] {
+  series(): ProbeSeries[] {
     const all = [
       ...this.#queues.map(({ recorder }) => recorder),
       ...this.#flows.flatMap(({ recorders }) => recorders),

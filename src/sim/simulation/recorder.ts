@@ -1,13 +1,13 @@
 /**
- * Values over time that never take more room than they were given: when there are too many points, every second one goes, and from then on
- * only every second one comes. So points stay at equal distances, the first stays, and a short peak between two points may be missed.
- * Owns the points; who looks, and when, is `probes.ts`.
+ * Values over time that never take more room than they were given: when there are too many points, every second one
+ * goes, and from then on only every second one comes. So points stay at equal distances, the first stays, and a short
+ * peak between two points may be missed. Owns the points; `probes.ts` decides when to sample.
  */
-import type { QueueStats, Series, SeriesKind } from './options.ts';
+import type { ProbeSeries, QueueStats, SeriesKind } from './options.ts';
 import { quantileOfSorted } from './statistics.ts';
 
 /** Records a series. */
-export class SeriesRecorder implements Series {
+export class SeriesRecorder implements ProbeSeries {
   readonly kind: SeriesKind;
   readonly of: string;
   readonly unit: string;
@@ -41,13 +41,13 @@ export class SeriesRecorder implements Series {
   }
 
   /** As plain data. */
-  take(): Series {
+  take(): ProbeSeries {
     const { kind, of, unit, times, values } = this;
     return { kind, of, unit, times, values };
   }
 }
 
-/** Takes looks at a queue at equal distances. */
+/** Samples a queue at equal intervals. */
 export class QueueMeter {
   readonly name: string;
   /** Bytes, of looks at equal distances. */
@@ -80,7 +80,7 @@ export class QueueMeter {
     this.#skip = this.#every - 1;
   }
 
-  /** What the looks have found. */
+  /** Statistics of the samples. */
   take(): QueueStats {
     const sorted = Float64Array.from(this.#kept).sort();
     const samples = this.#samples;

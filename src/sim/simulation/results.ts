@@ -1,4 +1,7 @@
-/** Sums up a simulation: what came of each flow, and the counters of all hosts and ports together. Pure functions of what there is. */
+/**
+ * Sums up a simulation: the result of each flow, and the counters of all hosts and ports together. Pure functions of
+ * what there is.
+ */
 import { PortCounters } from '../../../transport/counters.ts';
 import type { EgressPort, SwitchOptions } from '../switching/index.ts';
 import type { PathFinder } from '../topology/index.ts';
@@ -17,7 +20,7 @@ export interface ResultContext {
   readonly windowNs: number;
 }
 
-/** What came of a flow that has delivered so much within the window. */
+/** The result of a flow that has delivered so much within the window. */
 export function flowResult(run: FlowRun, windowBytes: number, context: ResultContext): FlowResult {
   const { flow, messageBytes, deliveredBytes, status } = run;
   const { src, dst, bytes, startNs, operation = 'write' } = flow;

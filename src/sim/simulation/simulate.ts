@@ -1,6 +1,7 @@
 /**
- * A whole simulation: builds world, network and hosts from plain data, starts every flow at its time, looks at what is to be recorded, and
- * sums up. Deterministic: the same options give the same result, byte for byte. Nothing here happens per packet.
+ * A whole simulation: builds world, network and hosts from plain data, starts every flow at its time, records the
+ * probes, and sums up. Deterministic: the same options give the same result, byte for byte. Nothing here happens per
+ * packet.
  */
 import { invariant } from '../../../packets/errors.ts';
 import { Prng } from '../../ground/prng.ts';
@@ -12,7 +13,7 @@ import { SimulatedHost } from './host.ts';
 import {
   checkOptions,
   DEFAULT_MTU,
-  type Host,
+  type HostSettings,
   hostOptions,
   type SimulationOptions,
   type SimulationResult,
@@ -23,7 +24,7 @@ import { flowResult, hostTotals, networkTotals, packetsDelivered, portResults } 
 /**
  * Runs it to its end.
  *
- * @throws RoceError ERR_ROCE_ARGUMENT naming what makes no sense; InvariantError, with the seed, for a bug of ours
+ * @throws RoceError ERR_ROCE_ARGUMENT naming the invalid option; InvariantError, with the seed, for a bug of ours
  */
 export function simulate(options: SimulationOptions): SimulationResult {
   checkOptions(options);
@@ -32,7 +33,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
 
 class Simulation {
   readonly #options: SimulationOptions;
-  readonly #host: Host;
+  readonly #host: HostSettings;
   readonly #mtu: number;
   readonly #network: SwitchedNetwork;
   readonly #world: World<SwitchedNetwork>;
@@ -49,7 +50,7 @@ class Simulation {
   readonly #atWindow: { from: number[] | undefined; to: number[] | undefined } = { from: undefined, to: undefined };
   #left: number;
   #endNs = 0;
-  /** The next fraction worth telling, and when to look whether it has come: looking goes through all flows. */
+  /** The next fraction to report, and when to check for it: a check goes through all flows. */
   #nextReport = 0;
   #nextReportNs = 0;
 
@@ -85,7 +86,7 @@ class Simulation {
 
   run(): SimulationResult {
     const stopNs = this.#options.stopNs ?? MAX_NS;
-    // To the instant: counters would depend on when somebody looks otherwise.
+    // To the instant: otherwise counters would depend on the times of the probes.
     const limits = { maxSteps: Number.MAX_SAFE_INTEGER, done: () => this.#left === 0 };
     while (this.#left > 0) {
       this.#act();
@@ -100,7 +101,7 @@ class Simulation {
     return this.#result();
   }
 
-  /** Does what is due by now: starts, ends, looks. */
+  /** Does what is due by now: starts, ends, probes. */
   #act(): void {
     const { now } = this.#world;
     this.#markWindow(now);
@@ -235,7 +236,7 @@ const LINK_MTU = 1_500;
 const MAX_HEADER_BYTES = 80;
 /** Longest time without a look at what has ended. */
 const CHUNK_NS = 1e6;
-/** Nobody simulates longer: an hour. */
+/** The longest simulation: an hour. */
 const MAX_NS = 3_600e9;
 const REPORT_EVERY = 0.01;
 const REPORT_EVERY_NS = 50_000;

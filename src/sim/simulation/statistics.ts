@@ -11,7 +11,10 @@ export function jainIndex(values: readonly number[]): number {
   return squares === 0 ? 1 : (sum * sum) / (values.length * squares);
 }
 
-/** The value below which the share `q`, 0..1, of a list lies, with straight lines between neighbours; NaN for none. Takes any order. */
+/**
+ * The value below which the share `q`, 0..1, of a list lies, with straight lines between neighbours; NaN for none.
+ * Takes any order.
+ */
 export function quantile(values: readonly number[], q: number): number {
   return quantileOfSorted(
     [...values].sort((a, b) => a - b),

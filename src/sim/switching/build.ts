@@ -1,6 +1,6 @@
 /**
- * Makes the parts of a switched network from its topology: two ports for each link, switches with their memory, and what watches them.
- * Owns who is joined with whom. Moves nothing.
+ * Makes the parts of a switched network from its topology: two ports for each link, switches with their memory, and the
+ * deadlock watch. Owns their wiring. Moves nothing.
  */
 
 import type { Prng } from '../../ground/prng.ts';
@@ -14,9 +14,9 @@ import {
   CUT_THROUGH_BYTES,
   creditBytesOf,
   headroomOf,
+  type NetworkSettings,
   PRIORITIES,
   pfcShiftOf,
-  type Settings,
 } from './options.ts';
 import { Pauses } from './pauses.ts';
 import { PortTable } from './port-table.ts';
@@ -43,7 +43,12 @@ interface LinkEnd {
 }
 
 /** Builds what `settings` describe. @throws RoceError ERR_ROCE_ARGUMENT for memory that is too small */
-export function buildNetwork(settings: Settings, routes: Routes, transmitter: Transmitter, random: Prng): NetworkParts {
+export function buildNetwork(
+  settings: NetworkSettings,
+  routes: Routes,
+  transmitter: Transmitter,
+  random: Prng,
+): NetworkParts {
   const ends = linkEnds(settings.topology.edges);
   const ports = makePorts(ends, settings, transmitter);
   const pauses = new Pauses(transmitter);
@@ -82,7 +87,7 @@ function linkEnds(edges: readonly TopologyEdge[]): LinkEnd[] {
     .sort((x, y) => x.node - y.node || x.port - y.port);
 }
 
-function makePorts(ends: readonly LinkEnd[], settings: Settings, transmitter: Transmitter): EgressPort[] {
+function makePorts(ends: readonly LinkEnd[], settings: NetworkSettings, transmitter: Transmitter): EgressPort[] {
   const { topology, flowControl, processingNs, cutThrough } = settings;
   const table = new PortTable(ends.length);
   const first = new Map<TopologyEdge, EgressPort>();
@@ -109,12 +114,12 @@ function farNode({ a, b }: TopologyEdge, node: number): number {
   return a === node ? b : a;
 }
 
-function makeCredits(edge: TopologyEdge, settings: Settings): LinkCredits[] {
+function makeCredits(edge: TopologyEdge, settings: NetworkSettings): LinkCredits[] {
   const blocks = creditBlocks(creditBytesOf(edge, settings));
   return Array.from({ length: PRIORITIES }, () => new LinkCredits(blocks));
 }
 
-function makeBuffer(ends: readonly LinkEnd[], settings: Settings): SharedBuffer | undefined {
+function makeBuffer(ends: readonly LinkEnd[], settings: NetworkSettings): SharedBuffer | undefined {
   if (settings.flowControl === 'credits' || ends.length === 0) return undefined;
   const ports = Math.max(...ends.map(({ port }) => port)) + 1;
   const headroomBytes = new Array<number>(ports).fill(0);

@@ -1,7 +1,8 @@
 /**
- * Reads of a frame what a network needs to carry it: the host it is for and its priority. Once, where it enters.
- * Owns no state but the answer. Untrusted bytes are no problem: what is not understood is for nobody.
- * Priority: the PCP of a VLAN tag, and without one the upper three bits of the DSCP (26 is priority 3, 48 is 6; ref:dcqcn#2).
+ * Reads the fields of a frame that forwarding needs: the host it is for and its priority. Once, where it enters. Owns
+ * no state but the answer. Safe for any bytes: an unknown format has no destination.
+ * Priority: the PCP of a VLAN tag, and without one the upper three bits of the DSCP (26 is priority 3, 48 is 6;
+ * ref:dcqcn#2).
  */
 import { ETHERTYPE_AT, ETHERTYPE_IPV4, ETHERTYPE_VLAN, VLAN_TAG_BYTES } from '../../../packets/ethernet.ts';
 import { hostMac, hostOf } from '../topology/index.ts';

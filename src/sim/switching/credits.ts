@@ -1,7 +1,7 @@
 /**
- * Credits on their way back to who may send for them: what a receiver has freed reaches the sender after the delay of the link.
- * Owns the rows of what is under way, in typed arrays with a list of free ones, and allocates only when they grow. Credits take no wire time:
- * InfiniBand's travel beside the data, in packets of 8 bytes.
+ * Credits in flight back to the sender: a freed buffer becomes a credit after the delay of the link. Owns the rows of
+ * what is under way, in typed arrays with a list of free ones, and allocates only when they grow. Credits take no wire
+ * time: InfiniBand's travel beside the data, in packets of 8 bytes.
  */
 import type { EgressPort } from './egress-port.ts';
 import { EventKind, type Transmitter } from './transmitter.ts';

@@ -1,11 +1,12 @@
 /**
- * Finds deadlocks: queues that wait for each other in a circle, so that none of them will ever move.
- * Owns when to look and what was found. Looks only at queues that were blocked for long without a break, so it costs nothing otherwise, and
- * keeps nobody waiting: its times count only while something is blocked.
+ * Finds deadlocks: queues that wait for each other in a cycle, so that none of them will ever move.
+ * Owns the times of checks and their results. Checks only queues that were blocked for long without a break, so it
+ * costs nothing otherwise, and does not prolong a run: its times count only while something is blocked.
  *
- * A queue that is blocked waits for the queues of the next switch that hold frames which it has sent there: when one of these leaves, memory (or
- * credits) may be free that it waits for. It is stuck when all of them are stuck, and when it has been blocked long enough for everything it sent
- * to have arrived. Queues that are stuck stay so for ever: circles are looked for among them only, so that one which dissolves is never reported.
+ * A queue that is blocked waits for the queues of the next switch that hold frames which it has sent there: when one of
+ * these leaves, memory (or credits) may be free that it waits for. It is stuck when all of them are stuck, and when it
+ * has been blocked long enough for everything it sent to have arrived. Queues that are stuck stay so infinitely: the
+ * search for cycles is among them only, so that a temporary one is never reported.
  */
 
 import { EventQueue } from '../../ground/event-queue.ts';
@@ -24,7 +25,7 @@ export interface Deadlock {
 
 /** Watches the ports of a network. */
 export class DeadlockWatch {
-  /** One entry for each circle, when it was found first. */
+  /** One entry for each cycle, from when it was found first. */
   readonly found: Deadlock[] = [];
   readonly #transmitter: Transmitter;
   readonly #ports: readonly EgressPort[];
@@ -51,12 +52,12 @@ export class DeadlockWatch {
     if (!port.watched) this.#schedule(port, this.#transmitter.now);
   }
 
-  /** When there is something to look at, or may be. */
+  /** When a check may be due. */
   get dueAt(): number {
     return this.#checks.peekTime();
   }
 
-  /** When there is something to look at: for who has nothing else to wait for. */
+  /** When a check is due: for a network without other events. */
   nextTime(): number {
     const checks = this.#checks;
     while (checks.size > 0) {
@@ -68,7 +69,7 @@ export class DeadlockWatch {
     return Infinity;
   }
 
-  /** Looks at what is due now. */
+  /** Runs the checks that are due now. */
   run(): void {
     const { now } = this.#transmitter;
     let due = false;
@@ -79,7 +80,7 @@ export class DeadlockWatch {
     if (due) this.#search(now);
   }
 
-  /** Whether a priority of `port` has been blocked for long; sees to the next look. */
+  /** Whether a priority of `port` has been blocked for long; schedules the next check. */
   #check(port: EgressPort, now: number): boolean {
     port.watched = false;
     let due = false;
@@ -90,7 +91,7 @@ export class DeadlockWatch {
       else oldest = Math.min(oldest, port.blockedSince[priority] as number);
     }
     if (oldest < Infinity) this.#schedule(port, oldest);
-    // Where nothing will ever happen again one look is enough.
+    // Without further events one check is enough.
     else if (due && this.#transmitter.events.size > 0) this.#schedule(port, now);
     return due;
   }
@@ -108,7 +109,7 @@ export class DeadlockWatch {
     const stuck = this.#stuck(now);
     let waits: PauseWait[] = [];
     for (const [from, holders] of stuck) for (const to of holders) waits.push({ from, to });
-    // Circles that share a queue are one deadlock.
+    // Cycles that share a queue are one deadlock.
     for (let cycle = findPauseCycle(waits); cycle !== undefined; cycle = findPauseCycle(waits)) {
       const members = new Set(cycle);
       waits = waits.filter(({ from, to }) => !members.has(from) && !members.has(to));
@@ -124,7 +125,10 @@ export class DeadlockWatch {
     this.found.push({ atNs: now, ports });
   }
 
-  /** Queues that are stuck, by number, each with those that it waits for: the largest set in which everybody waits for members only. */
+  /**
+   * Queues that are stuck, by number, each with those that it waits for: the largest set whose members all wait for
+   * members only.
+   */
   #stuck(now: number): ReadonlyMap<number, readonly number[]> {
     const stuck = new Map<number, readonly number[]>();
     for (const port of this.#ports) {

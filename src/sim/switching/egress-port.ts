@@ -1,7 +1,7 @@
 /**
- * The sending end of one direction of a link: a queue for each priority, the wire behind them, and the frames that are on it.
- * Owns counts and lists of slots; those that change with every frame lie in a `PortTable`. Never decides when a frame leaves
- * (`transmitter.ts`) and never reads one.
+ * The sending end of one direction of a link: a queue for each priority, the wire behind them, and the frames that are
+ * on it. Owns counts and lists of slots; those that change with every frame lie in a `PortTable`. Never decides when a
+ * frame leaves (`transmitter.ts`) and never reads one.
  */
 import type { PauseState } from '../buffer/index.ts';
 import type { LinkCredits } from '../buffer/link-credits.ts';
@@ -50,17 +50,17 @@ export interface EgressCounters {
   peakQueueBytes: number;
 }
 
-/** What happens at the node whose port this is when a frame begins to leave. */
-export interface Departures {
+/** Callbacks to the node of the port when a frame begins to leave. */
+export interface EgressListener {
   /** The frame has left its queue and is about to go on the wire. */
   leaving(port: EgressPort, slot: number): void;
   /** A priority of the port was blocked or may send again. */
   changed(port: EgressPort): void;
 }
 
-/** What receives at the other end of the link. */
-export interface Arrivals {
-  /** A frame came out of the link of `from`: all of it, or as much as the receiver asked to wait for. */
+/** The receiver at the other end of the link. */
+export interface IngressListener {
+  /** A frame came out of the link of `from`: all of it, or as much as the receiver needs for forwarding. */
   arrive(from: EgressPort, slot: number): void;
 }
 
@@ -78,7 +78,7 @@ export interface EgressPortSpec {
 
 /** The sending end of a link at a host or switch. */
 export class EgressPort {
-  // What every frame needs comes first, for the rooms of this folder.
+  // Fields that every frame uses come first, for the modules of this folder.
   /** Place among all ports of the network. */
   readonly index: number;
   /** Bit n: frames of priority n wait; bit 8 for control frames. @internal */
@@ -94,9 +94,9 @@ export class EgressPort {
   /** @internal */
   linkTail = -1;
   /** The node this is a port of. @internal */
-  home: Departures | undefined = undefined;
+  home: EgressListener | undefined = undefined;
   /** The node at the other end. @internal */
-  far: Arrivals | undefined = undefined;
+  far: IngressListener | undefined = undefined;
   /** The port of the other direction. @internal */
   reverse: EgressPort = this;
   /** By priority, present with credits. @internal */

@@ -1,9 +1,11 @@
 /**
- * The same queue of future events as `EventQueue`, for events of which nearly all are near: one list for each of the next 4,096 nanoseconds, and a
- * heap for what is later. Pushing and popping cost the same however many events there are.
+ * The same queue of future events as `EventQueue`, for events of which nearly all are near: one list for each of the
+ * next 4,096 nanoseconds, and a heap for what is later. Pushing and popping cost the same however many events there
+ * are.
  *
- * Owns its arrays and the time of the event taken last, before which none may be pushed. Ties go first come first served: an event moves from the heap to
- * its list as soon as its time is near, before anything else can be pushed there.
+ * Owns its arrays and the time of the event taken last, before which none may be pushed. Ties go first come first
+ * served: an event moves from the heap to its list as soon as its time is near, before anything else can be pushed
+ * there.
  */
 import { invariant } from '../../../packets/errors.ts';
 import { EventQueue } from '../../ground/event-queue.ts';

@@ -1,8 +1,8 @@
 /**
- * Frames of a switched network while they are under way: equal slots in one slab, each with a record of what switches need to know of its frame.
- * Owns the memory. A slot is in one list at a time (a queue or a link), so that one successor serves all lists. Allocates only when it
- * grows. A slot freed last is used first, while it is still cached; the record is the cache line in front of the frame, for where queues
- * are deep nothing of a frame is cached.
+ * Frames of a switched network while they are under way: equal slots in one slab, each with a record of what switches
+ * need to know of its frame. Owns the memory. A slot is in one list at a time (a queue or a link), so that one
+ * successor serves all lists. Allocates only when it grows. A slot freed last is used first, while it is still cached;
+ * the record is the cache line in front of the frame, for where queues are deep nothing of a frame is cached.
  *
  * ```
  *   record: next | length | priority | fate | host | ingress | egress | IP offset | arrival, 64 | tail, 64 | serial, 64 | unused, 64
@@ -187,7 +187,10 @@ export class FrameStore {
   }
 }
 
-/** Slots are whole cache lines, and an odd number of them: those of a power of two would all begin in the same set of the cache. */
+/**
+ * Slots are whole cache lines, and an odd number of them: those of a power of two would all begin in the same set of
+ * the cache.
+ */
 const LINE_BYTES = 64;
 const RECORD_BYTES = 64;
 const FIRST_SLOTS = 256;

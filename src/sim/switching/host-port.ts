@@ -1,15 +1,16 @@
 /**
  * A host's port of a switched network: a `Link` to the machine, a NIC with a short queue to the network.
- * Owns what the NIC asks of its machine: a frame only when the wire will be free for it, so that a pause or a lower rate holds for
- * all but the frames that wait here. While a priority is paused its frames may pile up, so that others (CNPs) still get by.
+ * Owns when the NIC takes frames from its machine: only when the wire will be free for one, so that a pause or a lower
+ * rate holds for all but the frames that wait here. While a priority is paused its frames may pile up, so that others
+ * (CNPs) can still pass.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import type { LinkSink } from '../../ground/link.ts';
 import type { WorldPort } from '../member.ts';
-import type { Arrivals, Departures, EgressPort } from './egress-port.ts';
-import type { Settings } from './options.ts';
+import type { EgressListener, EgressPort, IngressListener } from './egress-port.ts';
+import type { NetworkSettings } from './options.ts';
 
 /** What a host's port needs of its network. */
 export interface HostNetwork {
@@ -17,7 +18,7 @@ export interface HostNetwork {
   sendFrom(host: HostPort, batch: FrameBatch, start: number, length: number): void;
   /** A frame has come for the host. */
   arrived(host: HostPort, from: EgressPort, slot: number): void;
-  /** The NIC takes frames again, and its machine is to be told at the end of this instant. */
+  /** The NIC takes frames again, and its sink's `writable` is due at the end of this instant. */
   takesAgain(host: HostPort): void;
 }
 
@@ -31,12 +32,12 @@ export interface HostPortCounters {
   oversize: number;
   /** From the machine, and not IPv4 to a host of the network: dropped. */
   unroutable: number;
-  /** For another host, or for one that nobody has attached or that was closed: dropped. */
+  /** For another host, or for one that is not attached or was closed: dropped. */
   unheard: number;
 }
 
 /** A host's port: a `Link` in virtual time. */
-export class HostPort implements WorldPort, Departures, Arrivals {
+export class HostPort implements WorldPort, EgressListener, IngressListener {
   /** The host's name in the topology. */
   readonly name: string;
   /** The host's number. */
@@ -59,16 +60,16 @@ export class HostPort implements WorldPort, Departures, Arrivals {
   arrivedHead = -1;
   /** @internal */
   arrivedTail = -1;
-  /** Who listens; for the network. @internal */
+  /** The sink; for the network. @internal */
   sink: LinkSink | undefined = undefined;
 
   readonly #network: HostNetwork;
   readonly #queueFrames: number;
-  /** `writable` is owed. */
+  /** `writable` is due. */
   #refused = false;
 
   /** @internal */
-  constructor(network: HostNetwork, host: number, egress: EgressPort, settings: Settings) {
+  constructor(network: HostNetwork, host: number, egress: EgressPort, settings: NetworkSettings) {
     this.#network = network;
     this.host = host;
     this.name = settings.topology.nodeNames[host] ?? '';
@@ -79,7 +80,7 @@ export class HostPort implements WorldPort, Departures, Arrivals {
     this.egress = egress;
   }
 
-  /** Whether the NIC takes a frame now. Whoever is told no hears `writable` when it does. */
+  /** Whether the NIC takes a frame now. After false, `writable` follows when it does. */
   get ready(): boolean {
     if (this.closed || this.#takes()) return true;
     this.#refused = true;

@@ -1,6 +1,6 @@
 /**
- * What a NIC with ICRC offload does to a frame that leaves it: makes the ICRC. Only for who looks at frames: links of a switched network damage none.
- * Owns no state. What is not RoCE stays as it is.
+ * What a NIC with ICRC offload does to a frame that leaves it: makes the ICRC. Only for observers of frames: links of a
+ * switched network damage none. Owns no state. What is not RoCE stays as it is.
  */
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import { computeIcrc } from '../../../packets/icrc.ts';
@@ -12,5 +12,5 @@ export function finishIcrc(bytes: Uint8Array, view: DataView, start: number, end
   view.setUint32(icrcOffset, computeIcrc(bytes, view, ipOffset, ipVersion, bthOffset, icrcOffset), true);
 }
 
-/** Shared: it is looked at within one call. */
+/** Shared: it is used within one call. */
 const FRAME = new Frame();

@@ -1,6 +1,6 @@
 /**
- * What a switched network is made of, as plain data, and the defaults and limits of every number in it.
- * Owns the checking; knows neither queues nor frames. Sources of defaults: ref:dcqcn#4, ref:dcqcn#5.6.
+ * Options of a switched network, as plain data, and the defaults and limits of every number in it.
+ * Owns their check only. Sources of defaults: ref:dcqcn#4, ref:dcqcn#5.6.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { MAX_ETHERNET_BYTES } from '../../../packets/ethernet.ts';
@@ -11,15 +11,19 @@ import { checkTopology, type Routes, type Topology, type TopologyEdge } from '..
 /** How every switch of a network works. */
 export interface SwitchOptions {
   /**
-   * When a frame may leave: 'store-and-forward' (default), when all of it has come in; 'cut-through', when its first 64 bytes have,
-   * if the egress port is idle and not faster than the ingress port, and stored otherwise.
+   * When a frame may leave: 'store-and-forward' (default), when all of it has come in; 'cut-through', when its first 64
+   * bytes have, if the egress port is idle and not faster than the ingress port, and stored otherwise.
    */
   readonly forwarding?: 'store-and-forward' | 'cut-through';
-  /** Packet memory of a switch. Default: 32 MB for ports of 100 Gb/s and in proportion, and no less than twice what headroom takes. */
+  /**
+   * Packet memory of a switch. Default: 32 MB for ports of 100 Gb/s and in proportion, and no less than twice what
+   * headroom takes.
+   */
   readonly bufferBytes?: number;
   /**
-   * What keeps a sender from overrunning the next buffer. 'none' (default): nothing, every priority is dropped at the tail. 'pfc':
-   * pauses per priority (IEEE 802.1Qbb). 'credits': as InfiniBand's, per link and priority; nothing is ever dropped.
+   * What keeps a sender from overrunning the next buffer. 'none' (default): nothing, every priority is dropped at the
+   * tail. 'pfc': pauses per priority (IEEE 802.1Qbb). 'credits': as InfiniBand's, per link and priority; nothing is
+   * ever dropped.
    */
   readonly flowControl?: 'none' | 'pfc' | 'credits';
   /** With 'pfc': bit n says that priority n is paused and not dropped; 8 bits. Default bit 3. */
@@ -28,9 +32,15 @@ export interface SwitchOptions {
   readonly ecn?: EcnProfile | undefined;
   /** Bit n: packets of priority n may be marked; 8 bits. Default all. */
   readonly ecnPriorities?: number;
-  /** With 'pfc': what each port and lossless priority has for frames under way when it asks for a pause. Default: enough for its link. */
+  /**
+   * With 'pfc': what each port and lossless priority has for frames under way when it asks for a pause. Default: enough
+   * for its link.
+   */
   readonly headroomBytes?: number;
-  /** With 'pfc': a pause is asked for at what is free of the shared memory, shifted right by this. Default 3 at the hosts' rate, one less per doubling. */
+  /**
+   * With 'pfc': a pause is asked for at what is free of the shared memory, shifted right by this. Default 3 at the
+   * hosts' rate, one less per doubling.
+   */
   readonly pfcShift?: number;
   /** With 'pfc': a threshold that does not move, in bytes, instead of the shift. */
   readonly staticXoffBytes?: number;
@@ -41,8 +51,8 @@ export interface SwitchOptions {
   /** Between the arrival of a frame and its being queued, pauses included; nanoseconds. Default 0. */
   readonly processingNs?: number;
   /**
-   * A queue that was paused for so long without a break is looked at for a deadlock; nanoseconds. Default 10 ms. No less than a frame takes over
-   * a link, or a circle that dissolves may be taken for one that does not.
+   * A queue that was paused for so long without a break is looked at for a deadlock; nanoseconds. Default 10 ms. No
+   * less than a frame takes over a link, or a temporary cycle may be reported as a deadlock.
    */
   readonly deadlockAfterNs?: number;
 }
@@ -59,28 +69,34 @@ export interface SwitchedNetworkOptions {
   readonly switches?: SwitchOptions;
   /** Largest IP packet of every link, in bytes; default 1,500. */
   readonly mtu?: number;
-  /** What a frame takes of a link beyond its bytes from link header to ICRC: check sequence, preamble, gap make 24. Default 0. */
+  /**
+   * What a frame takes of a link beyond its bytes from link header to ICRC: check sequence, preamble, gap make 24.
+   * Default 0.
+   */
   readonly frameOverheadBytes?: number;
-  /** Frames that wait in a NIC for the wire before it takes no more; default 1. What waits there cannot be slowed down any more. */
+  /**
+   * Frames that wait in a NIC for the wire before it takes no more; default 1. What waits there cannot be slowed down
+   * any more.
+   */
   readonly nicQueueFrames?: number;
   /**
-   * NICs make and verify ICRCs, which on links that damage nothing is a matter of form: frames have it where a tap sees them, and are
-   * trusted where they come in. Default true; false: the devices do, as on a real wire.
+   * NICs make and verify ICRCs, which on links that damage nothing is a matter of form: frames have it where a tap sees
+   * them, and are trusted where they come in. Default true; false: the devices do, as on a real wire.
    */
   readonly icrcOffload?: boolean;
   /** How likely a link loses a frame, 0..1; pauses are never lost. Default 0. */
   readonly loss?: number;
 }
 
-/** What a frame has in front of it when a switch that cuts through knows where it goes. */
+/** Bytes of a frame after which a cut-through switch knows its egress port. */
 export const CUT_THROUGH_BYTES = 64;
 /** Priorities of data, 0..7. */
 export const PRIORITIES = 8;
 /** The queue of MAC control frames: above all, and never paused. */
 export const CONTROL = 8;
 
-/** Options of a network with nothing left open. */
-export interface Settings {
+/** Options of a network with every default filled in. */
+export interface NetworkSettings {
   readonly topology: Topology;
   readonly seed: number;
   readonly mtu: number;
@@ -101,12 +117,12 @@ export interface Settings {
   readonly switches: SwitchOptions;
 }
 
-/** @throws RoceError ERR_ROCE_ARGUMENT naming the option that makes no sense */
-export function settingsOf(options: SwitchedNetworkOptions): Settings {
+/** @throws RoceError ERR_ROCE_ARGUMENT naming the invalid option */
+export function settingsOf(options: SwitchedNetworkOptions): NetworkSettings {
   const { seed, switches = {}, mtu = DEFAULT_MTU } = options;
   const topology = checkTopology(options.topology);
   const flowControl = switches.flowControl ?? 'none';
-  const settings: Settings = {
+  const settings: NetworkSettings = {
     topology,
     seed,
     mtu: whole('mtu', mtu, 68, 65_535),
@@ -133,7 +149,7 @@ export function settingsOf(options: SwitchedNetworkOptions): Settings {
 }
 
 /** Headroom of the port at one end of a link: what the model gives it, and no less than what loses nothing. */
-export function headroomOf({ rateBps, delayNs }: TopologyEdge, settings: Settings): number {
+export function headroomOf({ rateBps, delayNs }: TopologyEdge, settings: NetworkSettings): number {
   const { maxFrameBytes, overheadBytes, processingNs, switches } = settings;
   if (switches.headroomBytes !== undefined) return switches.headroomBytes;
   const longest = maxFrameBytes + overheadBytes;
@@ -141,33 +157,33 @@ export function headroomOf({ rateBps, delayNs }: TopologyEdge, settings: Setting
   return Math.max(modelHeadroomBytes(rateBps, delayNs), needed);
 }
 
-/** How eagerly a port asks for pauses. */
-export function pfcShiftOf({ rateBps }: TopologyEdge, { nicRateBps, switches }: Settings): number {
+/** The shift of a port's PFC threshold. */
+export function pfcShiftOf({ rateBps }: TopologyEdge, { nicRateBps, switches }: NetworkSettings): number {
   return switches.pfcShift ?? defaultPfcShift(rateBps, nicRateBps);
 }
 
-/** Packet memory of a switch with these links, of which `reserved` bytes are spoken for. */
-export function bufferBytesOf(links: readonly TopologyEdge[], reserved: number, { switches }: Settings): number {
+/** Packet memory of a switch with these links, of which `reserved` bytes are reserved. */
+export function bufferBytesOf(links: readonly TopologyEdge[], reserved: number, { switches }: NetworkSettings): number {
   if (switches.bufferBytes !== undefined) return switches.bufferBytes;
   const fastest = Math.max(...links.map(rateOf));
   return Math.min(MAX_BUFFER_BYTES, Math.max(Math.round(fastest * BUFFER_SECONDS), 2 * reserved));
 }
 
 /** Credits of one link and priority, in bytes: one round trip and the frames at both ends of it. */
-export function creditBytesOf({ rateBps, delayNs }: TopologyEdge, settings: Settings): number {
+export function creditBytesOf({ rateBps, delayNs }: TopologyEdge, settings: NetworkSettings): number {
   const { maxFrameBytes, overheadBytes, processingNs, switches } = settings;
   if (switches.creditBytes !== undefined) return switches.creditBytes;
   return Math.ceil((rateBps * (2 * delayNs + processingNs)) / 8e9) + 4 * (maxFrameBytes + overheadBytes);
 }
 
-/** Whether they are used or not: an option that makes no sense is a mistake. */
+/** Checked whether they are used or not: an invalid option is an error. */
 function checkMemory(switches: SwitchOptions, maxFrameBytes: number): void {
   const { bufferBytes, headroomBytes, pfcShift, staticXoffBytes, lossyAlpha = 1, creditBytes } = switches;
   whole('bufferBytes', bufferBytes ?? 1, 1, MAX_BUFFER_BYTES);
   whole('headroomBytes', headroomBytes ?? 0, 0, MAX_BUFFER_BYTES);
   whole('pfcShift', pfcShift ?? 0, 0, MAX_PFC_SHIFT);
   whole('staticXoffBytes', staticXoffBytes ?? 0, 0, MAX_BUFFER_BYTES);
-  // A frame that is longer than all credits would wait for ever.
+  // A frame that is longer than all credits would wait infinitely.
   whole('creditBytes', creditBytes ?? maxFrameBytes, maxFrameBytes, MAX_BUFFER_BYTES);
   if (!(lossyAlpha > 0)) refuse(`lossyAlpha is ${lossyAlpha}: it is over 0`);
 }

@@ -1,11 +1,12 @@
 /**
- * Priority flow control on the wire: frames that ask the other end of a link to be silent, repeated while they are meant, and what a port
- * does that receives one. Owns when such a frame is sent. Whether one is needed is the buffer's business (`switch-node.ts`).
+ * Priority flow control on the wire: frames that pause the other end of a link, repeated while the pause lasts, and the
+ * effect on a port that receives one. Owns when such a frame is sent. The buffer decides whether one is needed
+ * (`switch-node.ts`).
  *
- * A pause is asked for as long as can be (65,535 quanta) and again at half of that time while its cause lasts; 0 quanta end it. The frames
- * are real ones, go before all others, take wire time and travel the link. One at most waits at a port, for what is sent there just now: what is to be
- * said meanwhile is written into it, so that the last word is never late (`buffer/headroom.ts` counts on that).
- * Rule: IEEE 802.1Qbb as `packets/pfc.ts` has it.
+ * A pause has the maximum duration (65,535 quanta) and is repeated at half of that time while its cause lasts; 0 quanta
+ * end it. The frames are real ones, go before all others, take wire time and travel the link. One at most waits at a
+ * port, for what is sent there just now: later changes are written into it, so that the last state is never late
+ * (`buffer/headroom.ts` counts on that). Rule: IEEE 802.1Qbb as `packets/pfc.ts` has it.
  */
 import type { MacAddress } from '../../../packets/address.ts';
 import {
@@ -142,7 +143,7 @@ export class Pauses {
   }
 }
 
-/** Locally administered, of the port: who captures a link sees who paused it. */
+/** Locally administered, of the port: a capture of a link shows the sender of a pause. */
 function macOf({ node, port }: EgressPort): MacAddress {
   return Uint8Array.of(0x02, 0x01, node >>> 8, node, port >>> 8, port);
 }

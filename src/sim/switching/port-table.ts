@@ -1,6 +1,7 @@
 /**
- * Numbers of all egress ports of a network that change with every frame, packed: a cache line for each port and a quarter of one for each queue.
- * Owns the memory; what the numbers mean is `egress-port.ts`. Networks have thousands of ports, and what a frame meets on its way is cold.
+ * Numbers of all egress ports of a network that change with every frame, packed: a cache line for each port and a
+ * quarter of one for each queue. Owns the memory; what the numbers mean is `egress-port.ts`. Networks have thousands of
+ * ports, and the ports on the path of a frame are not in the cache.
  */
 import { CONTROL } from './options.ts';
 

@@ -1,6 +1,7 @@
 /**
  * A batch whose frames lie in slots of a `FrameStore`, for a sink.
- * Owns the slots from `fill` to `release`. One serves a whole network: frames of a batch are valid during the call only.
+ * Owns the slots from `fill` to `release`. One serves a whole network: frames of a batch are valid during the call
+ * only.
  */
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
 import type { FrameStore } from './frame-store.ts';
@@ -31,7 +32,7 @@ export class SlotBatch implements FrameBatch {
     return slot;
   }
 
-  /** Forgets all frames and gives their slots back. */
+  /** Removes all frames and releases their slots. */
   release(store: FrameStore): void {
     const { count } = this;
     this.count = 0;

@@ -1,9 +1,10 @@
 /**
- * One switch: takes frames in, chooses the port they leave by, and marks and accounts for them as they leave.
- * Owns the way through, the packet memory and what it asks of senders. Never moves a frame: `transmitter.ts` does.
+ * One switch: takes frames in, chooses the port they leave by, and marks and accounts for them as they leave. Owns the
+ * forwarding decision, the packet memory and the pauses of senders. Never moves a frame: `transmitter.ts` does.
  *
- * Rules: RED on the bytes that stay behind in the queue of the priority when a frame leaves it (ref:dcqcn#1; the simulator of HPCC looks at the
- * same moment); memory is free again when the first bit of a frame leaves; PFC ref:dcqcn#4.
+ * Rules: RED on the bytes that stay behind in the queue of the priority when a frame leaves it (ref:dcqcn#1; the
+ * simulator of HPCC looks at the same moment); memory is free again when the first bit of a frame leaves; PFC
+ * ref:dcqcn#4.
  */
 import { Medium } from '../../../packets/frame.ts';
 import { type EcnProfile, Fate } from '../../faults/fault-spec.ts';
@@ -12,8 +13,8 @@ import type { Prng } from '../../ground/prng.ts';
 import type { SharedBuffer } from '../buffer/index.ts';
 import { ecmpChoice, ecmpHash, type Routes } from '../topology/index.ts';
 import type { CreditReturns } from './credits.ts';
-import type { Arrivals, Departures, EgressPort } from './egress-port.ts';
-import { CONTROL, type Settings } from './options.ts';
+import type { EgressListener, EgressPort, IngressListener } from './egress-port.ts';
+import { CONTROL, type NetworkSettings } from './options.ts';
 import type { Pauses } from './pauses.ts';
 import { EventKind, type Transmitter } from './transmitter.ts';
 
@@ -21,28 +22,28 @@ import { EventKind, type Transmitter } from './transmitter.ts';
 export interface SwitchNodeSpec {
   readonly node: number;
   readonly name: string;
-  readonly settings: Settings;
+  readonly settings: NetworkSettings;
   readonly routes: Routes;
   readonly transmitter: Transmitter;
   readonly pauses: Pauses;
   /** By index, of the whole network. */
   readonly allPorts: readonly EgressPort[];
-  /** Absent with credits: who has them has memory. */
+  /** Absent with credits: a credit guarantees memory. */
   readonly buffer: SharedBuffer | undefined;
   readonly credits: CreditReturns;
   readonly random: Prng;
 }
 
-/** What a switch did with frames that it did not pass on. */
+/** Frames that a switch dropped. */
 export interface SwitchCounters {
   /** No memory for them. */
   dropped: number;
-  /** No way to their host. */
+  /** No route to their host. */
   noRoute: number;
 }
 
 /** A switch of the network. */
-export class SwitchNode implements Arrivals, Departures {
+export class SwitchNode implements IngressListener, EgressListener {
   /** Number in the topology. */
   readonly node: number;
   /** Its name there. */
@@ -104,7 +105,8 @@ export class SwitchNode implements Arrivals, Departures {
       return;
     }
     const tail = store.tail(slot);
-    // On very fast links the end of a frame and what follows it come in the same nanosecond: nobody overtakes who waits for its end.
+    // On very fast links the end of a frame and what follows it come in the same nanosecond: a frame must not overtake
+    // one that waits for its end.
     if (from.storing === 0 && (tail <= now || this.#passable(from, port, store.priority(slot)))) {
       this.#take(from, port, slot);
       return;
@@ -145,7 +147,7 @@ export class SwitchNode implements Arrivals, Departures {
 
   /** @internal */
   changed(): void {
-    // Nobody waits for a port of a switch.
+    // A port of a switch has no sink.
   }
 
   /** Lets a frame into the queue of its port, or drops it. */

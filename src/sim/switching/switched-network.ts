@@ -1,11 +1,14 @@
 /**
- * A network of switches in virtual time, for machines that a `World` drives: hosts, links with rate and delay, switches with queues.
+ * A network of switches in virtual time, for machines that a `World` drives: hosts, links with rate and delay, switches
+ * with queues.
  *
- * Owns the nodes, the order of events and what passes between machines and NICs. Never reads a clock, never calls a sink from inside
- * `send`. Deterministic: the same seed and the same calls give the same frames at the same times. Allocates nothing per frame.
+ * Owns the nodes, the order of events and what passes between machines and NICs. Never reads a clock, never calls a
+ * sink from inside `send`. Deterministic: the same seed and the same calls give the same frames at the same times.
+ * Allocates nothing per frame.
  *
- * It routes: a frame goes where its IPv4 destination says (`topology/addresses.ts`), and gets the MAC address of that host as it enters the network.
- * TTL and identification stay as they are. Frames for nobody here are dropped and counted, ARP among them: hosts know their gateway.
+ * It routes: a frame goes where its IPv4 destination says (`topology/addresses.ts`), and gets the MAC address of that
+ * host as it enters the network. TTL and identification stay as they are. Frames to no host of the network are dropped
+ * and counted, ARP among them: hosts have static neighbours.
  */
 import { invariant, RoceError } from '../../../packets/errors.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
@@ -17,12 +20,14 @@ import type { Deadlock } from './deadlock-watch.ts';
 import type { EgressPort } from './egress-port.ts';
 import { FrameStore } from './frame-store.ts';
 import { type HostNetwork, HostPort } from './host-port.ts';
-import { CONTROL, type Settings, type SwitchedNetworkOptions, settingsOf } from './options.ts';
+import { CONTROL, type NetworkSettings, type SwitchedNetworkOptions, settingsOf } from './options.ts';
 import { SlotBatch } from './slot-batch.ts';
 import type { SwitchNode } from './switch-node.ts';
 import { EventKind, type FabricTap, KIND_BITS, KIND_MASK, Transmitter } from './transmitter.ts';
 
-/** What happened to frames of machines, in all. `sent` is the sum of the others and of `framesInFlight` without pauses. */
+/**
+ * What happened to frames of machines, in all. `sent` is the sum of the others and of `framesInFlight` without pauses.
+ */
 export interface SwitchedNetworkCounters {
   /** Taken from machines. */
   readonly sent: number;
@@ -30,11 +35,11 @@ export interface SwitchedNetworkCounters {
   readonly delivered: number;
   /** Not IPv4 to a host of the network, or too long. */
   readonly refused: number;
-  /** Came to a host where nobody listens. */
+  /** Came to a host without an attached, started machine. */
   readonly unheard: number;
   /** A switch had no memory for them. */
   readonly dropped: number;
-  /** A switch had no way for them. */
+  /** A switch had no route for them. */
   readonly noRoute: number;
   /** Links lost them. */
   readonly lost: number;
@@ -46,7 +51,7 @@ export interface SwitchedNetworkCounters {
 
 /** A network of switches. `new World({ seed, network })` drives it; machines are attached by the names of hosts. */
 export class SwitchedNetwork implements HostNetwork {
-  /** One frame at a time: what a machine hands over cannot be slowed down any more. */
+  /** One frame at a time: a frame handed over cannot be delayed any more. */
   readonly batchFrames = 1;
   /** The sending end of every link, hosts' first, by node and port. */
   readonly egressPorts: readonly EgressPort[];
@@ -57,21 +62,24 @@ export class SwitchedNetwork implements HostNetwork {
   /** Events processed so far. */
   events = 0;
 
-  readonly #settings: Settings;
+  readonly #settings: NetworkSettings;
   readonly #store: FrameStore;
   readonly #transmitter: Transmitter;
   readonly #parts: NetworkParts;
   readonly #attached = new Map<string, HostPort>();
   readonly #names = new Map<string, HostPort>();
   readonly #batch = new SlotBatch();
-  /** Hosts that something has come for in this instant, and those whose NIC takes frames again. Counted beside: cutting an array costs. */
+  /**
+   * Hosts with frames that arrived in this instant, and those whose NIC takes frames again. Counted beside: cutting an
+   * array costs.
+   */
   readonly #staged: HostPort[] = [];
   #stagedCount = 0;
   readonly #writable: HostPort[] = [];
   #writableCount = 0;
   #running = false;
 
-  /** A network whose hosts nobody has attached yet. @throws RoceError ERR_ROCE_ARGUMENT naming what makes no sense */
+  /** A network without attached machines. @throws RoceError ERR_ROCE_ARGUMENT naming the invalid option */
   constructor(options: SwitchedNetworkOptions) {
     const settings = settingsOf(options);
     this.#settings = settings;
@@ -110,12 +118,12 @@ export class SwitchedNetwork implements HostNetwork {
     this.#transmitter.tap = tap;
   }
 
-  /** Circles of queues that waited for each other. */
+  /** Cycles of queues that waited for each other. */
   get deadlocks(): readonly Deadlock[] {
     return this.#parts.watch.found;
   }
 
-  /** What happened to frames so far; counted when asked. */
+  /** What happened to frames so far; summed at the call. */
   get counters(): SwitchedNetworkCounters {
     const hosts = (count: (port: HostPort) => number) => sum(this.hosts, count);
     const ports = (count: (port: EgressPort) => number) => sum(this.egressPorts, count);
@@ -137,7 +145,9 @@ export class SwitchedNetwork implements HostNetwork {
     return this.egressPorts.find((port) => port.name === name);
   }
 
-  /** Attaches a machine to the host of that name in the topology. @throws RoceError ERR_ROCE_ARGUMENT, ERR_ROCE_IN_USE */
+  /**
+   * Attaches a machine to the host of that name in the topology. @throws RoceError ERR_ROCE_ARGUMENT, ERR_ROCE_IN_USE
+   */
   attach(name: string): HostPort {
     const host = this.#names.get(name);
     if (host === undefined)
@@ -166,14 +176,17 @@ export class SwitchedNetwork implements HostNetwork {
     }
   }
 
-  /** Lets things happen until a machine was given something, or very much has happened; false when nothing is left until `limit`. */
+  /**
+   * Processes events until a machine received something, or a maximum of events; false when nothing is left until
+   * `limit`.
+   */
   advance(limit: number): boolean {
     this.#enter();
     try {
       const { events } = this.#transmitter;
       const pauseAt = this.events + EVENTS_AT_A_TIME;
       for (;;) {
-        // Finite where there is an event; where there is none, what is watched may be due.
+        // Finite where there is an event; where there is none, the deadlock watch may be due.
         const next = events.nextTime < Infinity ? events.nextTime : this.nextEventTime();
         if (next === Infinity || next > limit) return false;
         if (this.#instant(next) || this.events >= pauseAt) return true;
@@ -297,7 +310,7 @@ export class SwitchedNetwork implements HostNetwork {
     host.arrivedTail = -1;
     while (slot >= 0) {
       slot = batch.fill(store, slot);
-      // Somebody earlier in the same instant may have closed this port.
+      // An earlier callback in the same instant may have closed this port.
       if (host.sink === undefined) host.counters.unheard += batch.count;
       else {
         host.counters.delivered += batch.count;
@@ -312,5 +325,5 @@ function sum<T>(items: readonly T[], count: (item: T) => number): number {
   return items.reduce((total, item) => total + count(item), 0);
 }
 
-/** A world looks at its bounds at least so often: a deadlock repeats its pauses for ever. */
+/** A world checks its bounds at least so often: a deadlock repeats its pauses infinitely. */
 const EVENTS_AT_A_TIME = 65_536;

@@ -1,9 +1,11 @@
 /**
- * Moves frames out of queues and over links: strict priority, exact rates, one event for a frame that finds its port idle and two otherwise.
- * Owns the clock, the events and when a frame leaves. What a node does with a frame that leaves or arrives is the node's business.
+ * Moves frames out of queues and over links: strict priority, exact rates, one event for a frame that finds its port
+ * idle and two otherwise. Owns the clock, the events and when a frame leaves. Nodes decide what they do with a frame
+ * that leaves or arrives.
  *
- * Times of the wire are fractions and only events are rounded, up to the next nanosecond: a port that always has something to send keeps its
- * rate exactly. What arrives in the same nanosecond in which a wire becomes free may leave a fraction before it has come: below 1 ns.
+ * Times of the wire are fractions and only events are rounded, up to the next nanosecond: a port that always has
+ * something to send keeps its rate exactly. What arrives in the same nanosecond in which a wire becomes free may leave
+ * a fraction before it has come: below 1 ns.
  */
 import { Fate } from '../../faults/fault-spec.ts';
 import type { Prng } from '../../ground/prng.ts';
@@ -11,9 +13,11 @@ import type { EgressPort } from './egress-port.ts';
 import { EventWheel } from './event-wheel.ts';
 import type { FrameStore } from './frame-store.ts';
 import { finishIcrc } from './icrc-offload.ts';
-import { CONTROL, type Settings } from './options.ts';
+import { CONTROL, type NetworkSettings } from './options.ts';
 
-/** Sees every frame at each link: as it begins to leave a port ('out') and as it has come out at the other end ('in'). */
+/**
+ * Sees every frame at each link: as it begins to leave a port ('out') and as it has come out at the other end ('in').
+ */
 export interface FabricTap {
   /**
    * A frame passes. Bytes are valid during the call.
@@ -62,16 +66,16 @@ export class Transmitter {
   tap: FabricTap | undefined = undefined;
   readonly store: FrameStore;
   readonly events = new EventWheel();
-  /** Told when a queue begins to wait for a pause or for credits. */
+  /** Called when a queue begins to wait for a pause or for credits. */
   onBlocked: (port: EgressPort) => void = () => {};
-  /** Told when a link has lost a frame, which still is in its slot. */
+  /** Called when a link has lost a frame, which still is in its slot. */
   onLost: (port: EgressPort, slot: number) => void = () => {};
   readonly #overheadBytes: number;
   readonly #loss: number;
   readonly #icrcOffload: boolean;
   readonly #random: Prng;
 
-  constructor(store: FrameStore, { overheadBytes, loss, icrcOffload }: Settings, random: Prng) {
+  constructor(store: FrameStore, { overheadBytes, loss, icrcOffload }: NetworkSettings, random: Prng) {
     this.store = store;
     this.#overheadBytes = overheadBytes;
     this.#loss = loss;
@@ -90,7 +94,7 @@ export class Transmitter {
     this.kick(port);
   }
 
-  /** Something may leave now that could not before. */
+  /** A frame that was blocked may leave now. */
   kick(port: EgressPort): void {
     if (port.serving) return;
     if (port.freeAt <= this.now) this.#serve(port, this.now);

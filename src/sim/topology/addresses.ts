@@ -1,7 +1,7 @@
 /**
- * Which addresses hosts have: host i has 10.0.0.1 + i and a MAC address that ends in the same four bytes, so that who forwards
- * finds the host in the header, without a table. Owns the two directions of that rule. All hosts are on one subnet, 10.0.0.0/8, and know
- * each other's MAC addresses beforehand: switches forward by IP address and rewrite nothing.
+ * The addresses of hosts: host i has 10.0.0.1 + i and a MAC address that ends in the same four bytes, so that a switch
+ * finds the host in the header, without a table. Owns the two directions of that rule. All hosts are on one subnet,
+ * 10.0.0.0/8, and know each other's MAC addresses beforehand: switches forward by IP address and rewrite nothing.
  */
 import { IpAddress, type MacAddress } from '../../../packets/address.ts';
 

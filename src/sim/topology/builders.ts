@@ -1,7 +1,8 @@
 /**
- * The topologies that the literature measures on, as functions of a few numbers; `buildTopology` takes them as plain data.
- * Owns which port of which node joins what, which each builder says, so that a queue can be named beforehand.
- * Sources of the shapes: Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008 (fat tree).
+ * The topologies that the literature measures on, as functions of a few numbers; `buildTopology` takes them as plain
+ * data. Owns the port numbers of every link, which each builder documents, so that a queue can be named beforehand.
+ * Sources of the shapes: Al-Fares et al., "A Scalable, Commodity Data Center Network Architecture", SIGCOMM 2008 (fat
+ * tree).
  */
 import {
   checkLink,
@@ -13,7 +14,7 @@ import {
   type TopologyEdge,
 } from './topology.ts';
 
-/** Says which builder the other fields are for. */
+/** Selects the builder of the other fields. */
 export interface OfKind<K extends string> {
   /** Name of the builder. */
   readonly kind: K;
@@ -29,7 +30,7 @@ export type TopologySpec =
   | (OfKind<'ring'> & RingOptions)
   | (OfKind<'custom'> & CustomOptions);
 
-/** The topology that the data describes. @throws RoceError ERR_ROCE_ARGUMENT naming the field that makes it impossible */
+/** The topology that the data describes. @throws RoceError ERR_ROCE_ARGUMENT naming the invalid field */
 export function buildTopology(spec: TopologySpec): Topology {
   switch (spec.kind) {
     case 'dumbbell':
@@ -67,8 +68,9 @@ export interface DumbbellOptions {
 }
 
 /**
- * Hosts 0 .. pairs - 1 at switch0, pairs .. 2 pairs - 1 at switch1, each at the port of its place. The bottleneck is at port
- * `pairs` of both: `switch0:<pairs>` is the queue of what goes from left to right. @throws RoceError ERR_ROCE_ARGUMENT
+ * Hosts 0 .. pairs - 1 at switch0, pairs .. 2 pairs - 1 at switch1, each at the port of its place. The bottleneck is at
+ * port `pairs` of both: `switch0:<pairs>` is the queue of what goes from left to right. @throws RoceError
+ * ERR_ROCE_ARGUMENT
  */
 export function dumbbell({ pairs, edge, bottleneck }: DumbbellOptions): Topology {
   demandCount('pairs', pairs, 1);
@@ -111,8 +113,8 @@ export interface LeafSpineOptions {
 }
 
 /**
- * Host i at leaf floor(i / hostsPerLeaf), port i % hostsPerLeaf; port hostsPerLeaf + s of a leaf goes to spine s, port l of a
- * spine to leaf l. Switches are called leaf0 .. and spine0 ... @throws RoceError ERR_ROCE_ARGUMENT
+ * Host i at leaf floor(i / hostsPerLeaf), port i % hostsPerLeaf; port hostsPerLeaf + s of a leaf goes to spine s, port
+ * l of a spine to leaf l. Switches are called leaf0 .. and spine0 ... @throws RoceError ERR_ROCE_ARGUMENT
  */
 export function leafSpine({ leaves, spines, hostsPerLeaf, hostLink, uplink }: LeafSpineOptions): Topology {
   demandCount('leaves', leaves, 1);
@@ -139,9 +141,10 @@ export interface FatTreeOptions {
 }
 
 /**
- * k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores: edge0 .., aggregation0 .., core0 .., counted over all pods.
- * Host i is at port i % (k/2) of edge floor(i / (k/2)); ports k/2 .. k - 1 of edge and aggregation switches lead up, port p of a
- * core to pod p. Aggregation switch j of a pod is joined with cores j k/2 .. (j + 1) k/2 - 1. @throws RoceError ERR_ROCE_ARGUMENT
+ * k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores: edge0 .., aggregation0 .., core0 .., counted over all
+ * pods. Host i is at port i % (k/2) of edge floor(i / (k/2)); ports k/2 .. k - 1 of edge and aggregation switches lead
+ * up, port p of a core to pod p. Aggregation switch j of a pod is joined with cores j k/2 .. (j + 1) k/2 - 1. @throws
+ * RoceError ERR_ROCE_ARGUMENT
  */
 export function fatTree({ k, link, fabricLink = link }: FatTreeOptions): Topology {
   demandCount('k', k, 2);
@@ -176,8 +179,9 @@ export interface ParkingLotOptions {
 
 /**
  * switch0 .. switch<hops> in a chain. Host 0 is at the first and host 1 at the last: the flow between them passes every
- * bottleneck. Host 2 + 2h is at switch h and host 3 + 2h at switch h + 1: theirs passes bottleneck h alone. Port 0 of every switch
- * leads on and port 1 back, hosts are at ports 2 .. in their order: `switch<h>:0` is the queue of bottleneck h.
+ * bottleneck. Host 2 + 2h is at switch h and host 3 + 2h at switch h + 1: theirs passes bottleneck h alone. Port 0 of
+ * every switch leads on and port 1 back, hosts are at ports 2 .. in their order: `switch<h>:0` is the queue of
+ * bottleneck h.
  * @throws RoceError ERR_ROCE_ARGUMENT
  */
 export function parkingLot({ hops, edge, bottleneck }: ParkingLotOptions): Topology {
@@ -210,8 +214,9 @@ export interface RingOptions {
 }
 
 /**
- * Host i is at switch floor(i / hostsPerSwitch). Port 0 of every switch leads to the next one round, port 1 back, ports 2 .. to its
- * hosts. With `clockwiseRoutes` buffers wait for each other in a circle: the textbook deadlock of PFC. @throws RoceError ERR_ROCE_ARGUMENT
+ * Host i is at switch floor(i / hostsPerSwitch). Port 0 of every switch leads to the next one round, port 1 back, ports
+ * 2 .. to its hosts. With `clockwiseRoutes` buffers wait for each other in a cycle: the textbook deadlock of PFC.
+ * @throws RoceError ERR_ROCE_ARGUMENT
  */
 export function ring({ switches, hostsPerSwitch, link }: RingOptions): Topology {
   demandCount('switches', switches, 3);
@@ -225,7 +230,7 @@ export function ring({ switches, hostsPerSwitch, link }: RingOptions): Topology 
   return wiring.topology();
 }
 
-/** A network of one's own. */
+/** A network given node by node. */
 export interface CustomOptions {
   /** Names of hosts; hosts are numbered in this order. */
   readonly hosts: readonly string[];
@@ -247,7 +252,7 @@ export interface CustomLink extends LinkSpec {
   readonly bPort?: number;
 }
 
-/** Hosts, switches and links as named. @throws RoceError ERR_ROCE_ARGUMENT naming what is impossible, as `checkTopology` */
+/** Hosts, switches and links as named. @throws RoceError ERR_ROCE_ARGUMENT as `checkTopology` */
 export function custom({ hosts, switches, links }: CustomOptions): Topology {
   const wiring = new Wiring('custom', hosts.length, hosts);
   for (const name of switches) wiring.addSwitch(name);
@@ -285,7 +290,7 @@ class Wiring {
     return this.#names.push(name) - 1;
   }
 
-  /** The lowest port from `from` on that nothing hangs on. */
+  /** The lowest free port from `from` on. */
   freePort(node: number, from = 0): number {
     const used = this.#used[node] ?? new Set();
     let port = Math.max(from, this.#taken[node] ?? 0);

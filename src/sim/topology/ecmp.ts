@@ -1,7 +1,8 @@
 /**
- * How a switch chooses between ways of equal cost: a hash over both addresses and the UDP source port, seeded per switch so that
- * switches behind each other do not all choose alike (which would leave half of the ways unused). The packets of a queue pair keep their
- * order, for its source port stays (ref:dcqcn#7, rule 5). The hash is the finaliser of MurmurHash3 (32 bits) over the four words.
+ * How a switch chooses between routes of equal cost: a hash over both addresses and the UDP source port, seeded per
+ * switch so that switches behind each other do not all choose alike (which would leave half of the routes unused). The
+ * packets of a queue pair keep their order, for its source port stays (ref:dcqcn#7, rule 5). The hash is the finaliser
+ * of MurmurHash3 (32 bits) over the four words.
  */
 
 /** A uniform integer of 32 bits for the flow of an IPv4/UDP packet; `ipOffset` is where the IPv4 header begins. */

@@ -1,4 +1,4 @@
-/** Topologies of simulated networks: what there is, how it is addressed, and the ways through it. */
+/** Topologies of simulated networks: shapes, addresses and routes. */
 export { HOST_PREFIX_LENGTH, hostAddress, hostMac, hostOf, sourceHostOf } from './addresses.ts';
 export {
   buildTopology,

@@ -1,12 +1,12 @@
 /**
- * Ways through a network: which ports of a switch lead to a host by a shortest path, and what lies on the way.
- * Owns the tables, small enough for thousands of hosts: one number per pair of switches, since hosts at one switch share the way to
- * it, and each set of ports once. Never chooses between equal ways: who forwards does (`ecmp.ts`).
+ * Routes through a network: which ports of a switch lead to a host by a shortest path, and the links of a path. Owns
+ * the tables, small enough for thousands of hosts: one number per pair of switches, since hosts at one switch share the
+ * routes to it, and each set of ports once. Never chooses between equal routes: the switch does (`ecmp.ts`).
  */
 import { invariant } from '../../../packets/errors.ts';
 import { demand, portCounts, type Topology, type TopologyEdge } from './topology.ts';
 
-/** Where every switch sends what is for a host. Made by `shortestPaths` or `clockwiseRoutes`. */
+/** The next ports of every switch for a host. Made by `shortestPaths` or `clockwiseRoutes`. */
 export class Routes {
   readonly #hostCount: number;
   readonly #switchCount: number;
@@ -39,8 +39,8 @@ export class Routes {
   }
 
   /**
-   * Ports of equal cost of switch `node` towards `host`, ascending and never empty; allocates nothing, so it may be asked per packet.
-   * Both are node numbers of the topology.
+   * Ports of equal cost of switch `node` towards `host`, ascending and never empty; allocates nothing, so it may be
+   * called per packet. Both are node numbers of the topology.
    */
   ports(node: number, host: number): ArrayLike<number> {
     const target = this.#attachedTo[host] as number;
@@ -114,7 +114,8 @@ function measure(beside: readonly (readonly { node: number }[])[], target: numbe
 }
 
 /**
- * One way round, however far: port 0 of every switch of a `ring`. Buffers then depend on each other in a circle.
+ * Clockwise only, whatever the distance: port 0 of every switch of a `ring`. Buffers then depend on each other in a
+ * circle.
  * @throws RoceError ERR_ROCE_ARGUMENT for another topology
  */
 export function clockwiseRoutes(topology: Topology): Routes {
@@ -124,7 +125,10 @@ export function clockwiseRoutes(topology: Topology): Routes {
   );
 }
 
-/** The links from one host to another in order, the first of equal ones at every switch. Both are hosts, and not the same. */
+/**
+ * The links from one host to another in order, the first of equal ones at every switch. Both are hosts, and not the
+ * same.
+ */
 export function pathBetween(topology: Topology, routes: Routes, from: number, to: number): TopologyEdge[] {
   return new PathFinder(topology, routes).path(from, to);
 }

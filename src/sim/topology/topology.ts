@@ -1,7 +1,7 @@
 /**
- * What a network looks like: hosts, switches and the links between them, as plain data that goes through JSON.
- * Owns the types, the names of nodes and ports, and the check that a topology is possible. Knows nothing of traffic or queues.
- * Nodes are numbered: 0 .. hostCount - 1 are hosts, which have port 0 and no other; then come the switches.
+ * The shape of a network: hosts, switches and the links between them, as plain data that goes through JSON. Owns the
+ * types, the names of nodes and ports, and the check that a topology is possible. Has no traffic and no queues. Nodes
+ * are numbered: 0 .. hostCount - 1 are hosts, which have port 0 and no other; then come the switches.
  */
 import { RoceError } from '../../../packets/errors.ts';
 
@@ -61,8 +61,9 @@ export function portCounts(topology: Topology): number[] {
 /**
  * Hands a topology back when it is one.
  *
- * @throws RoceError ERR_ROCE_ARGUMENT naming what is impossible: no hosts, a name twice, a link to a node that is not there or to
- * itself, a port used twice, a rate that is not over 0, a negative delay, a host with two links or none, parts that are not joined
+ * @throws RoceError ERR_ROCE_ARGUMENT naming the error: no hosts, a name twice, a link to a node that is not there or
+ * to itself, a port used twice, a rate that is not over 0, a negative delay, a host with two links or none, parts that
+ * are not joined
  */
 export function checkTopology(topology: Topology): Topology {
   const { hostCount, switchCount, nodeNames, edges } = topology;

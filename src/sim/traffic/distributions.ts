@@ -1,15 +1,16 @@
 /**
- * How large flows are: published distributions as tables, and what can be computed of one. A distribution is its cumulative
- * probability at some sizes with straight lines between them. Owns the tables; draws with the randomness it is given.
- * Source of both tables: the traffic generator published with HPCC (Li et al., SIGCOMM 2019; alibaba-edu/High-Precision-Congestion-Control,
- * traffic_gen/WebSearch_distribution.txt and FbHdp_distribution.txt), in per cent there.
+ * How large flows are: published distributions as tables, and what can be computed of one. A distribution is its
+ * cumulative probability at some sizes with straight lines between them. Owns the tables; draws with the randomness it
+ * is given. Source of both tables: the traffic generator published with HPCC (Li et al., SIGCOMM 2019;
+ * alibaba-edu/High-Precision-Congestion-Control, traffic_gen/WebSearch_distribution.txt and FbHdp_distribution.txt), in
+ * per cent there.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { Random } from '../../../transport/random.ts';
 
 /** Sizes of flows. */
 export interface SizeDistribution {
-  /** To show. */
+  /** Display name. */
   readonly name: string;
   /** Bytes and the share of flows, 0..1, that are no larger; both ascend, from share 0 to share 1. */
   readonly points: readonly (readonly [bytes: number, share: number])[];
@@ -34,7 +35,10 @@ export const WEB_SEARCH: SizeDistribution = {
   ],
 };
 
-/** A Hadoop cluster: Roy et al., "Inside the Social Network's (Datacenter) Network", SIGCOMM 2015. Half of the flows have 700 bytes or less. */
+/**
+ * A Hadoop cluster: Roy et al., "Inside the Social Network's (Datacenter) Network", SIGCOMM 2015. Half of the flows
+ * have 700 bytes or less.
+ */
 export const FACEBOOK_HADOOP: SizeDistribution = {
   name: 'hadoop',
   points: [

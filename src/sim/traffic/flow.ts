@@ -1,4 +1,6 @@
-/** A flow as plain data: who sends how much to whom, and from when. What traffic generators make and a simulation takes. */
+/**
+ * A flow as plain data: source, destination, bytes and start time. Generators make flows, and a simulation runs them.
+ */
 
 /** So many bytes from one host to another. */
 export interface Flow {
@@ -10,11 +12,16 @@ export interface Flow {
   readonly bytes: number;
   /** When the first byte is posted, nanoseconds from the start, a whole number. */
   readonly startNs: number;
-  /** What is posted: default 'write'. With 'read' the destination asks and the source answers, so bytes go the same way. */
+  /**
+   * What is posted: default 'write'. With 'read' the destination is the requester and the source the responder, so
+   * bytes go the same way.
+   */
   readonly operation?: FlowOperation;
   /** 0..7, the upper bits of the DSCP; default 3. */
   readonly priority?: number;
-  /** The flow ends then, done or not; nanoseconds from the start of the simulation, later than `startNs`. Default never. */
+  /**
+   * The flow ends then, done or not; nanoseconds from the start of the simulation, later than `startNs`. Default never.
+   */
   readonly stopNs?: number;
 }
 

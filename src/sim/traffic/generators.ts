@@ -1,6 +1,7 @@
 /**
- * Who sends to whom and when: the patterns of the literature as functions of a few numbers and a stream of randomness. The same
- * stream gives the same flows, in order of start. `makeTraffic` takes them as plain data.
+ * Traffic patterns: senders, receivers and start times of the literature's patterns as functions of a few numbers and a
+ * stream of randomness. The same stream gives the same flows, in order of start. `makeTraffic` takes them as plain
+ * data.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import type { Prng } from '../../ground/prng.ts';
@@ -32,7 +33,7 @@ export interface FlowTraits {
 /** How large flows are: bytes (Infinity or 'endless' for flows that do not end), a name, or a table. */
 export type Sizes = number | string | SizeDistribution;
 
-/** Says which pattern the other fields are for. */
+/** Selects the pattern of the other fields. */
 export interface OfPattern<P extends string> {
   /** Name of the pattern. */
   readonly pattern: P;
@@ -46,7 +47,7 @@ export type TrafficSpec =
   | (OfPattern<'all-to-all'> & AllToAllOptions)
   | (OfPattern<'poisson'> & PoissonOptions);
 
-/** The flows that the data describes. @throws RoceError ERR_ROCE_ARGUMENT naming what makes no sense */
+/** The flows that the data describes. @throws RoceError ERR_ROCE_ARGUMENT naming the invalid field */
 export function makeTraffic(spec: TrafficSpec, random: Prng): Flow[] {
   switch (spec.pattern) {
     case 'incast':
@@ -97,7 +98,7 @@ export function incast(options: IncastOptions, random: Prng): Flow[] {
   );
 }
 
-/** Who is named to whom is named. */
+/** Explicit pairs of hosts. */
 export interface PairsOptions extends FlowTraits {
   /** Sender and receiver of every flow. */
   readonly pairs: readonly (readonly [src: number, dst: number])[];
@@ -118,7 +119,10 @@ export interface PermutationOptions extends FlowTraits {
   readonly bytes: Sizes;
 }
 
-/** A permutation by chance in which nobody sends to himself: one cycle through all hosts (Sattolo). @throws RoceError ERR_ROCE_ARGUMENT */
+/**
+ * A random permutation in which no host sends to itself: one cycle through all hosts (Sattolo). @throws RoceError
+ * ERR_ROCE_ARGUMENT
+ */
 export function permutation(options: PermutationOptions, random: Prng): Flow[] {
   const { hosts } = options;
   demandCount('hosts', hosts, 2);
@@ -143,7 +147,10 @@ export interface AllToAllOptions extends FlowTraits {
   readonly bytes: Sizes;
 }
 
-/** hosts (hosts - 1) flows; in round r host i sends to host i + r, so that no receiver is first everybody's. @throws RoceError ERR_ROCE_ARGUMENT */
+/**
+ * hosts (hosts - 1) flows; in round r host i sends to host i + r, so that no receiver comes first for every sender.
+ * @throws RoceError ERR_ROCE_ARGUMENT
+ */
 export function allToAll(options: AllToAllOptions, random: Prng): Flow[] {
   const { hosts } = options;
   demandCount('hosts', hosts, 2);
@@ -156,15 +163,15 @@ export function allToAll(options: AllToAllOptions, random: Prng): Flow[] {
 
 /** Hosts that send and hosts that receive; some may do both. */
 export interface TwoSides {
-  /** Who sends. */
+  /** The senders. */
   readonly senders: readonly number[];
-  /** Who receives. */
+  /** The receivers. */
   readonly receivers: readonly number[];
 }
 
 /** Flows that arrive at random moments. */
 export interface PoissonOptions extends Pick<FlowTraits, 'startNs' | 'operation' | 'priority'> {
-  /** Hosts 0 .. hosts - 1, or who sends and who receives. */
+  /** Hosts 0 .. hosts - 1, or the senders and the receivers. */
   readonly hosts: number | TwoSides;
   /** Share of `rateBps` that payload makes up at every sender in the long run, over 0. */
   readonly load: number;
@@ -177,8 +184,9 @@ export interface PoissonOptions extends Pick<FlowTraits, 'startNs' | 'operation'
 }
 
 /**
- * Every sender by itself: times between flows are exponential with mean 8 meanBytes / (load rateBps) seconds, receivers uniform among the
- * others. Loads count payload, headers come on top, as in the generator of HPCC. @throws RoceError ERR_ROCE_ARGUMENT
+ * Every sender by itself: times between flows are exponential with mean 8 meanBytes / (load rateBps) seconds, receivers
+ * uniform among the others. Loads count payload, headers come on top, as in the generator of HPCC. @throws RoceError
+ * ERR_ROCE_ARGUMENT
  */
 export function poisson(options: PoissonOptions, random: Prng): Flow[] {
   const { hosts, load, rateBps, durationNs, startNs = 0 } = options;
@@ -192,8 +200,8 @@ export function poisson(options: PoissonOptions, random: Prng): Flow[] {
   const meanGapNs = (8e9 * meanBytes(sizes)) / (load * rateBps);
   const senderCount = typeof hosts === 'number' ? hosts : hosts.senders.length;
   demandFlows(Math.max(senderCount, Math.round((senderCount * durationNs) / meanGapNs)));
-  const everybody = typeof hosts === 'number' ? firstHosts(hosts, -1) : [];
-  const { senders, receivers } = typeof hosts === 'number' ? { senders: everybody, receivers: everybody } : hosts;
+  const allHosts = typeof hosts === 'number' ? firstHosts(hosts, -1) : [];
+  const { senders, receivers } = typeof hosts === 'number' ? { senders: allHosts, receivers: allHosts } : hosts;
   const expected = (senders.length * durationNs) / meanGapNs;
   if (!(expected <= MAX_FLOWS))
     throw new RoceError(
@@ -267,7 +275,7 @@ function demandCount(name: string, value: number, min: number): void {
     throw new RoceError('ERR_ROCE_ARGUMENT', `${name} is ${value}: it is a whole number from ${min}`);
 }
 
-/** Before they are made: what is asked for by mistake would take all memory. */
+/** Before they are made: a mistaken number would take all memory. */
 function demandFlows(count: number): void {
   if (!(count <= MAX_FLOWS))
     throw new RoceError('ERR_ROCE_ARGUMENT', `${count} flows are more than anybody simulates: ${MAX_FLOWS} at most`);

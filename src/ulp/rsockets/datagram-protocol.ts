@@ -1,8 +1,10 @@
 /**
- * The bytes of datagram rsockets: what is said over UDP until queue pairs know each other, and the header of each datagram
- * between queue pairs, which says who sent it (rdma:rsocket.c#ds_sendv_udp, #ds_format_hdr; rdma:docs/rsocket).
+ * The bytes of datagram rsockets: the messages over UDP until both queue pair numbers are known, and the header of each
+ * datagram between queue pairs, which carries the sender (rdma:rsocket.c#ds_sendv_udp, #ds_format_hdr;
+ * rdma:docs/rsocket).
  *
- * Owns layouts and constants, network order throughout. Never throws on bytes: what is no message is undefined.
+ * Owns layouts and constants, network order throughout. Never throws on bytes: returns undefined for what is not a
+ * message.
  *
  * ```
  *  over UDP                                             between queue pairs
@@ -15,7 +17,7 @@
 import { IpAddress } from '../../../packets/address.ts';
 import { RsOp } from './protocol.ts';
 
-/** Says which queue pair to use from now on, with data before it is known or without. */
+/** Announces the sender's queue pair, with data or without. */
 export interface UdpMessage {
   /** `RsOp.Data` or `RsOp.Ctrl`. */
   readonly op: number;
@@ -39,7 +41,9 @@ export function writeUdpMessage({ op, qpn, data }: UdpMessage, source: IpAddress
   return bytes;
 }
 
-/** Undefined for what is no message of this protocol from an address of this version. `data` are bytes of the argument. */
+/**
+ * Undefined for what is no message of this protocol from an address of this version. `data` are bytes of the argument.
+ */
 export function readUdpMessage(bytes: Uint8Array, version: 4 | 6): UdpMessage | undefined {
   const length = udpHeaderBytes(version);
   if (bytes.length < length) return undefined;
@@ -51,7 +55,7 @@ export function readUdpMessage(bytes: Uint8Array, version: 4 | 6): UdpMessage | 
   return { op, qpn, data: bytes.subarray(length) };
 }
 
-/** Where a datagram came from. */
+/** The source of a datagram. */
 export interface DatagramSource {
   /** Its sender. */
   readonly address: IpAddress;

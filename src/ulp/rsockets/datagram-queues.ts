@@ -1,6 +1,6 @@
 /**
- * What a datagram socket has of the device: a queue pair of type UD, and slots of memory for datagrams both ways. Owns their
- * making, posting and freeing. Never knows who is where.
+ * The device objects of a datagram socket: a queue pair of type UD, and slots of memory for datagrams both ways. Owns
+ * their making, posting and freeing. Has no table of peers.
  */
 import { RDMA_UDP_QKEY } from '../../../packets/cm/index.ts';
 import { invariant } from '../../../packets/errors.ts';

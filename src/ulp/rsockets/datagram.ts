@@ -1,9 +1,10 @@
 /**
- * Datagrams over RDMA, as rsocket(7) of librdmacm speaks them (SOCK_DGRAM): the first ones to a peer go over UDP and say which
- * queue pair to answer to; from then on they go from queue pair to queue pair.
+ * Datagrams over RDMA, compatible with rsocket(7) of librdmacm (SOCK_DGRAM): the first ones to a peer go over UDP and
+ * carry the sender's queue pair; from then on they go from queue pair to queue pair.
  *
- * Owns the socket: who is where, and what waits (rdma:rsocket.c#dsend, #udp_svc_process_rs). UDP itself is brought along
- * (`UdpPort`). Datagrams may be lost, and one that finds no room is; what nobody sent is dropped and counted.
+ * Owns the socket: the table of peers, and waiting datagrams (rdma:rsocket.c#dsend, #udp_svc_process_rs). The caller
+ * supplies UDP (`UdpPort`). Datagrams may be lost, for instance when there is no room; invalid ones are dropped and
+ * counted.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
@@ -27,7 +28,7 @@ export interface UdpPort {
   readonly port: number;
   /** May lose it; never throws. Copies what it keeps. */
   send(bytes: Uint8Array, address: IpAddress, port: number): void;
-  /** Hands over what arrives, from now on. Bytes are valid during the call. */
+  /** Delivers received datagrams from now on. Bytes are valid during the call. */
   listen(handler: (bytes: Uint8Array, address: IpAddress, port: number) => void): void;
   /** May be called more than once. */
   close(): void;
@@ -53,7 +54,7 @@ interface Destination extends DatagramSource {
   /** Ours towards it. */
   readonly source: IpAddress;
   ah: RdmaAh | undefined;
-  /** The peer's; what is sent goes there once there is an address handle. */
+  /** The peer's; used once there is an address handle. */
   qpn: number;
   /** The address handle is being made. */
   looking: boolean;
@@ -67,7 +68,7 @@ interface Waiting extends DatagramSource {
 
 /** Datagrams between addresses and UDP ports (rsocket(7), SOCK_DGRAM): found over UDP, carried by UD queue pairs. */
 export class RDatagramSocket {
-  /** What was not taken: no message, nobody's, or no room. */
+  /** Dropped datagrams: not a message, of an unknown sender, or no room. */
   dropped = 0;
   readonly #device: RdmaDevice;
   readonly #udp: UdpPort;
@@ -78,7 +79,7 @@ export class RDatagramSocket {
   readonly #events = new Events();
   #error: RoceError | undefined;
 
-  /** Takes `udp` over. @throws RoceError ERR_ROCE_ARGUMENT (sizes), ERR_ROCE_LIMIT, ERR_ROCE_CLOSED */
+  /** Takes ownership of `udp`. @throws RoceError ERR_ROCE_ARGUMENT (sizes), ERR_ROCE_LIMIT, ERR_ROCE_CLOSED */
   constructor(device: RdmaDevice, udp: UdpPort, options: RDatagramOptions = {}) {
     const { sendQueue = DEFAULT_QUEUE, receiveQueue = DEFAULT_QUEUE, inline = DEFAULT_INLINE } = options;
     for (const size of [sendQueue, receiveQueue]) {
@@ -104,8 +105,9 @@ export class RDatagramSocket {
   }
 
   /**
-   * Sends a datagram; resolves when it is under way, after waiting for room in the send queue. Rejects with ERR_ROCE_ARGUMENT
-   * when it is too long, ERR_ROCE_ADDRESS when no address of ours is of its version, ERR_ROCE_CLOSED after the end.
+   * Sends a datagram; resolves when it is under way, after waiting for room in the send queue. Rejects with
+   * ERR_ROCE_ARGUMENT when it is too long, ERR_ROCE_ADDRESS when no address of ours is of its version, ERR_ROCE_CLOSED
+   * after the end.
    */
   async sendTo(bytes: Uint8Array, address: IpAddress, port: number): Promise<void> {
     this.#demandOpen();
@@ -113,7 +115,7 @@ export class RDatagramSocket {
     if (bytes.length > most)
       throw new RoceError('ERR_ROCE_ARGUMENT', `a datagram has at most ${most} bytes here, not ${bytes.length}`);
     this.#destinationAt(address, port);
-    // Looked at without a turn in between: others wait for the same slots, and who is where may change meanwhile.
+    // Checked without a turn in between: other sends wait for the same slots, and peers may change meanwhile.
     while (!this.#queues.canSend && this.#error === undefined) await this.#events.next();
     this.#demandOpen();
     const destination = this.#destinationAt(address, port);
@@ -130,7 +132,10 @@ export class RDatagramSocket {
     });
   }
 
-  /** Receives a datagram, cut to what `into` holds; `length` says how much that is. Rejects with ERR_ROCE_CLOSED at the end. */
+  /**
+   * Receives a datagram, cut to what `into` holds; `length` says how much that is. Rejects with ERR_ROCE_CLOSED at the
+   * end.
+   */
   async recvFrom(into: Uint8Array): Promise<Received> {
     await this.whenReadable();
     const next = this.#waiting.shift();
@@ -211,10 +216,10 @@ export class RDatagramSocket {
     this.#events.happened();
   }
 
-  /** From now on datagrams go to that queue pair. Where its host cannot be found, they go on over UDP. */
+  /** From now on datagrams go to that queue pair. If its host does not resolve, they continue over UDP. */
   async #learn(destination: Destination, qpn: number): Promise<void> {
     destination.qpn = qpn;
-    // Once at a time: anybody can send, from where nobody answers.
+    // One resolution at a time: source addresses can be forged.
     if (destination.ah !== undefined || destination.looking) return;
     destination.looking = true;
     const { address, port, source } = destination;
@@ -247,7 +252,7 @@ export class RDatagramSocket {
     return destination;
   }
 
-  /** It is found again when it is sent to. */
+  /** It is resolved again when a datagram is sent to it. */
   #forgetOldest(): void {
     for (const [key, { ah }] of this.#destinations) {
       ah?.destroy();
@@ -281,5 +286,5 @@ const NOTHING = new Uint8Array(0);
 const DEFAULT_QUEUE = 64;
 const MAX_QUEUE = 8192;
 const DEFAULT_INLINE = 64;
-/** Anybody can send over UDP: who comes when the table is full takes the place of who was first. */
+/** Source addresses over UDP can be forged: when the table is full, a new peer replaces the oldest. */
 const MAX_DESTINATIONS = 4096;

@@ -1,9 +1,9 @@
 /**
- * What an rsocket has of the device: a queue pair, one completion queue, and three regions: what is sent, what is received,
+ * The device objects of an rsocket: a queue pair, one completion queue, and three regions: send buffer, receive buffer,
  * and the list of entries that the peer writes.
  *
  * Owns their making and freeing, and how messages become work requests (rdma:rsocket.c#rs_create_ep, #rs_init_bufs,
- * #rs_post_write_msg). Every work request is signaled, as there. Never counts anything; windows do.
+ * #rs_post_write_msg). Every work request is signaled, as there. Never counts anything: the windows do.
  */
 import { Access, type MemoryRegion } from '../../../transport/memory.ts';
 import { QpState } from '../../../transport/qp-state.ts';
@@ -22,12 +22,12 @@ import {
 } from './protocol.ts';
 
 /** Bytes of a work request: copied into it, or where they lie. */
-export type Source = { readonly inline: Uint8Array } | { readonly sges: readonly Sge[] };
+export type MessageSource = { readonly inline: Uint8Array } | { readonly sges: readonly Sge[] };
 
 /** Where a WRITE goes. */
-export type Destination = Pick<RemoteSge, 'addr' | 'key'>;
+export type WriteDestination = Pick<RemoteSge, 'addr' | 'key'>;
 
-export class Endpoint {
+export class RSocketQp {
   readonly device: RdmaDevice;
   readonly settings: RSocketSettings;
   readonly pd: RdmaPd;
@@ -80,7 +80,7 @@ export class Endpoint {
     }
   }
 
-  /** What the peer is told of us when we connect. */
+  /** Our connection data for the peer. */
   get connData(): ConnData {
     const { receiveQueue, receiveBuffer, iomaps } = this.settings;
     return {
@@ -104,7 +104,10 @@ export class Endpoint {
     this.qp.postRecv({ wrId: slot, sges: [{ mr: this.receiveRegion, offset, length: MESSAGE_BYTES }] });
   }
 
-  /** The message that a SEND has left in slot `slot`. Such messages are in the order of the sender, taken to be ours. */
+  /**
+   * The message that a SEND has left in slot `slot`. Such messages are in the sender's byte order, which is assumed to
+   * be ours.
+   */
   receivedMessage(slot: number): number {
     return this.receiveRegion.view.getUint32(this.settings.receiveBuffer + slot * MESSAGE_BYTES, true);
   }
@@ -115,8 +118,8 @@ export class Endpoint {
     else this.qp.postSend({ wrId: message, opcode: WrOpcode.RdmaWriteWithImm, immData: message });
   }
 
-  /** Data or an entry, and the message that tells of it. */
-  postWriteMessage(message: number, source: Source, { addr, key }: Destination): void {
+  /** Data or an entry, and its message. */
+  postWriteMessage(message: number, source: MessageSource, { addr, key }: WriteDestination): void {
     if (this.settings.messageSend) {
       this.postWrite(message, source, { addr, key });
       this.#postSend(SECOND_OF_TWO + ((message & ~MAX_MESSAGE_DATA) >>> 0), message);
@@ -132,13 +135,13 @@ export class Endpoint {
     });
   }
 
-  /** Data without a message; `mark` is what its completion will say. */
-  postWrite(mark: number, source: Source, { addr, key }: Destination): void {
+  /** Data without a message; `mark` is the wrId of its completion. */
+  postWrite(mark: number, source: MessageSource, { addr, key }: WriteDestination): void {
     this.qp.postSend({ wrId: mark, opcode: WrOpcode.RdmaWrite, remoteAddr: addr, rkey: key, ...source });
   }
 
   /** Where a control message may lie that is larger than what goes inline; four are under way at most. */
-  controlSource(bytes: Uint8Array): Source {
+  controlSource(bytes: Uint8Array): MessageSource {
     if (bytes.length <= this.settings.inline) return { inline: bytes };
     const slot = this.#nextControlSlot;
     this.#nextControlSlot = (slot + 1) % CONTROL_SLOTS;
@@ -147,7 +150,7 @@ export class Endpoint {
     return { sges: [{ mr: this.sendRegion, offset, length: bytes.length }] };
   }
 
-  /** Frees everything; what is under way vanishes. May be called more than once. */
+  /** Frees everything; outstanding work is lost. May be called more than once. */
   free(): void {
     while (this.#undo.length > 0) this.#undo.pop()?.();
   }

@@ -1,21 +1,21 @@
 /**
- * Tells the peer of credits and of buffers that are free again, as soon as enough are and a control message may leave
+ * Sends the peer updates of credits and freed buffers, as soon as enough are free and a control message may be sent
  * (rdma:rsocket.c#rs_update_credits, #rs_send_credits). Owns the place in the peer's list that is written next.
  */
-import type { Endpoint } from './endpoint.ts';
+import type { RSocketQp } from './endpoint.ts';
 import { type ConnData, RsOp, rsMessage, SGE_BYTES, writeSge } from './protocol.ts';
 import type { ReceiveWindow } from './receive-window.ts';
 import type { SendWindow } from './send-window.ts';
 
-export class Granter {
-  readonly #endpoint: Endpoint;
+export class CreditUpdater {
+  readonly #endpoint: RSocketQp;
   readonly #send: SendWindow;
   readonly #receive: ReceiveWindow;
   readonly #peer: ConnData;
-  /** The peer's first entry it has filled itself, from what we said when we connected. */
+  /** The peer fills its first entry itself, from our connection data. */
   #entry = 1;
 
-  constructor(endpoint: Endpoint, send: SendWindow, receive: ReceiveWindow, peer: ConnData) {
+  constructor(endpoint: RSocketQp, send: SendWindow, receive: ReceiveWindow, peer: ConnData) {
     this.#endpoint = endpoint;
     this.#send = send;
     this.#receive = receive;

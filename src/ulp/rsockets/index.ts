@@ -1,6 +1,6 @@
 /**
- * `rocev2/rsockets`: streams of bytes over RDMA, as rsocket(7) of librdmacm speaks them. Works with every `RdmaDevice`, in a
- * browser too.
+ * `rocev2/rsockets`: streams of bytes over RDMA, compatible with rsocket(7) of librdmacm. Works with every
+ * `RdmaDevice`, in a browser too.
  *
  * @module rocev2/rsockets
  */

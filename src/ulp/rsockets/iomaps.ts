@@ -1,7 +1,9 @@
 /**
- * Mapped buffers of an rsocket, both ways: those of ours that the peer writes into, and those of the peer that we may write.
+ * Mapped buffers of an rsocket, both ways: those of ours that the peer writes into, and those of the peer that we may
+ * write.
  *
- * Owns the slots of the peer's list and the look-up by offset (rdma:rsocket.c#riomap, #rs_find_iomap). Never posts anything.
+ * Owns the slots of the peer's list and the look-up by offset (rdma:rsocket.c#riomap, #rs_find_iomap). Never posts
+ * anything.
  */
 import { RoceError } from '../../../packets/errors.ts';
 import { Access, type MemoryRegion } from '../../../transport/memory.ts';
@@ -19,7 +21,7 @@ import {
 
 /** Memory of ours that the peer may write at an offset of our choice. */
 export interface IoMapping {
-  /** What the peer names the first byte. */
+  /** The peer's offset of the first byte. */
   readonly offset: bigint;
   /** The memory that the peer may write to. */
   readonly region: MemoryRegion;
@@ -36,7 +38,7 @@ export class IoMaps {
   readonly #entries: number;
   /** Ours, by place in the peer's list. */
   #mine: (Mapped | undefined)[] = [];
-  /** Those that the peer has not been told of. */
+  /** Mappings not sent to the peer yet. */
   readonly #untold: Mapped[] = [];
   #peerLittleEndian = true;
   #peerList: Pick<RemoteSge, 'addr' | 'key'> = { addr: 0n, key: 0 };
@@ -48,7 +50,7 @@ export class IoMaps {
     this.#entries = entries;
   }
 
-  /** What the peer said when it connected: where its list is, and how many entries it has. */
+  /** Takes the peer's connection data: the address of its list, and its number of entries. */
   begin({ targetSgl, iomapSize, bigEndian }: ConnData): void {
     this.#peerLittleEndian = !bigEndian;
     this.#peerList = { addr: targetSgl.addr + BigInt(targetSgl.length * SGE_BYTES), key: targetSgl.key };
@@ -88,7 +90,7 @@ export class IoMaps {
     return this.#untold.length > 0;
   }
 
-  /** The next buffer to tell the peer of, and where in the peer's memory its entry belongs. */
+  /** The next mapping to send to the peer, and the address of its entry in the peer's memory. */
   takeUntold():
     | { readonly slot: number; readonly bytes: Uint8Array; readonly addr: bigint; readonly key: number }
     | undefined {

@@ -21,7 +21,7 @@ export interface RListenOptions extends RSocketOptions {
 export class RListener implements AsyncIterable<RSocket> {
   /** Where it listens. */
   readonly port: number;
-  /** Requests refused because they spoke something else. */
+  /** Requests refused because they are not of the rsocket protocol. */
   refused = 0;
   readonly #device: RdmaDevice;
   readonly #listener: RdmaListener;
@@ -50,8 +50,8 @@ export class RListener implements AsyncIterable<RSocket> {
   }
 
   /**
-   * The next socket, waited for. `options` change the sizes for this one. Rejects with ERR_ROCE_CLOSED when the listener or the
-   * device was closed, and as `RdmaConnectionRequest.accept` when this one went away.
+   * The next socket, waited for. `options` change the sizes for this one. Rejects with ERR_ROCE_CLOSED when the
+   * listener or the device was closed, and as `RdmaConnectionRequest.accept` when the peer of this one has gone.
    */
   async accept(options?: RSocketOptions): Promise<RSocket> {
     const settings =
@@ -61,7 +61,7 @@ export class RListener implements AsyncIterable<RSocket> {
     return socket;
   }
 
-  /** Undefined when there will be no more. */
+  /** Undefined after the end. */
   async #take(settings: RSocketSettings): Promise<RSocket | undefined> {
     for (;;) {
       const { value: request, done } = await this.#listener.next();
@@ -91,7 +91,7 @@ export class RListener implements AsyncIterable<RSocket> {
     }
   }
 
-  /** Takes no more, and refuses who waits. */
+  /** Takes no more requests, and rejects waiting ones. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

@@ -6,23 +6,29 @@ import { RoceError } from '../../../packets/errors.ts';
 import type { RdmaDevice } from '../../device/api.ts';
 import { MAX_IOMAPS, MESSAGE_BYTES, scaledValue, scaleOf } from './protocol.ts';
 
-/** What stays as it is from the connection on. Absent ones take the defaults in brackets. */
+/** Fixed at connection time. Absent ones take the defaults in brackets. */
 export interface RSocketOptions {
   /** Bytes that may be under way, 2048 to 2^29 [131072]. SO_SNDBUF of rsocket sets half of it. */
   readonly sendBuffer?: number;
-  /** Bytes that may wait to be received, even, 2 to 2^29 [131072]; the peer fills one half after the other. SO_RCVBUF sets half of it. */
+  /**
+   * Bytes that may wait to be received, even, 2 to 2^29 [131072]; the peer fills one half after the other. SO_RCVBUF
+   * sets half of it.
+   */
   readonly receiveBuffer?: number;
   /** Send work requests, 16 to 65534 and at most the device's (RDMA_SQSIZE) [384]. */
   readonly sendQueue?: number;
-  /** Receive work requests, 16 to 65534 and at most the device's: messages that the peer may have under way (RDMA_RQSIZE) [384]. */
+  /**
+   * Receive work requests, 16 to 65534 and at most the device's: messages that the peer may have under way
+   * (RDMA_RQSIZE) [384].
+   */
   readonly receiveQueue?: number;
   /** Bytes up to which data is copied into the work request, at most the device's (RDMA_INLINE) [64]. */
   readonly inline?: number;
   /** Buffers that the peer may map, 0 to 32512; above 128 rounded down to a multiple of 256 (RDMA_IOMAPSIZE) [0]. */
   readonly iomaps?: number;
   /**
-   * Sends messages as SENDs of 4 bytes instead of immediate data, as rsocket does on iWARP, which has no WRITE with immediate
-   * [false]. Both sides have to agree; it is not negotiated.
+   * Sends messages as SENDs of 4 bytes instead of immediate data, as rsocket does on iWARP, which has no WRITE with
+   * immediate [false]. Both sides have to agree; it is not negotiated.
    */
   readonly messageSend?: boolean;
 }

@@ -1,12 +1,12 @@
 /**
- * The bytes of the rsocket protocol: private data of the connection, messages in immediate data, scatter-gather and iomap
- * entries that one side writes into the other's memory.
+ * The bytes of the rsocket protocol: private data of the connection, messages in immediate data, scatter-gather and
+ * iomap entries that one side writes into the other's memory.
  *
- * Owns layouts and constants (rdma:rsocket.c, rdma:docs/rsocket). Never decides what is sent when. Reading cannot fail on any
- * bytes of the right length; whether the values make sense is asked by `connDataFault`.
+ * Owns layouts and constants (rdma:rsocket.c, rdma:docs/rsocket). Never decides what is sent when. Reading cannot fail
+ * on any bytes of the right length; `connDataFault` checks the values.
  *
- * Private data is in network order. Entries written by RDMA WRITE are in the order of the host that owns the memory, which
- * says so with a flag (rdma:rsocket.c#rs_save_conn_data); memory of ours is little-endian.
+ * Private data is in network order. Entries written by RDMA WRITE are in the order of the host that owns the memory,
+ * which says so with a flag (rdma:rsocket.c#rs_save_conn_data); memory of ours is little-endian.
  *
  * ```
  *  0   version | flags | credits (16)          16  key (32) | length (32)    an entry of a list:
@@ -15,11 +15,14 @@
  * ```
  */
 
-/** Types of a message, its upper three bits. Write marks completions of our own and never travels; 1, 3 and 5 are reserved. */
+/**
+ * Types of a message, its upper three bits. Write marks completions of our own and never travels; 1, 3 and 5 are
+ * reserved.
+ */
 export const RsOp = { Data: 0, Write: 2, Sgl: 4, IomapSgl: 6, Ctrl: 7 } as const;
 export type RsOp = (typeof RsOp)[keyof typeof RsOp];
 
-/** What a message of type Ctrl says. */
+/** The data of a message of type Ctrl. */
 export const RsCtrl = { Disconnect: 0, Keepalive: 1, Shutdown: 2 } as const;
 export type RsCtrl = (typeof RsCtrl)[keyof typeof RsCtrl];
 
@@ -36,7 +39,7 @@ export function messageData(message: number): number {
   return message & MAX_MESSAGE_DATA;
 }
 
-/** Memory of one side as the other names it. */
+/** Memory of one side as a remote address, key and length. */
 export interface RemoteSge {
   readonly addr: bigint;
   readonly key: number;
@@ -49,14 +52,14 @@ export interface IomapEntry {
   readonly sge: RemoteSge;
 }
 
-/** What both sides tell each other when they connect. */
+/** The connection data of each side. */
 export interface ConnData {
   readonly version: number;
   /** Whether the sender reads entries in big-endian order. */
   readonly bigEndian: boolean;
   /** Data messages that the sender takes before it has granted more: the size of its receive queue. */
   readonly credits: number;
-  /** Iomap entries behind the list of entries; 0 when the sender knows of none. */
+  /** Iomap entries behind the list of entries; 0 when the sender supports none. */
   readonly iomapSize: number;
   /** The list of entries that the receiver is to write into; `length` counts entries, not bytes. */
   readonly targetSgl: RemoteSge;
@@ -76,7 +79,10 @@ export function writeConnData(data: ConnData): Uint8Array {
   return bytes;
 }
 
-/** Undefined when the bytes are too few: the peer speaks something else. What follows them is padding of the connection manager. */
+/**
+ * Undefined when the bytes are too few: the peer uses another protocol. Later bytes are padding of the connection
+ * manager.
+ */
 export function readConnData(bytes: Uint8Array): ConnData | undefined {
   if (bytes.length < CONN_DATA_BYTES) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -92,8 +98,8 @@ export function readConnData(bytes: Uint8Array): ConnData | undefined {
 }
 
 /**
- * Why what a peer said of itself cannot be worked with, or undefined. The second entry of its list is written first, so a
- * shorter list makes no sense (rdma:rsocket.c#rs_send_credits).
+ * Why a peer's connection data is invalid, or undefined. The second entry of its list is written first, so a shorter
+ * list makes no sense (rdma:rsocket.c#rs_send_credits).
  */
 export function connDataFault(data: ConnData | undefined): string | undefined {
   if (data === undefined) return 'its private data is too short';
@@ -107,7 +113,7 @@ export function connDataFault(data: ConnData | undefined): string | undefined {
   return undefined;
 }
 
-/** Whether a peer's memory can be where it says: an address plus a length stay within 64 bits. */
+/** Whether a peer's address range is valid: the address plus the length stay within 64 bits. */
 export function fits(addr: bigint, length: number): boolean {
   return addr + BigInt(length) <= ADDRESS_SPACE;
 }
@@ -135,7 +141,9 @@ export function readIomap(view: DataView, at: number, littleEndian: boolean): Io
   return { offset: view.getBigUint64(at, littleEndian), sge: readSge(view, at + 8, littleEndian) };
 }
 
-/** One byte for a count: itself up to 128, above that in steps of 256, rounded down (rdma:rsocket.c#rs_value_to_scale). */
+/**
+ * One byte for a count: itself up to 128, above that in steps of 256, rounded down (rdma:rsocket.c#rs_value_to_scale).
+ */
 export function scaleOf(value: number): number {
   return value <= SCALE_BIT ? value : SCALE_BIT | (value >> 8);
 }
@@ -155,7 +163,7 @@ export const TARGET_ENTRIES = 2;
 /** Largest count that fits the scaled byte. */
 export const MAX_IOMAPS = 0x7f << 8;
 
-/** More than any list needs; keeps a peer's number from meaning gigabytes of addresses. */
+/** Larger than any list; bounds the value of a peer. */
 const MAX_TARGET_ENTRIES = 0x1_00_00;
 const DATA_BITS = 29;
 /** The lower 29 bits of a message. */

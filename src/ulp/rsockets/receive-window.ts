@@ -1,14 +1,14 @@
 /**
- * What an rsocket has received and not given to its application, and what it owes the peer for what it has: credits, and
- * one half of the receive buffer after the other.
+ * Received data that the application has not read yet, and the updates due to the peer: credits, and freed halves of
+ * the receive buffer.
  *
- * Owns the counting (rdma:rsocket.c#rrecv, #rs_give_credits, #rs_send_credits). Never posts anything. A peer that claims data
- * for which it had no room is found out here: it gets false.
+ * Owns the counting (rdma:rsocket.c#rrecv, #rs_give_credits, #rs_send_credits). Never posts anything. Detects a peer
+ * that sends more than its credits and buffers allow: `arrived` returns false.
  */
 import type { RSocketSettings } from './options.ts';
 
-/** What to tell the peer. */
-export interface Grant {
+/** An update for the peer. */
+export interface CreditUpdate {
   /** Data of the Sgl message: the number of the last message the peer may send. */
   readonly credits: number;
   /** First byte of the half that is free again; -1 when none is. */
@@ -21,16 +21,16 @@ export class ReceiveWindow {
   readonly #queue: number;
   /** Bytes of each message that waits, oldest first; the first counts down while it is read. */
   readonly #messages: number[] = [];
-  /** Where the application reads. */
+  /** Read position of the application. */
   #readAt = 0;
   /** Where the next message lies: messages follow each other and never cross the middle. */
   #arriveAt = 0;
-  /** Bytes the peer was told of and has not filled. */
+  /** Bytes offered to the peer and not filled yet. */
   #offered: number;
   /** Bytes that may be offered again, and the half that is next. */
   #free: number;
   #nextHalf: number;
-  /** Messages the application is done with, and the count at which credits are owed; 16 bits both. */
+  /** Messages the application has read, and the count at which a credit update is due; 16 bits both. */
   #taken = 0;
   #oweAt: number;
   #available = 0;
@@ -50,7 +50,7 @@ export class ReceiveWindow {
     return this.#available;
   }
 
-  /** Whether something waits, be it a message of no bytes. */
+  /** Whether a message waits, one of no bytes included. */
   get pending(): boolean {
     return this.#messages.length > 0;
   }
@@ -66,12 +66,12 @@ export class ReceiveWindow {
     return true;
   }
 
-  /** A message came that took a credit and left nothing to read. */
+  /** A message came that used a credit and has no data to read. */
   arrivedEmpty(): void {
     this.#taken = (this.#taken + 1) & SEQUENCE_MASK;
   }
 
-  /** Moves what is there into `into`; returns how many bytes. */
+  /** Moves received bytes into `into`; returns their number. */
   read(into: Uint8Array): number {
     let at = 0;
     while (this.#messages.length > 0 && at < into.length) {
@@ -90,14 +90,14 @@ export class ReceiveWindow {
     return at;
   }
 
-  /** Whether the peer is to be told of credits or of a free half: half of either is used up. */
+  /** Whether an update of credits or of a free half is due: half of either is used up. */
   get owes(): boolean {
     const used = ((this.#taken - this.#oweAt) << 16) >> 16;
     return this.#free >= this.#half || used >= 0;
   }
 
-  /** What to tell the peer; from then on it counts as told. */
-  grant(): Grant {
+  /** Takes the update for the peer; it counts as sent from then on. */
+  grant(): CreditUpdate {
     this.#oweAt = (this.#taken + (this.#queue >> 1)) & SEQUENCE_MASK;
     // Not cut to 16 bits, as rsocket.c does not; the receiver does.
     const credits = this.#taken + this.#queue;

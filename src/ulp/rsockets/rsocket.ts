@@ -1,18 +1,18 @@
 /**
- * A stream of bytes over RDMA, as rsocket(7) of librdmacm speaks it: data goes by RDMA WRITE into buffers that the other side
- * offers, and 32 bits of immediate data tell of it.
+ * A stream of bytes over RDMA, compatible with rsocket(7) of librdmacm: data goes by RDMA WRITE into buffers that the
+ * other side offers, and 32 bits of immediate data announce it.
  *
- * Owns the connected socket: its states, its waiting, its one loop over completions (rdma:rsocket.c#rs_poll_cq). The counting
- * is in send-window.ts and receive-window.ts, the bytes in protocol.ts, connecting in connect.ts. What a peer says that cannot
- * be true ends the socket with an error that the next call reports; nothing throws from the loop.
+ * Owns the connected socket: its states, its pending calls, its one loop over completions (rdma:rsocket.c#rs_poll_cq).
+ * The counting is in send-window.ts and receive-window.ts, the bytes in protocol.ts, connecting in connect.ts. Invalid
+ * messages of the peer end the socket with an error that the next call reports; nothing throws from the loop.
  */
 import type { IpAddress } from '../../../packets/address.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { WcOpcode, WcStatus, WorkCompletion, wcStatusName } from '../../../transport/work.ts';
 import type { RdmaConnection, RdmaDevice } from '../../device/api.ts';
 import { type Established, establish, type RSocketConnectOptions } from './connect.ts';
-import { type Endpoint, SECOND_OF_TWO } from './endpoint.ts';
-import { Granter } from './granter.ts';
+import { type RSocketQp, SECOND_OF_TWO } from './endpoint.ts';
+import { CreditUpdater } from './granter.ts';
 import { type IoMapping, IoMaps } from './iomaps.ts';
 import type { RSocketSettings } from './options.ts';
 import {
@@ -35,17 +35,17 @@ export type ShutdownHow = 'read' | 'write' | 'both';
 
 /** One end of a stream of bytes (rsocket(7)): made by `connect` or taken from an `RListener`. */
 export class RSocket {
-  /** Where the peer is. */
+  /** The peer's address. */
   readonly remoteAddress: IpAddress;
-  /** Sizes as they came out. */
+  /** The sizes in use. */
   readonly settings: RSocketSettings;
-  readonly #endpoint: Endpoint;
+  readonly #endpoint: RSocketQp;
   readonly #connection: RdmaConnection;
   readonly #send: SendWindow;
   readonly #receive: ReceiveWindow;
   readonly #ring: SendRing;
   readonly #iomaps: IoMaps;
-  readonly #granter: Granter;
+  readonly #granter: CreditUpdater;
   readonly #sending = new Lock();
   readonly #receiving = new Lock();
   readonly #events = new Events();
@@ -70,14 +70,14 @@ export class RSocket {
     this.#ring = new SendRing(sendRegion, settings.sendBuffer, settings.inline);
     this.#iomaps = new IoMaps(endpoint.pd, listRegion.view, settings.iomaps);
     this.#iomaps.begin(peer);
-    this.#granter = new Granter(endpoint, this.#send, this.#receive, peer);
+    this.#granter = new CreditUpdater(endpoint, this.#send, this.#receive, peer);
     this.#giveCredits();
     void this.#run();
   }
 
   /**
-   * Connects to a listener. Rejects as `RdmaCm.connect`, with ERR_ROCE_ARGUMENT for sizes out of range, with
-   * ERR_ROCE_REJECTED when the peer speaks something else.
+   * Connects to a listener. Rejects as `RdmaCm.connect`, with ERR_ROCE_ARGUMENT for sizes, ERR_ROCE_REJECTED for
+   * another protocol.
    */
   static async connect(device: RdmaDevice, options: RSocketConnectOptions): Promise<RSocket> {
     return new RSocket(await establish(device, options));
@@ -99,9 +99,9 @@ export class RSocket {
   }
 
   /**
-   * Sends all bytes; resolves when they are in the send buffer or under way. Waits while the peer has no room. Calls follow
-   * each other, their bytes are never mixed. Rejects with ERR_ROCE_CLOSED after the end of either side, ERR_ROCE_STATE when
-   * the peer broke the protocol.
+   * Sends all bytes; resolves when they are in the send buffer or under way. Waits while the peer has no room. Calls
+   * never interleave. Rejects with ERR_ROCE_CLOSED after the end of either side, ERR_ROCE_STATE when the peer broke the
+   * protocol.
    */
   send(bytes: Uint8Array): Promise<void> {
     return this.#sending.run(async () => {
@@ -116,7 +116,7 @@ export class RSocket {
     });
   }
 
-  /** Receives at least a byte and at most what `into` holds; resolves with how many, 0 at the end. Rejects as `send`. */
+  /** Receives 1 byte up to what `into` holds; resolves with the number, 0 at the end. Rejects as `send`. */
   recv(into: Uint8Array): Promise<number> {
     return this.#receiving.run(async () => {
       if (into.length === 0) return 0;
@@ -132,23 +132,23 @@ export class RSocket {
   }
 
   /**
-   * Maps memory of ours, or so many fresh bytes, so that the peer may write it at `offset`, by default the address of its first
-   * byte. The peer is told before the next bytes are sent (riomap). Throws ERR_ROCE_LIMIT when its list is full.
+   * Maps memory of ours, or so many fresh bytes, so that the peer may write it at `offset`, by default at its own
+   * address. The mapping is sent before the next bytes (riomap). Throws ERR_ROCE_LIMIT when the list is full.
    */
   iomap(memory: Uint8Array | number, offset?: bigint): IoMapping {
     this.#demandOpen();
     return this.#iomaps.map(memory, offset);
   }
 
-  /** Ends a mapping; the peer is not told, its writes fail (riounmap). Throws ERR_ROCE_STATE when it is none. */
+  /** Ends a mapping; the peer is not informed, its writes fail (riounmap). Throws ERR_ROCE_STATE without one. */
   iounmap(mapping: IoMapping): void {
     this.#demandOpen();
     this.#iomaps.unmap(mapping);
   }
 
   /**
-   * Writes into what the peer has mapped at `offset` (riowrite); resolves with the bytes under way, fewer than asked for where
-   * nothing is mapped. The peer is not told: send something for that. Rejects as `send`.
+   * Writes into what the peer has mapped at `offset` (riowrite); resolves with the bytes under way, fewer than asked
+   * for where nothing is mapped. The peer gets no notification: send a message for that. Rejects as `send`.
    */
   iowrite(bytes: Uint8Array, offset: bigint): Promise<number> {
     return this.#sending.run(async () => {
@@ -169,7 +169,7 @@ export class RSocket {
     });
   }
 
-  /** Lets the peer's connection show that it lives: a WRITE of nothing (SO_KEEPALIVE). For who has a clock. */
+  /** Checks that the peer is alive with a WRITE of no bytes (SO_KEEPALIVE). The caller has the timer. */
   keepalive(): void {
     if (!this.#connected || !this.#send.controlsFree(1)) return;
     this.#send.controls++;
@@ -186,7 +186,7 @@ export class RSocket {
     return this.#sending.run(() => this.#shutdown(how));
   }
 
-  /** Shuts down, disconnects and frees everything. Waits for sends that wait: `destroy` does not. May be called more than once. */
+  /** Shuts down, disconnects and frees everything, after pending sends. May be called more than once. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -212,7 +212,7 @@ export class RSocket {
     if (!this.#connected || (how === 'write' && !this.#writable)) return;
     if (how !== 'read') this.#writable = false;
     else if (this.#writable) return;
-    // Looked at without a turn in between: credits use the same slots.
+    // Checked without a turn in between: credit updates use the same slots.
     while (this.#connected && !this.#send.controlsFree(1)) await this.#events.next();
     if (!this.#connected) return;
     this.#send.controls++;
@@ -222,7 +222,8 @@ export class RSocket {
 
   /**
    * Sends bytes in pieces that begin small, so that the peer's work overlaps ours, and double (rdma:rsocket.c#rsend).
-   * `place` tells how much fits at an offset, undefined to stop there; `post` sends a piece. Resolves with the bytes posted.
+   * `place` returns how much fits at an offset, undefined to stop; `post` sends a piece. Resolves with the bytes
+   * posted.
    */
   async #transfer(
     bytes: Uint8Array,
@@ -289,7 +290,7 @@ export class RSocket {
     if (this.#connected) this.#fail('ERR_ROCE_CLOSED', 'the device was closed');
   }
 
-  /** Posts receives for those that were taken, and tells the peer what it may send. The device may be gone meanwhile. */
+  /** Posts receives for those that completed, and sends credit updates. The device may have been closed meanwhile. */
   #giveCredits(): void {
     if (!this.#connected) return;
     try {
@@ -356,7 +357,7 @@ export class RSocket {
         if (!this.#send.grant(data)) this.#breach('granted more messages than it has room for');
         break;
       case RsOp.IomapSgl:
-        // rsocket.c does not count these where they arrive, though it does where they leave, and so loses a credit each.
+        // rsocket.c counts these when sent, not when received, and so loses a credit each.
         this.#receive.arrivedEmpty();
         break;
       case RsOp.Ctrl:
@@ -379,7 +380,7 @@ export class RSocket {
     this.#fail('ERR_ROCE_STATE', `the peer broke the rsocket protocol: it ${what}`);
   }
 
-  /** Work failed: after we have ended both directions that is the peer's end, too. */
+  /** Work failed: after both directions were shut down here, that is also the end of the peer. */
   #lost(status: WcStatus): void {
     if (!this.#readable && !this.#writable) this.#connected = false;
     else if (status === WcStatus.WrFlushErr)

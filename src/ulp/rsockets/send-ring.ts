@@ -1,9 +1,9 @@
 /**
- * The send buffer of an rsocket, used round and round. Owns the position of the next byte; that nothing under way is
- * overwritten is the send window's business, whose bytes come back in the order in which they were taken.
+ * The send buffer of an rsocket, used round and round. Owns the position of the next byte; the send window guarantees
+ * that no byte under way is overwritten; its bytes are freed in the order in which they were taken.
  */
 import type { MemoryRegion } from '../../../transport/memory.ts';
-import type { Source } from './endpoint.ts';
+import type { MessageSource } from './endpoint.ts';
 
 export class SendRing {
   readonly #region: MemoryRegion;
@@ -18,8 +18,10 @@ export class SendRing {
     this.#inline = inline;
   }
 
-  /** Bytes `start` to `start + length` of `bytes` as the source of a work request; at most the free bytes of the window. */
-  put(bytes: Uint8Array, start: number, length: number): Source {
+  /**
+   * Bytes `start` to `start + length` of `bytes` as the source of a work request; at most the free bytes of the window.
+   */
+  put(bytes: Uint8Array, start: number, length: number): MessageSource {
     const end = start + length;
     if (length <= this.#inline) return { inline: bytes.subarray(start, end) };
     const mr = this.#region;

@@ -1,15 +1,15 @@
 /**
- * What an rsocket may send: room in the send queue and the send buffer, credits of the peer, and the list of buffers that the
- * peer keeps up to date in our memory.
+ * What an rsocket may send: room in the send queue and the send buffer, credits of the peer, and the list of buffers
+ * that the peer keeps up to date in our memory.
  *
- * Owns the counting (rdma:rsocket.c#rs_can_send, #rs_write_data, #rs_poll_cq). Never posts anything. What the peer writes is
- * believed only as far as it can do no harm: its addresses are its own, its credits are checked against its first word.
+ * Owns the counting (rdma:rsocket.c#rs_can_send, #rs_write_data, #rs_poll_cq). Never posts anything. What the peer
+ * writes is validated: its addresses are its own, its credits are checked against its first word.
  */
 import { CONTROL_SLOTS, type RSocketSettings, SEND_LOW_WATER } from './options.ts';
 import { type ConnData, fits, type RemoteSge, readSge, SGE_BYTES, TARGET_ENTRIES, writeSge } from './protocol.ts';
 
 /** Where the next data goes, and how much of it fits there. */
-export interface Target {
+export interface RemoteBuffer {
   readonly addr: bigint;
   readonly key: number;
   /** Bytes, 0 when the peer has no buffer for us. */
@@ -26,7 +26,7 @@ export class SendWindow {
   #freeBytes: number;
   /** Entry of the list in use. */
   #entry = 0;
-  /** Data messages sent, and how far the peer lets us go; 16 bits both. */
+  /** Data messages sent, and the last message number that the peer's credits allow; 16 bits both. */
   #sent = 0;
   #granted = 0;
   #peerCredits = 0;
@@ -40,7 +40,7 @@ export class SendWindow {
     this.#freeBytes = settings.sendBuffer;
   }
 
-  /** What the peer said when it connected. */
+  /** Takes the peer's connection data. */
   begin({ credits, dataBuf }: ConnData): void {
     this.#peerCredits = credits;
     this.#granted = credits;
@@ -72,17 +72,19 @@ export class SendWindow {
     return this.controls + count <= CONTROL_SLOTS;
   }
 
-  get target(): Target {
+  get target(): RemoteBuffer {
     return readSge(this.#list, this.#entry * SGE_BYTES, true);
   }
 
-  /** Whether the peer's present buffer can be where it says. */
+  /** Whether the address range of the peer's present buffer is valid. */
   get targetIsSound(): boolean {
     const { addr, length } = this.target;
     return fits(addr, length);
   }
 
-  /** Takes `length` bytes of the peer's buffer for a data message; the entry is changed before the peer can renew it. */
+  /**
+   * Takes `length` bytes of the peer's buffer for a data message; the entry is changed before the peer can renew it.
+   */
   takeTarget(length: number): RemoteSge {
     const { addr, key, length: left } = this.target;
     this.takeMessage(length);
@@ -96,14 +98,14 @@ export class SendWindow {
     return { addr, key, length };
   }
 
-  /** Takes what a message with `bytes` of the send buffer costs, a credit included. */
+  /** Takes slots and `bytes` of the send buffer for a message, and a credit. */
   takeMessage(bytes: number): void {
     this.#sent = (this.#sent + 1) & SEQUENCE_MASK;
     this.#freeSlots -= this.#slotsPerMessage;
     this.#freeBytes -= bytes;
   }
 
-  /** Takes what a WRITE without a message costs. */
+  /** Takes slots and buffer for a WRITE without a message. */
   takeWrite(bytes: number): void {
     this.#freeSlots -= 1;
     this.#freeBytes -= bytes;
@@ -115,7 +117,7 @@ export class SendWindow {
     this.#freeBytes += bytes;
   }
 
-  /** The peer lets us go up to message number `granted` (16 bits count); false when it never can have meant it. */
+  /** The peer grants messages up to number `granted` (16 bits); false when the value is impossible. */
   grant(granted: number): boolean {
     const ahead = (granted - this.#sent) & SEQUENCE_MASK;
     if (ahead > this.#peerCredits) return false;

@@ -1,6 +1,6 @@
-/** Two ways of waiting without a timer: in line, and for something to happen. */
+/** Two ways of waiting without a timer: a lock, and a condition. */
 
-/** One after the other, in the order of asking: what may not be mixed, such as the bytes of two sends. */
+/** A mutual exclusion lock in order of arrival, for calls that may not interleave, such as two sends. */
 export class Lock {
   #last: Promise<unknown> = Promise.resolve();
 
@@ -12,7 +12,7 @@ export class Lock {
   }
 }
 
-/** Wakes everybody who waits whenever anything happens; who waits looks whether it was for them. */
+/** Wakes every waiter on every event; each waiter checks its own condition. */
 export class Events {
   #waiting: (() => void)[] = [];
 
@@ -24,7 +24,7 @@ export class Events {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** What it resolves to may have changed again: who takes what others want, too, looks and takes in one turn instead. */
+  /** The condition may have changed again when this resolves: to take a shared resource, check and take in one turn. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await this.next();
   }

@@ -10,14 +10,14 @@ import { FrameWriter } from '../../../packets/frame-writer.ts';
 import {
   advertisementFrame,
   arpReplyFrame,
-  questionFrame,
-  type Station,
+  type FrameEndpoint,
+  solicitationFrame,
 } from '../../../src/device/host/neighbour-frames.ts';
 import { Neighbours, type NeighboursOptions } from '../../../src/device/host/neighbours.ts';
 
 const SECOND = 1e9;
-const US: Station = { mac: parseMac('02:00:00:00:00:01'), address: IpAddress.parse('10.0.0.1') };
-const US6: Station = { mac: US.mac, address: IpAddress.parse('fd00::1') };
+const US: FrameEndpoint = { mac: parseMac('02:00:00:00:00:01'), address: IpAddress.parse('10.0.0.1') };
+const US6: FrameEndpoint = { mac: US.mac, address: IpAddress.parse('fd00::1') };
 const OLD_MAC = parseMac('02:00:00:00:00:02');
 const NEW_MAC = parseMac('02:00:00:00:00:22');
 const PEER = IpAddress.parse('10.0.0.2');
@@ -61,8 +61,8 @@ const known = (neighbours: Neighbours, address = PEER): string | undefined => {
 /** Has heard of the peer at time 0, by its question. */
 function acquainted(options: Partial<NeighboursOptions> = {}): Neighbours {
   const neighbours = ours(options);
-  give(neighbours, 0, questionFrame({ mac: OLD_MAC, address: PEER }, US.address));
-  give(neighbours, 0, questionFrame({ mac: OLD_MAC, address: PEER6 }, US6.address));
+  give(neighbours, 0, solicitationFrame({ mac: OLD_MAC, address: PEER }, US.address));
+  give(neighbours, 0, solicitationFrame({ mac: OLD_MAC, address: PEER6 }, US6.address));
   asked(neighbours, 0);
   return neighbours;
 }
@@ -152,7 +152,7 @@ describe('ageing', () => {
   it('makes room with what is being asked for again, and forgets the question with it', () => {
     const a = acquainted({ maxEntries: 2 });
     a.use(40 * SECOND, PEER);
-    give(a, 40 * SECOND, questionFrame({ mac: NEW_MAC, address: IpAddress.parse('10.0.0.3') }, US.address));
+    give(a, 40 * SECOND, solicitationFrame({ mac: NEW_MAC, address: IpAddress.parse('10.0.0.3') }, US.address));
     expect([known(a), a.nextDeadline(), asked(a, 40 * SECOND)]).toEqual([undefined, Infinity, [formatMac(NEW_MAC)]]);
   });
 });
@@ -174,7 +174,7 @@ describe('a static neighbour', () => {
 
   it('is changed by nothing that is heard, and cannot be forgotten', () => {
     const a = given();
-    give(a, 0, questionFrame({ mac: NEW_MAC, address: PEER }, US.address));
+    give(a, 0, solicitationFrame({ mac: NEW_MAC, address: PEER }, US.address));
     give(a, 0, arpReplyFrame({ mac: NEW_MAC, address: PEER }, US));
     a.forget(PEER);
     expect([known(a), a.pollMoved(), a.counters.learnt]).toEqual([UNICAST, undefined, 0]);
@@ -183,7 +183,7 @@ describe('a static neighbour', () => {
   it('gives way to no other entry', () => {
     const a = ours({ neighbours: [{ address: PEER, mac: OLD_MAC }], maxEntries: 1 });
     for (const host of [3, 4, 5])
-      give(a, 0, questionFrame({ mac: NEW_MAC, address: IpAddress.parse(`10.0.0.${host}`) }, US.address));
+      give(a, 0, solicitationFrame({ mac: NEW_MAC, address: IpAddress.parse(`10.0.0.${host}`) }, US.address));
     expect(known(a)).toBe(UNICAST);
   });
 

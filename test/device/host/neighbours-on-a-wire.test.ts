@@ -8,7 +8,7 @@ import { ETHERTYPE_ARP, readVlanTag, writeMac } from '../../../packets/ethernet.
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import { type FrameBatch, FrameWriter } from '../../../packets/frame-writer.ts';
 import { vlanTci } from '../../../packets/vlan.ts';
-import { echoReplyFrame, questionFrame } from '../../../src/device/host/neighbour-frames.ts';
+import { echoReplyFrame, solicitationFrame } from '../../../src/device/host/neighbour-frames.ts';
 import { Neighbours } from '../../../src/device/host/neighbours.ts';
 import {
   attachDevice,
@@ -153,7 +153,7 @@ describe('a connection whose peer has got another MAC address', () => {
     const wire = makeWire();
     const [left, right] = await connected(wire, wire.plain, wire.masked.device);
     wire.masked.mac = NEW_MAC;
-    const announcement = questionFrame(
+    const announcement = solicitationFrame(
       { mac: NEW_MAC, address: IpAddress.parse('10.0.0.1') },
       IpAddress.parse('10.0.0.1'),
     );
@@ -304,9 +304,9 @@ describe('devices on a VLAN', () => {
     view.setUint8(18 + 20, 8);
     view.setUint16(18 + 20 + 2, (view.getUint16(18 + 20 + 2) - 0x0800 + 0xff_ff) % 0xff_ff);
     for (const bytes of [
-      questionFrame(peer, us.address),
+      solicitationFrame(peer, us.address),
       pinging,
-      questionFrame({ ...peer, vlanTci: 6 }, us.address),
+      solicitationFrame({ ...peer, vlanTci: 6 }, us.address),
     ]) {
       const frame = new Frame();
       const status = parseFrame(bytes, new DataView(bytes.buffer), 0, bytes.length, Medium.Ethernet, frame);
@@ -329,7 +329,7 @@ describe('devices on a VLAN', () => {
   it('need not exist for a frame that only has a priority', async () => {
     const { world, untagged } = makeLan();
     const { address } = untagged.addresses[0] ?? { address: IpAddress.parse('::') };
-    const question = questionFrame(
+    const question = solicitationFrame(
       { mac: NEW_MAC, address: IpAddress.parse('10.0.0.77'), vlanTci: vlanTci(0, 6) },
       address,
     );

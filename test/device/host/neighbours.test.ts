@@ -16,8 +16,8 @@ import {
   advertisementFrame,
   arpReplyFrame,
   echoReplyFrame,
-  questionFrame,
-  type Station,
+  type FrameEndpoint,
+  solicitationFrame,
 } from '../../../src/device/host/neighbour-frames.ts';
 import { Neighbours, type NeighboursOptions } from '../../../src/device/host/neighbours.ts';
 
@@ -25,10 +25,10 @@ const ip = (text: string): IpAddress => IpAddress.parse(text);
 const OUR_MAC = parseMac('02:00:00:00:00:01');
 const PEER_MAC = parseMac('02:00:00:00:00:02');
 const EVIL_MAC = parseMac('02:66:66:66:66:66');
-const PEER: Station = { mac: PEER_MAC, address: ip('10.0.0.2') };
-const PEER6: Station = { mac: PEER_MAC, address: ip('fe80::2') };
-const US: Station = { mac: OUR_MAC, address: ip('10.0.0.1') };
-const US6: Station = { mac: OUR_MAC, address: ip('fe80::1') };
+const PEER: FrameEndpoint = { mac: PEER_MAC, address: ip('10.0.0.2') };
+const PEER6: FrameEndpoint = { mac: PEER_MAC, address: ip('fe80::2') };
+const US: FrameEndpoint = { mac: OUR_MAC, address: ip('10.0.0.1') };
+const US6: FrameEndpoint = { mac: OUR_MAC, address: ip('fe80::1') };
 const SECOND = 1e9;
 
 function ours(options: Partial<NeighboursOptions> = {}): Neighbours {
@@ -176,11 +176,11 @@ describe('resolving', () => {
   it('keeps its table bounded: forgets the oldest, never a question under way', () => {
     const a = ours({ maxEntries: 4 });
     for (let host = 2; host < 10; host++)
-      give(a, questionFrame({ mac: PEER_MAC, address: ip(`10.0.0.${host}`) }, US.address));
+      give(a, solicitationFrame({ mac: PEER_MAC, address: ip(`10.0.0.${host}`) }, US.address));
     expect([2, 3, 4, 5, 6, 7, 8, 9].filter((host) => known(a, `10.0.0.${host}`) !== undefined)).toEqual([6, 7, 8, 9]);
     for (let host = 20; host < 26; host++) a.resolve(0, ip(`10.0.0.${host}`));
     expect(results(a)).toEqual(['10.0.0.24 unreachable', '10.0.0.25 unreachable']);
-    give(a, questionFrame(PEER, US.address));
+    give(a, solicitationFrame(PEER, US.address));
     expect(known(a, '10.0.0.2')).toBeUndefined();
   });
 });
@@ -191,9 +191,9 @@ describe('poisoning', () => {
     (text) => {
       const a = ours();
       const address = ip(text);
-      give(a, questionFrame({ mac: EVIL_MAC, address }, (address.version === 4 ? US : US6).address));
+      give(a, solicitationFrame({ mac: EVIL_MAC, address }, (address.version === 4 ? US : US6).address));
       expect([take(a).length, a.counters.learnt]).toEqual([0, 0]);
-      give(a, questionFrame(PEER, US.address));
+      give(a, solicitationFrame(PEER, US.address));
       expect(take(a).length).toBe(1);
     },
   );
@@ -214,8 +214,8 @@ describe('poisoning', () => {
 
   it('learns nothing from questions to others, nor from a network that is not ours', () => {
     const a = ours();
-    give(a, questionFrame(PEER, ip('10.0.0.77')));
-    give(a, questionFrame({ mac: PEER_MAC, address: ip('172.16.0.1') }, US.address));
+    give(a, solicitationFrame(PEER, ip('10.0.0.77')));
+    give(a, solicitationFrame({ mac: PEER_MAC, address: ip('172.16.0.1') }, US.address));
     expect([known(a, '10.0.0.2'), take(a).length]).toEqual([undefined, 1]);
     expect(a.counters.learnt).toBe(0);
   });
@@ -225,7 +225,7 @@ describe('poisoning', () => {
     a.resolve(0, ip('10.0.0.2'));
     a.resolve(0, ip('fe80::2'));
     converse(a, b);
-    give(a, questionFrame({ mac: EVIL_MAC, address: PEER.address }, PEER.address));
+    give(a, solicitationFrame({ mac: EVIL_MAC, address: PEER.address }, PEER.address));
     give(a, advertisementFrame({ mac: EVIL_MAC, address: PEER6.address }, US6));
     expect([known(a, '10.0.0.2'), known(a, 'fe80::2')]).toEqual([formatMac(EVIL_MAC), formatMac(EVIL_MAC)]);
   });
@@ -246,7 +246,7 @@ describe('poisoning', () => {
 
   it('stays silent and counts when somebody claims our address', () => {
     const a = ours();
-    give(a, questionFrame({ mac: EVIL_MAC, address: US.address }, US.address));
+    give(a, solicitationFrame({ mac: EVIL_MAC, address: US.address }, US.address));
     give(a, advertisementFrame({ mac: EVIL_MAC, address: US6.address }, PEER6));
     give(a, advertisementFrame({ mac: EVIL_MAC, address: US6.address }, US6));
     expect([take(a).length, a.counters.conflicts]).toEqual([0, 2]);
@@ -256,7 +256,7 @@ describe('poisoning', () => {
   it('believes no sender whose MAC address is a group, nothing or ours', () => {
     const a = ours();
     for (const mac of ['ff:ff:ff:ff:ff:ff', '01:00:5e:00:00:01', '00:00:00:00:00:00', '02:00:00:00:00:01']) {
-      give(a, questionFrame({ mac: parseMac(mac), address: PEER.address }, US.address));
+      give(a, solicitationFrame({ mac: parseMac(mac), address: PEER.address }, US.address));
     }
     expect([take(a).length, known(a, '10.0.0.2')]).toEqual([0, undefined]);
   });
@@ -265,7 +265,7 @@ describe('poisoning', () => {
 describe('answering', () => {
   it('answers a probe for our address without learning the prober', () => {
     const a = ours();
-    give(a, questionFrame({ mac: PEER_MAC, address: ip('0.0.0.0') }, US.address));
+    give(a, solicitationFrame({ mac: PEER_MAC, address: ip('0.0.0.0') }, US.address));
     const [reply] = take(a);
     const arp = reply && readArp(new DataView(reply.buffer), 14, reply.length);
     expect(arp).toMatchObject({ operation: ArpOperation.Reply, senderMac: OUR_MAC, targetMac: PEER_MAC });
@@ -274,7 +274,7 @@ describe('answering', () => {
 
   it('defends an IPv6 address against duplicate address detection by telling all nodes', () => {
     const a = ours();
-    const probe = questionFrame({ mac: PEER_MAC, address: PEER6.address }, US6.address);
+    const probe = solicitationFrame({ mac: PEER_MAC, address: PEER6.address }, US6.address);
     const view = new DataView(probe.buffer);
     // As a prober sends it: from ::, without the option that gives the MAC.
     const bytes = probe.slice(0, 78);
@@ -339,7 +339,7 @@ describe('answering', () => {
 
   it('ignores what is tagged, for another station, or cut short', () => {
     const a = ours();
-    const request = questionFrame(PEER, US.address);
+    const request = solicitationFrame(PEER, US.address);
     const tagged = new Uint8Array(request.length + 4);
     tagged.set(request.subarray(0, 12));
     tagged.set([0x81, 0, 0, 5], 12);
@@ -374,8 +374,8 @@ describe('answering', () => {
 
   it('survives any bytes and answers at most one frame to each', () => {
     const seeds = [
-      questionFrame(PEER, US.address),
-      questionFrame(PEER6, US6.address),
+      solicitationFrame(PEER, US.address),
+      solicitationFrame(PEER6, US6.address),
       ping(PEER, US, 20),
       ping(PEER6, US6, 20),
     ];
@@ -422,7 +422,7 @@ function pattern(size: number): Uint8Array {
 }
 
 /** An echo request: the frame of a reply with the type changed and the checksum done again. */
-function ping(from: Station, to: Station, size: number): Uint8Array {
+function ping(from: FrameEndpoint, to: FrameEndpoint, size: number): Uint8Array {
   const echo = { reply: false, identifier: 77, sequence: 3, data: pattern(size) };
   const bytes = echoReplyFrame(from, to, echo, 0x28);
   const view = new DataView(bytes.buffer);

@@ -8,7 +8,7 @@ import {
   CompletionReader,
   CompletionWriter,
   completionRingMemory,
-  Wanted,
+  NotifyMode,
 } from '../../../src/node/worker/completion-ring.ts';
 import { makeControl } from '../../../src/node/worker/control.ts';
 import { PostReader, PostWriter } from '../../../src/node/worker/post-ring.ts';
@@ -217,13 +217,13 @@ describe('a completion queue in shared memory', () => {
       writer.write(Object.assign(new WorkCompletion(), more));
       return writer.publish(false);
     };
-    reader.want(Wanted.Solicited);
+    reader.want(NotifyMode.Solicited);
     expect([told({}), told({ solicited: true }), told({ solicited: true })]).toEqual([false, true, false]);
-    reader.want(Wanted.Solicited);
+    reader.want(NotifyMode.Solicited);
     expect([told({}), told({ status: WcStatus.WrFlushErr })]).toEqual([false, true]);
-    reader.want(Wanted.Any | Wanted.Solicited);
+    reader.want(NotifyMode.Any | NotifyMode.Solicited);
     expect([told({}), told({ solicited: true }), reader.count(true)]).toEqual([true, false, 4]);
-    reader.want(Wanted.Solicited);
+    reader.want(NotifyMode.Solicited);
     expect(writer.publish(true)).toBe(true);
   });
 
@@ -231,10 +231,10 @@ describe('a completion queue in shared memory', () => {
     const memory = completionRingMemory(4);
     const [writer, reader] = [new CompletionWriter(4, memory), new CompletionReader(4, memory)];
     expect(writer.publish(false)).toBe(false);
-    expect(reader.want(Wanted.Next)).toBe(false);
+    expect(reader.want(NotifyMode.Next)).toBe(false);
     writer.write(new WorkCompletion());
     expect([writer.publish(false), writer.publish(false)]).toEqual([true, false]);
-    expect([reader.want(Wanted.Next), reader.overrun]).toEqual([true, false]);
+    expect([reader.want(NotifyMode.Next), reader.overrun]).toEqual([true, false]);
     writer.publish(true);
     expect(reader.overrun).toBe(true);
   });

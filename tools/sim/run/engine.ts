@@ -7,7 +7,7 @@ import {
   buildTopology,
   PathFinder,
   portName,
-  type Series as RawSeries,
+  type ProbeSeries as RawSeries,
   type SimulationOptions,
   type SimulationResult,
   type SwitchOptions,

@@ -1,5 +1,7 @@
-/** Bytes in, bytes out, in order: what is to be sent and not yet acknowledged, and what has come and is not yet read. */
-export class ByteQueue {
+/**
+ * Bytes in, bytes out, in order: what is to be sent and not yet acknowledged, and what has come and is not yet read.
+ */
+export class StreamBuffer {
   #bytes = new Uint8Array(1024);
   #start = 0;
   #end = 0;

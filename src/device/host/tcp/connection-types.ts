@@ -1,4 +1,4 @@
-/** The words for a TCP connection: its states (RFC 9293 section 3.3.2), its ends, and what it is made with. Types only. */
+/** Types of a TCP connection: its states (RFC 9293 section 3.3.2), its ends, and what it is made with. Types only. */
 
 export type TcpState =
   | 'syn-sent'
@@ -20,6 +20,6 @@ export interface TcpConnectionOptions {
   readonly iss: number;
   /** Bytes of data in the largest segment this link takes. */
   readonly mss: number;
-  /** What a peer that says nothing takes: 536 over IPv4, 1220 over IPv6 (RFC 9293 3.7.1). */
+  /** Segment size for a peer without the option: 536 over IPv4, 1220 over IPv6 (RFC 9293 3.7.1). */
   readonly defaultMss: number;
 }

@@ -1,29 +1,30 @@
 /**
  * One TCP connection as a machine without I/O: segments and the time go in, segments come out, a deadline is a number.
  *
- * Enough of RFC 9293 for a few short conversations in both roles: handshake (simultaneous open too), data in order, windows and
- * their probes, retransmission, closing from either side, resets. Not spoken: window scaling, SACK, timestamps, urgent data, fast
- * retransmission; a segment that comes too early is dropped and asked for again. Never more than the initial window of RFC 6928
- * is under way, so there is no congestion window to grow.
+ * Enough of RFC 9293 for a few short conversations in both roles: handshake (simultaneous open too), data in order,
+ * windows and their probes, retransmission, closing from either side, resets. Not supported: window scaling, SACK,
+ * timestamps, urgent data, fast retransmission; an out-of-order segment is dropped; the peer retransmits it. Never more
+ * than the initial window of RFC 6928 is under way, so there is no congestion window to grow.
  *
- * Positions count from the SYN, which is position 0, and never wrap; only `#positionOf` and the writers know of 32 bits.
- * The state is not stored: it follows from what was sent, received and acknowledged (`state`).
- * Sources: RFC 9293 section 3.10 (events), 3.5.2 and RFC 5961 (which resets count), 3.8.6.1 (probes); RFC 6298; RFC 1122 4.2.3.3.
+ * Positions count from the SYN, which is position 0, and never wrap; only `#positionOf` and the writers know of 32
+ * bits. The state is not stored: it follows from what was sent, received and acknowledged (`state`).
+ * Sources: RFC 9293 section 3.10 (events), 3.5.2 and RFC 5961 (which resets count), 3.8.6.1 (probes); RFC 6298; RFC
+ * 1122 4.2.3.3.
  */
-import { ByteQueue } from './byte-queue.ts';
+import { StreamBuffer } from './byte-queue.ts';
 import type { TcpConnectionOptions, TcpEnd, TcpState } from './connection-types.ts';
 import { RetransmissionTimeout } from './retransmission.ts';
 import { sequenceLength, TcpFlag, type TcpSegment } from './segment.ts';
 
 export class TcpConnection {
-  /** Set once the connection is over; `timeout` when the peer fell silent. */
+  /** Set once the connection is over; `timeout` when the peer stopped answering. */
   end: TcpEnd | undefined;
   readonly #options: TcpConnectionOptions;
   readonly #timeout = new RetransmissionTimeout();
   /** From the first byte that is not acknowledged on. */
-  readonly #outgoing = new ByteQueue();
-  readonly #incoming = new ByteQueue();
-  /** Initial receive sequence, once the peer has said SYN. */
+  readonly #outgoing = new StreamBuffer();
+  readonly #incoming = new StreamBuffer();
+  /** Initial receive sequence, once the peer's SYN has come. */
   #irs: number | undefined;
   #mss: number;
   /** First position that is not acknowledged, next to send, and the end of what was ever sent. */
@@ -34,14 +35,14 @@ export class TcpConnection {
   #expected = 0;
   #peerWindow = 0;
   #windowSeenAt = 0;
-  /** Window at the last acknowledgement we sent, to know when its growth is worth a word. */
+  /** Window at the last acknowledgement we sent, to know when its growth needs a window update. */
   #toldWindow = MAX_WINDOW;
   #congestionBytes: number;
   /** Position after the last byte written: where the FIN comes. */
   #bytesEnd = 1;
   #finWanted = false;
   #finReceived = false;
-  /** The peer closed first, so that it is the peer who waits out old duplicates. */
+  /** The peer closed first, so the peer is the one in TIME-WAIT. */
   #passiveClose = false;
   #readerGone = false;
   #ackOwed = false;
@@ -67,17 +68,17 @@ export class TcpConnection {
     return this.#finAcked ? 'fin-wait-2' : 'fin-wait-1';
   }
 
-  /** Both sides have said SYN. */
+  /** Both SYNs were exchanged. */
   get connected(): boolean {
     return this.#unacked > 0;
   }
 
-  /** Bytes that have come and are not yet read. */
+  /** Bytes received and not yet read. */
   get readable(): number {
     return this.#incoming.length;
   }
 
-  /** The peer sends no more; what is readable still is. */
+  /** The peer sends no more; received data can still be read. */
   get finReceived(): boolean {
     return this.#finReceived;
   }
@@ -87,7 +88,7 @@ export class TcpConnection {
     return this.#outgoing.length;
   }
 
-  /** Everything written, and the end, has arrived. */
+  /** All data written, and the FIN, are acknowledged. */
   get finAcked(): boolean {
     return this.#finAcked;
   }
@@ -104,7 +105,7 @@ export class TcpConnection {
     this.#bytesEnd += bytes.length;
   }
 
-  /** Takes up to `length` bytes off what has come. */
+  /** Takes up to `length` of the received bytes. */
   read(length: number): Uint8Array {
     const bytes = this.#incoming.peek(0, Math.min(length, this.#incoming.length));
     this.#incoming.drop(bytes.length);
@@ -113,14 +114,14 @@ export class TcpConnection {
     return bytes;
   }
 
-  /** Nothing more will be written, and what comes from now on is nobody's. */
+  /** Nothing more will be written, and data received from now on are discarded. */
   finish(): void {
     this.#finWanted = true;
     this.#readerGone = true;
     this.#incoming.drop(this.#incoming.length);
   }
 
-  /** Ends the connection at once and tells the peer, where there is one that knows of it. */
+  /** Ends the connection at once, with a RST if the peer has answered. */
   abort(): void {
     if (this.end !== undefined) return;
     if (this.#irs !== undefined && this.state !== 'time-wait') this.#resetAt = this.#options.iss + this.#sentEnd;
@@ -147,7 +148,7 @@ export class TcpConnection {
     return this.#dataSegment(now) ?? this.#ackSegment();
   }
 
-  /** There is no way to the peer at the moment: counts as a loss when it stays so. */
+  /** The path to the peer is not resolved: counts as a loss when it stays so. */
   stall(now: number): void {
     if (this.end === undefined && this.#deadline === Infinity) this.#deadline = now + this.#timeout.valueNs;
   }
@@ -175,7 +176,7 @@ export class TcpConnection {
     const { flags } = segment;
     const acknowledges = (flags & TcpFlag.Ack) !== 0 && this.#acknowledged(segment) === 1 && this.#sentEnd === 1;
     if ((flags & TcpFlag.Ack) !== 0 && !acknowledges) {
-      // A peer that remembers an older connection of these ports: it is to forget it.
+      // The peer still has an older connection of these ports: reset it.
       if ((flags & TcpFlag.Rst) === 0) this.#resetAt = segment.ack;
       return;
     }
@@ -196,7 +197,7 @@ export class TcpConnection {
     const { flags, data } = segment;
     const at = this.#positionOf(segment);
     if (this.#isStale(segment, at)) {
-      // A SYN said twice has not heard our answer.
+      // A repeated SYN: the peer has not received our answer.
       if ((flags & TcpFlag.Syn) !== 0 && !this.connected) this.#next = 0;
       else if ((flags & TcpFlag.Rst) === 0) this.#ackOwed = true;
       return;
@@ -214,7 +215,7 @@ export class TcpConnection {
     }
   }
 
-  /** Outside the window, or all of it here already. */
+  /** Outside the window, or received already. */
   #isStale(segment: TcpSegment, at: number): boolean {
     const length = sequenceLength(segment);
     if (at > this.#expected + this.#window) return true;
@@ -229,20 +230,20 @@ export class TcpConnection {
     this.#congestionBytes = INITIAL_SEGMENTS * this.#mss;
   }
 
-  /** A passive open: the SYN that a listener has heard. */
+  /** A passive open: the SYN that a listener has received. */
   accept(syn: TcpSegment): void {
     this.#takeSyn(syn);
     this.#peerWindow = syn.window;
   }
 
-  /** False when the segment acknowledges what was never sent: nothing of it counts then. */
+  /** False when the segment acknowledges data that were never sent: it is ignored then. */
   #takeAck(now: number, segment: TcpSegment, at: number): boolean {
     const acknowledged = this.#acknowledged(segment);
     if (acknowledged > this.#sentEnd || (!this.connected && acknowledged < 1)) {
       this.#ackOwed = true;
       return false;
     }
-    // A live peer, whatever its window: RFC 1122 4.2.2.17.
+    // The peer answers, whatever its window: RFC 1122 4.2.2.17.
     this.#retries = 0;
     if (at >= this.#windowSeenAt && acknowledged >= this.#unacked) {
       this.#windowSeenAt = at;
@@ -280,7 +281,7 @@ export class TcpConnection {
     if (this.#finAcked) this.#closedOurs(now);
   }
 
-  /** Our side is closed and the peer knows. */
+  /** Our FIN is acknowledged. */
   #closedOurs(now: number): void {
     if (!this.#finReceived) this.#deadline = now + LINGER_NS;
     else if (this.#passiveClose) this.#over('finished');
@@ -307,7 +308,7 @@ export class TcpConnection {
     const length = Math.max(0, Math.min(this.#mss, left, this.#unacked + allowed - at));
     const ends = this.#finWanted && length === left;
     if (length === 0 && !ends) {
-      // RFC 9293 3.8.6.1: what waits for a closed window asks again.
+      // RFC 9293 3.8.6.1: with data and a closed window, send probes.
       if (left > 0 && this.#unacked === this.#sentEnd && this.#deadline === Infinity) {
         this.#deadline = now + this.#timeout.valueNs;
       }
@@ -372,7 +373,7 @@ const NOTHING = new Uint8Array(0);
 const MAX_WINDOW = 0xff_ff;
 /** RFC 6928. */
 const INITIAL_SEGMENTS = 10;
-/** Whatever a peer says, a segment carries some data. */
+/** Lower bound, whatever the peer's option. */
 const MIN_MSS = 64;
 /** As Linux: 63 s for a SYN, some minutes for data. */
 const MAX_SYN_RETRIES = 6;

@@ -20,7 +20,7 @@ export interface TcpDevice {
   resolve(address: IpAddress): Promise<void>;
 }
 
-/** The TCP of a device on an Ethernet link; undefined on the IP medium, where the kernel answers for the addresses. */
+/** The TCP of a device on an Ethernet link; undefined on the IP medium, where the kernel owns the addresses. */
 export function tcpOf(device: TcpDevice, host: Host): TcpStack | undefined {
   const { medium, mac, vlan, linkMtu, random, paths } = device;
   if (medium !== Medium.Ethernet) return undefined;

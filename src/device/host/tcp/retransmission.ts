@@ -1,7 +1,7 @@
 /**
- * When a TCP segment counts as lost: the timeout from measured round trips, doubled at every failure.
+ * The retransmission timeout of TCP: from measured round trips, doubled at every expiry.
  *
- * Owns the numbers of RFC 6298. Never knows what is outstanding. All times in integer nanoseconds.
+ * Owns the numbers of RFC 6298. Never sees segments. All times in integer nanoseconds.
  * The floor is that of Linux, 200 ms, and not the second of RFC 6298 (2.4): the wires here are short.
  */
 export class RetransmissionTimeout {
@@ -29,7 +29,7 @@ export class RetransmissionTimeout {
     if (this.#smoothedNs > 0) this.#settle();
   }
 
-  /** RFC 6298 (5.5) and Karn's rule: wait longer, and never measure what was sent twice. */
+  /** RFC 6298 (5.5) and Karn's rule: wait longer, and never measure a retransmitted segment. */
   expired(): void {
     this.valueNs = Math.min(MAX_NS, this.valueNs * 2);
     this.#timedUntil = -1;

@@ -1,5 +1,6 @@
 /**
- * TCP segments: header, the one option we speak (maximum segment size), checksum, and whole Ethernet frames around them.
+ * TCP segments: header, the one option we speak (maximum segment size), checksum, and whole Ethernet frames around
+ * them.
  *
  * ```
  *  +-------------------------------+-------------------------------+
@@ -14,9 +15,9 @@
  *  +-------------------------------+-------------------------------+
  * ```
  *
- * Owns the bytes. Never decides to send or to believe one. Never throws for what arrives and never reads beyond it.
- * Allocates per frame: TCP carries a few hundred bytes of introductions here, and no data path.
- * Sources: RFC 9293 sections 3.1, 3.2 and 3.7.1; RFC 1624 is not needed, sums are taken anew.
+ * Owns the bytes. Never decides whether to send or accept one. Never throws for what arrives and never reads beyond it.
+ * Allocates per frame: TCP carries a few hundred bytes of connection setup here, never bulk data.
+ * Sources: RFC 9293 sections 3.1, 3.2 and 3.7.1; RFC 1624 is not needed, since every checksum is computed in full.
  */
 import type { IpAddress, MacAddress } from '../../../../packets/address.ts';
 import {
@@ -46,7 +47,7 @@ import { IPV6_BYTES, writeIpv6 } from '../../../../packets/ipv6.ts';
 
 export const TCP_BYTES = 20;
 
-/** Bits of the flags byte; URG, ECE and CWR are never sent and mean nothing to us. */
+/** Bits of the flags byte; URG, ECE and CWR are never sent and are ignored. */
 export const TcpFlag = { Fin: 0x01, Syn: 0x02, Rst: 0x04, Psh: 0x08, Ack: 0x10 } as const;
 
 export interface TcpSegment {
@@ -56,9 +57,9 @@ export interface TcpSegment {
   readonly ack: number;
   /** Bits of `TcpFlag`. */
   readonly flags: number;
-  /** Bytes the sender has room for. */
+  /** Receive window of the sender, in bytes. */
   readonly window: number;
-  /** Largest segment the sender takes, in bytes of data; absent: it did not say. */
+  /** Largest segment the sender takes, in bytes of data; absent: the option is not there. */
   readonly mss?: number;
   readonly data: Uint8Array;
 }
@@ -81,8 +82,8 @@ export interface TcpRoute {
 }
 
 /**
- * The segment in a frame that `parseFrame` found to be IP of protocol 6; undefined when its lengths or its checksum are wrong.
- * The data are a copy.
+ * The segment in a frame that `parseFrame` found to be IP of protocol 6; undefined when its lengths or its checksum are
+ * wrong. The data are a copy.
  */
 export function readSegment(frame: Frame): ReceivedSegment | undefined {
   const { view, bytes, l4Offset: at, ipEnd: end } = frame;
@@ -129,8 +130,8 @@ export function sequenceLength({ flags, data }: TcpSegment): number {
 }
 
 /**
- * A checksum field that holds the bare sum of the pseudo-header is right too: a kernel leaves it so when the interface is to
- * finish it, and on interfaces that are no hardware (veth, TAP) nobody ever does.
+ * A checksum field that holds the bare sum of the pseudo-header is right too: a kernel leaves it so when the interface
+ * is to finish it, and on virtual interfaces (veth, TAP) it stays so.
  * linux:skbuff.h, CHECKSUM_PARTIAL
  */
 function checksumMatches({ view, ipOffset, ipVersion, l4Offset, ipEnd }: Frame): boolean {
@@ -139,7 +140,7 @@ function checksumMatches({ view, ipOffset, ipVersion, l4Offset, ipEnd }: Frame):
   return onesComplementSum(view, l4Offset, ipEnd, sum) === 0xff_ff;
 }
 
-/** RFC 9293 3.2: kind 0 ends the list, kind 1 stands alone, all others bring their length. */
+/** RFC 9293 3.2: kind 0 ends the list, kind 1 has no length, all others have one. */
 function readMss(view: DataView, start: number, end: number): number | undefined {
   for (let at = start; at < end; ) {
     const kind = view.getUint8(at);

@@ -1,7 +1,7 @@
 /**
  * TCP connections as applications see them: promises to read, to write and to close, and a listener to wait at.
  *
- * Owns who waits for what. Never touches a segment: `TcpStack` moves the connections and says when something has happened.
+ * Owns the pending promises. Never touches a segment: `TcpStack` drives the connections and calls `settle`.
  */
 import type { IpAddress } from '../../../../packets/address.ts';
 import { RoceError } from '../../../../packets/errors.ts';
@@ -15,13 +15,17 @@ export interface TcpSocket {
   readonly remoteAddress: IpAddress;
   readonly remotePort: number;
   /**
-   * The next `length` bytes, 0 to 65,535, exactly, waited for; one read at a time. Rejects with ERR_ROCE_CLOSED when the peer ends or resets the
-   * stream before, ERR_ROCE_TIMEOUT when it fell silent, ERR_ROCE_STATE while another read waits or after `close`.
+   * The next `length` bytes, 0 to 65,535, exactly, waited for; one read at a time. Rejects with ERR_ROCE_CLOSED when
+   * the peer ends or resets the stream before, ERR_ROCE_TIMEOUT when it stopped answering, ERR_ROCE_STATE while another
+   * read waits or after `close`.
    */
   read(length: number): Promise<Uint8Array>;
   /** Sends bytes, which are copied; resolves when there is room for more. Rejects as `read` does. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Sends what is written and the end of the stream; resolves when all of it has arrived, or when there is nobody any more. */
+  /**
+   * Sends what is written and the end of the stream; resolves when all of it is acknowledged, or when the connection
+   * has ended.
+   */
   close(): Promise<void>;
   /** Ends the connection at once (RST). */
   abort(): void;
@@ -31,7 +35,7 @@ export interface TcpSocket {
 export interface TcpListener extends AsyncIterable<TcpSocket> {
   readonly port: number;
   next(): Promise<IteratorResult<TcpSocket>>;
-  /** Takes no more connections; those that nobody has taken are reset. */
+  /** Takes no more connections; those not taken yet are reset. */
   close(): void;
 }
 
@@ -123,7 +127,7 @@ export class StackSocket implements TcpSocket {
     this.settle();
   }
 
-  /** Tells those who wait what has happened. */
+  /** Settles the pending promises. */
   settle(): void {
     const { connection } = this;
     const over = connection.end !== undefined;
@@ -184,7 +188,7 @@ export class StackListener implements TcpListener {
   readonly #waiting = new Set<StackSocket>();
   readonly #backlog: number;
   readonly #closed: (listener: StackListener) => void;
-  /** Connections that nobody has taken. */
+  /** Connections not taken yet. */
   #unclaimed: StackSocket[] = [];
   #open = true;
 
@@ -195,7 +199,7 @@ export class StackListener implements TcpListener {
     this.#closed = closed;
   }
 
-  /** As many as it may have wait for their handshake or to be taken. */
+  /** Whether the backlog is full: handshakes under way and connections not taken yet. */
   get full(): boolean {
     return this.#waiting.size + this.#unclaimed.length >= this.#backlog;
   }
@@ -238,5 +242,5 @@ export class StackListener implements TcpListener {
 }
 
 const MAX_READ_BYTES = 0xff_ff;
-/** More than this and a writer waits. */
+/** With more than this, `write` waits. */
 const MAX_UNACKNOWLEDGED_BYTES = 64 * 1024;

@@ -1,11 +1,11 @@
 /**
- * TCP for a host of our own on an Ethernet link: finds the connection of a segment, gives connections their turn to send, and
+ * TCP for a host of our own on an Ethernet link: finds the connection of a segment, lets connections transmit, and
  * keeps listeners. On links that share the kernel's addresses the kernel's TCP is the one to use.
  *
- * It exists for the introductions that tools of RDMA exchange over TCP before their queue pairs speak. Sans I/O, driven by the
- * device. Whatever bytes arrive: no exception, and no memory beyond what was agreed on (a backlog for each listener).
- * A segment for no connection draws a reset, as RFC 9293 section 3.10.7.1 has it, once somebody has used the stack; until then it
- * keeps silent, as devices without TCP do.
+ * It exists for the parameters that RDMA tools exchange over TCP before their queue pairs connect. Sans I/O, driven by
+ * the device. Whatever bytes arrive: no exception, and no memory beyond a fixed bound (a backlog for each listener). A
+ * segment for no connection draws a reset, as RFC 9293 section 3.10.7.1 has it, once the application has used the
+ * stack; until then it sends nothing, as devices without TCP do.
  */
 import type { IpAddress, MacAddress } from '../../../../packets/address.ts';
 import { RoceError } from '../../../../packets/errors.ts';
@@ -27,14 +27,14 @@ export interface TcpHost {
   readonly mtu: number;
   readonly random: Random;
   now(): number;
-  /** There is something to send. */
+  /** The stack has something to send. */
   wake(): void;
   isOurs(address: IpAddress): boolean;
   /** Whether it can be the address of another host. */
   isHost(address: IpAddress): boolean;
   /** Our address for a destination. Throws ERR_ROCE_ADDRESS. */
   sourceFor(destination: IpAddress): IpAddress;
-  /** MAC address of the next hop, or undefined after asking for it. */
+  /** MAC address of the next hop, or undefined after starting its resolution. */
   nextHopMac(now: number, destination: IpAddress): MacAddress | undefined;
   /** Resolves when the next hop is known; rejects with ERR_ROCE_ADDRESS. */
   resolve(destination: IpAddress): Promise<void>;
@@ -49,19 +49,22 @@ export interface TcpListenOptions {
 
 /** For applications: `device.tcp`. */
 export interface RdmaTcp {
-  /** Takes connections on a port, 1 to 65,535. Throws ERR_ROCE_IN_USE when somebody listens there, ERR_ROCE_ARGUMENT. */
+  /**
+   * Takes connections on a port, 1 to 65,535. Throws ERR_ROCE_IN_USE when the port has a listener already,
+   * ERR_ROCE_ARGUMENT.
+   */
   listen(port: number, options?: TcpListenOptions): TcpListener;
-  /** Rejects with ERR_ROCE_ADDRESS (no way there), ERR_ROCE_REJECTED (nobody listens), ERR_ROCE_TIMEOUT or ERR_ROCE_LIMIT. */
+  /** Rejects with ERR_ROCE_ADDRESS (no route), ERR_ROCE_REJECTED (no listener), ERR_ROCE_TIMEOUT or ERR_ROCE_LIMIT. */
   connect(address: IpAddress, port: number, source?: IpAddress): Promise<TcpSocket>;
 }
 
 export class TcpStack implements RdmaTcp {
-  /** Segments that were not taken, by cause. */
+  /** Dropped segments, by cause. */
   readonly counters = { badSegment: 0, notOurs: 0, noConnection: 0, backlogFull: 0, resetsDropped: 0 };
   readonly #host: TcpHost;
   readonly #sockets = new Map<string, StackSocket>();
   readonly #listeners = new Map<number, StackListener>();
-  /** Those that may have something to send. */
+  /** Connections that may have something to send. */
   readonly #ready = new Set<StackSocket>();
   /** Whole frames that belong to no connection. */
   readonly #resets: Uint8Array[] = [];
@@ -76,7 +79,7 @@ export class TcpStack implements RdmaTcp {
     this.#host = host;
   }
 
-  /** Connections, those included that only wait out old segments. */
+  /** Connections, those in TIME-WAIT included. */
   get size(): number {
     return this.#sockets.size;
   }
@@ -119,12 +122,12 @@ export class TcpStack implements RdmaTcp {
 
   // Driven by the device.
 
-  /** Takes a frame that `parseFrame` found to be IP of protocol 6 and that our MAC address or a group was to hear. */
+  /** Takes a frame that `parseFrame` found to be IP of protocol 6 and that was sent to our MAC address or a group. */
   handleFrame(now: number, frame: Frame): void {
     if (!this.#used) return;
     const localAddress = frameDestination(frame);
     const remoteAddress = frameSource(frame);
-    // RFC 1122 4.2.3.10: a connection has one peer, and is with another host.
+    // RFC 1122 4.2.3.10: the peer of a connection is one other host.
     const toGroup = (frame.view.getUint8(frame.start) & 1) !== 0;
     if (toGroup || !this.#host.isOurs(localAddress) || !this.#host.isHost(remoteAddress)) {
       this.counters.notOurs += 1;
@@ -155,7 +158,7 @@ export class TcpStack implements RdmaTcp {
       const destMac = this.#host.nextHopMac(now, socket.remoteAddress);
       if (destMac === undefined) {
         socket.connection.stall(now);
-        // Nobody can be told of an end.
+        // The end cannot be reported to the peer.
         if (socket.connection.end !== undefined) {
           this.#ready.delete(socket);
           this.#drop(socket);
@@ -201,7 +204,7 @@ export class TcpStack implements RdmaTcp {
       this.#refuse(ends, segment);
       return;
     }
-    // Its SYN comes again when there is room.
+    // The peer retransmits its SYN.
     if (listener.full || this.#sockets.size >= MAX_CONNECTIONS) {
       this.counters.backlogFull += 1;
       return;
@@ -218,7 +221,7 @@ export class TcpStack implements RdmaTcp {
     if (socket.connection.end !== undefined) this.#drop(socket);
   }
 
-  /** Forgets a connection; what it still has to say is said. */
+  /** Removes a connection after sending its last segments. */
   #drop(socket: StackSocket): void {
     const key = keyOf(socket);
     if (this.#sockets.get(key) === socket) this.#sockets.delete(key);
@@ -239,7 +242,7 @@ export class TcpStack implements RdmaTcp {
     return socket;
   }
 
-  /** RFC 9293 3.10.7.1: a reset that the sender of `segment` will believe. */
+  /** RFC 9293 3.10.7.1: a reset that the sender of `segment` accepts. */
   #refuse(ends: TcpEnds, segment: ReceivedSegment): void {
     if ((segment.flags & TcpFlag.Rst) !== 0) return;
     const destMac = this.#host.nextHopMac(this.#host.now(), ends.remoteAddress);
