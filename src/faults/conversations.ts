@@ -23,16 +23,20 @@ import { isMad } from '../../packets/frame-fields.ts';
 import { icrcMatches } from '../../packets/icrc.ts';
 import { DETH_AT, OpFlag } from '../../packets/opcode.ts';
 import { PSN_MASK, psnDiff } from '../../packets/psn.ts';
-import type { PacketFacts } from './compile.ts';
 import { addressHash, flowKey } from './flow-key.ts';
 import { PassCounter } from './pass-counter.ts';
 
 /** What is known of one packet; made once and filled again by each `observe`. */
-export class PacketNote implements PacketFacts {
+export class PacketNote {
+  /** Its connection on this wire, from 1; 0: not known. */
   connection = 0;
+  /** The queue pair that sent it; -1: not known. */
   sourceQpn = -1;
+  /** In whose PSN space it is: a request in that of its sender, a response in that of its receiver. */
   role: 'none' | 'request' | 'response' = 'none';
+  /** PSN counted from the first of its connection and PSN space; NaN: not known. */
   relativePsn = Number.NaN;
+  /** How often this PSN has passed in this direction, from 1; 0: not known. */
   iteration = 0;
 }
 

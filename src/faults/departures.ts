@@ -27,6 +27,7 @@ export class Departures {
   #arrived = 0;
   #arrivedBytes = 0;
 
+  /** @internal */
   constructor(profile: EcnProfile, random: Prng) {
     this.#profile = profile;
     this.#random = random;

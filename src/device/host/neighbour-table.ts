@@ -16,6 +16,7 @@ import type { IpAddress, MacAddress } from '../../../packets/address.ts';
 export interface Resolution {
   /** As asked for, which may lie behind the gateway. */
   readonly address: IpAddress;
+  /** Of the next hop; undefined: nothing answered, or no way leads there. */
   readonly mac: MacAddress | undefined;
 }
 
