@@ -347,7 +347,7 @@ const NOTHING = new Uint8Array(0);
 function title(packet: Packet): string {
   const { opcode, syndrome = 0 } = packet;
   if (opcode !== Op.Acknowledge) {
-    const name = opcodeInfo(opcode).name.replace('RC ', '').replace('RDMA ', '');
+    const name = opcodeInfo(opcode).name.replace(/^RC /, '').replace('RDMA ', '');
     return isResponse(opcode) && syndrome !== Syndrome.Ack && syndrome !== 0
       ? `${name} syndrome 0x${syndrome.toString(16)}`
       : name;
