@@ -29,6 +29,7 @@ export interface MappedField {
   readonly name: string;
   /** From the first bit of the frame. */
   readonly bitOffset: number;
+  /** How many bits it has. */
   readonly bits: number;
   /** A number up to 32 bits, a bigint up to 64, bytes for addresses and longer fields. */
   readonly value: BitsValue;
@@ -48,6 +49,7 @@ export interface MappedHeader {
   readonly title: string;
   /** From the first byte of the frame. */
   readonly byteOffset: number;
+  /** How many bytes it has, at least 1. */
   readonly byteLength: number;
   /** In the order of the wire; together they are all bits of the header. */
   readonly fields: readonly MappedField[];

@@ -20,6 +20,7 @@ export * from './errors.ts';
 export * from './ethernet.ts';
 export * from './feth.ts';
 export * from './field-list.ts';
+export type { BitsValue } from './field-map/bits.ts';
 export { type MappedField, type MappedHeader, mapFrame } from './field-map.ts';
 export * from './flow-label.ts';
 export * from './format.ts';

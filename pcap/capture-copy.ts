@@ -41,6 +41,8 @@ export class CaptureCopy {
   private sections = 0;
 
   /**
+   * An empty copy.
+   *
    * @param section its comments are added to the first section header; its other strings are used in the header for a
    * classic pcap file
    */

@@ -34,6 +34,8 @@ export class CaptureReader {
   private ended = false;
 
   /**
+   * A reader at the start of a file.
+   *
    * @param copy can keep packets that this reader returns, and receives everything else in the file; one copy for one
    * reader
    */

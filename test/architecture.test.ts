@@ -230,6 +230,34 @@ describe('architecture', () => {
   });
 });
 
+describe('the public entries', () => {
+  const text = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+  /** Source file by entry, as `exports` names it: what it ships, dist/x.js, is made from x.ts. */
+  const exported = Object.fromEntries(
+    Object.entries<string | { readonly default: string; readonly browser?: unknown }>(
+      JSON.parse(text('package.json')).exports,
+    )
+      .filter(([name]) => name !== './package.json')
+      .map(([name, at]) => [
+        name.replace(/^\./, 'rocev2'),
+        (typeof at === 'string' ? at : at.default).replace(/^\.\/dist\/(.*)\.js$/, '$1.ts'),
+      ]),
+  );
+
+  it('are the same files in exports and in the paths of the compiler', () => {
+    const paths = Object.entries<readonly string[]>(JSON.parse(text('tsconfig.json')).compilerOptions.paths);
+    expect(Object.fromEntries(paths.map(([name, [file = '']]) => [name, file.replace(/^\.\//, '')]))).toEqual(exported);
+  });
+
+  it('all have documentation, each under its name', () => {
+    const documented: readonly string[] = JSON.parse(text('typedoc/typedoc.json')).entryPoints;
+    const files = documented.map((file) => file.replace(/^\.\.\//, ''));
+    expect(files.toSorted()).toEqual(Object.values(exported).sort());
+    const named = files.map((file) => [/@module (\S+)/.exec(text(file))?.[1], file]);
+    expect(Object.fromEntries(named)).toEqual(exported);
+  });
+});
+
 /** Tests of packets/cm import through its index. */
 function isReExported(path: string, tested: string): boolean {
   return path.startsWith('packets/cm/') && tested.includes("packets/cm/index.ts'");

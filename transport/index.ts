@@ -11,7 +11,15 @@ export * from './completion-queue.ts';
 export * from './congestion/index.ts';
 export * from './counters.ts';
 export type { Grant, GrantTerms, Persist } from './grant.ts';
-export type { QpInspection } from './inspection.ts';
+export type {
+  QpInspection,
+  ReceiveInspection,
+  ReplayInspection,
+  ReplyInspection,
+  RequesterInspection,
+  ResponderInspection,
+  SendInspection,
+} from './inspection.ts';
 export { type BindTerms, type FastTerms, type KeyHolder, KeyTable, type KeyUser } from './key-table.ts';
 export * from './memory.ts';
 export { DEFAULT_PEER_PROFILE, PEER_PROFILES, type PeerProfile, peerProfile, type Sourced } from './peer-profile.ts';

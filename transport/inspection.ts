@@ -7,12 +7,15 @@ import type { WrOpcode } from './work.ts';
 
 /** A send work request that has not completed. */
 export interface SendInspection {
+  /** As posted. */
   readonly wrId: number;
+  /** As posted. */
   readonly opcode: WrOpcode;
   /** Message bytes. */
   readonly length: number;
-  /** First and last PSN, 24 bits; -1 before the first packet has left. Of a READ: of its responses. */
+  /** First PSN, 24 bits, of a READ that of its responses; -1 before the first packet has left. */
   readonly firstPsn: number;
+  /** Last PSN, as `firstPsn`. */
   readonly lastPsn: number;
   /** PSNs whose responses have come, of a request that expects responses. */
   readonly answered: number;
@@ -22,6 +25,7 @@ export interface SendInspection {
 
 /** A receive work request that no message has taken. */
 export interface ReceiveInspection {
+  /** As posted. */
   readonly wrId: number;
   /** Bytes there is room for. */
   readonly length: number;
@@ -49,8 +53,11 @@ export interface RequesterInspection {
 
 /** A reply that is owed. */
 export interface ReplyInspection {
+  /** What is sent: an ACK, a NAK, READ responses, an atomic response, or a response without data (FLUSH, ATOMIC WRITE). */
   readonly kind: 'ack' | 'nak' | 'read' | 'atomic' | 'empty';
+  /** PSN of its first packet, 24 bits. */
   readonly psn: number;
+  /** PSN of its last packet, 24 bits. */
   readonly lastPsn: number;
   /** Answers a duplicate request. */
   readonly repeated: boolean;
@@ -58,8 +65,11 @@ export interface ReplyInspection {
 
 /** A READ or atomic that was executed and is remembered, for duplicates. */
 export interface ReplayInspection {
+  /** Opcode of the request, 8 bits. */
   readonly opcode: number;
+  /** First PSN that the request took up, 24 bits. */
   readonly firstPsn: number;
+  /** Last PSN that the request took up, 24 bits. */
   readonly lastPsn: number;
   /** Atomics: the value before. */
   readonly original: bigint;
@@ -73,16 +83,21 @@ export interface ResponderInspection {
   readonly msn: number;
   /** A NAK for `expectedPsn` is out: other requests are dropped without a reply until that one comes. */
   readonly nakked: boolean;
+  /** Replies that are owed, in the order of PSNs, in which they leave. */
   readonly replies: readonly ReplyInspection[];
+  /** What was executed and is remembered for duplicates, in the order of PSNs. */
   readonly replays: readonly ReplayInspection[];
 }
 
 /** One queue pair. */
 export interface QpInspection {
+  /** Send work requests that have not completed, oldest first. */
   readonly sends: readonly SendInspection[];
+  /** Receive work requests that no message has taken, oldest first. */
   readonly receives: readonly ReceiveInspection[];
-  /** Reliable connections. */
+  /** Of a reliable connection. */
   readonly requester?: RequesterInspection;
+  /** Of a reliable connection. */
   readonly responder?: ResponderInspection;
   /** Unreliable services: the PSN of the next packet. */
   readonly nextPsn?: number;

@@ -35,30 +35,49 @@ export interface Sighting {
   readonly timeNs: number;
   /** The frame, whole. */
   readonly bytes: Uint8Array;
-  /** Offsets into `bytes` of its headers and of its ICRC. */
+  /** Offsets into `bytes`. */
   readonly at: {
+    /** Of the IP header. */
     readonly ip: number;
+    /** Of the UDP header. */
     readonly udp: number;
+    /** Of the BTH. */
     readonly bth: number;
+    /** Of the payload; -1 where `wellFormed` is false. */
     readonly payload: number;
+    /** Of the ICRC, four bytes before the end of the UDP datagram. */
     readonly icrc: number;
   };
+  /** Of its IP header. */
   readonly ip: {
+    /** IP version. */
     readonly version: 4 | 6;
+    /** Source address. */
     readonly source: string;
+    /** Destination address. */
     readonly destination: string;
+    /** Traffic class or TOS byte, ECN in its low two bits. */
     readonly trafficClass: number;
+    /** Hop limit or TTL. */
     readonly hopLimit: number;
   };
+  /** UDP source port. */
   readonly sourcePort: number;
+  /** BTH opcode, 8 bits. */
   readonly opcode: number;
   /** As on the wire, 24 bits. */
   readonly psn: number;
+  /** Destination queue pair, 24 bits. */
   readonly destQpn: number;
+  /** P_Key, 16 bits. */
   readonly pkey: number;
+  /** MigReq bit of the BTH. */
   readonly migReq: 0 | 1;
+  /** Pad count of the BTH. */
   readonly padCount: number;
+  /** FECN bit of the BTH. */
   readonly fecn: 0 | 1;
+  /** BECN bit of the BTH. */
   readonly becn: 0 | 1;
   /** Right; or the recipe that rdma_rxe has for a FLUSH of its own (packets/rxe-flush-icrc.ts). */
   readonly icrc: 'good' | 'rxe-flush' | 'bad';
@@ -80,7 +99,7 @@ export function sightingOf(frame: Frame, status: FrameStatus, timeNs: number): S
       ip: frame.ipOffset - start,
       udp: frame.l4Offset - start,
       bth: bthOffset - start,
-      payload: frame.payloadOffset - start,
+      payload: frame.payloadOffset < 0 ? -1 : frame.payloadOffset - start,
       icrc: frame.icrcOffset - start,
     },
     ip: {

@@ -25,7 +25,6 @@ export interface PacketFilter {
   readonly needsAnalysis: boolean;
   /** In its normal form. */
   readonly text: string;
-  readonly tree: FilterNode;
 }
 
 /**
@@ -45,7 +44,7 @@ export function compileTree(tree: FilterNode): PacketFilter {
     memo.forget();
     return test(subject);
   };
-  return Object.assign(judge, { needsAnalysis: needsAnalysis(tree), text: printFilter(tree), tree });
+  return Object.assign(judge, { needsAnalysis: needsAnalysis(tree), text: printFilter(tree) });
 }
 
 function compileNode(node: FilterNode, read: FieldReader): Predicate {

@@ -9,7 +9,9 @@ import { findWord, WORD_GROUPS, wordSpellings } from './language.ts';
 export interface Completion {
   /** What to put in the place of `[from, to)`. */
   readonly text: string;
+  /** First column that it replaces, from 0. */
   readonly from: number;
+  /** Column after the last that it replaces. */
   readonly to: number;
   /** Its meaning; empty for a name that explains itself. */
   readonly meaning: string;

@@ -5,14 +5,13 @@
  *
  * @module rocev2/pcap/filter
  */
-export { compileFilter, compileTree, type PacketFilter } from './compile.ts';
+export { compileFilter, type PacketFilter } from './compile.ts';
 export { fastField, type NumberReader } from './fast-fields.ts';
 export { type FieldKind, fieldKind, fieldNames, fieldsOf, isAnalysisField } from './field-names.ts';
-export { captureFields, fieldsWithoutIcrc, ICRC_FIELD, markNames, subjectFields } from './fields.ts';
+export { fieldsWithoutIcrc, ICRC_FIELD, markNames, subjectFields } from './fields.ts';
 export { FilterError } from './filter-error.ts';
 export { type Completion, completeFilter, filterHelp } from './help.ts';
 export { WORD_GROUPS, type WordGroup } from './language.ts';
-export { parseFilter, printFilter } from './parse.ts';
 export { suggest } from './suggest.ts';
-export type { FilterFacts, FilterNode, FilterSubject } from './types.ts';
+export type { FilterFacts, FilterSubject, Predicate } from './types.ts';
 export type { FilterWord } from './word.ts';

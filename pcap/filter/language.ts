@@ -11,7 +11,9 @@ import { HEADER_WORDS, OPERATION_WORDS, SERVICE_WORDS } from './words-roce.ts';
 
 /** A heading and the words below it. */
 export interface WordGroup {
+  /** The heading. */
   readonly title: string;
+  /** In the order in which help shows them. */
   readonly words: readonly FilterWord[];
 }
 

@@ -10,11 +10,18 @@ import type { CapturedPacket } from '../types.ts';
 
 /** The facts of the analysis that filters use; `PacketFacts` is one of these. */
 export interface FilterFacts extends Pick<PacketFacts, 'marks' | 'relativePsn'> {
-  readonly conversation: { readonly id: number } | undefined;
+  /** The conversation it belongs to; undefined: none is known. */
+  readonly conversation:
+    | {
+        /** Its number in the analysis, from 1. */
+        readonly id: number;
+      }
+    | undefined;
 }
 
 /** One packet, as a filter sees it. */
 export interface FilterSubject {
+  /** As read from the capture. */
   readonly packet: CapturedPacket;
   /** Of that packet. */
   readonly dissection: Dissection;

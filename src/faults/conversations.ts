@@ -31,10 +31,15 @@ import { PassCounter } from './pass-counter.ts';
 
 /** What is known of one packet; made once and filled again by each `observe`. */
 export class PacketContext implements MatchContext {
+  /** Its connection on this wire, from 1; 0: not known. */
   connection = 0;
+  /** The queue pair that sent it; -1: not known. */
   sourceQpn = -1;
+  /** In whose PSN space it is: a request in that of its sender, a response in that of its receiver. */
   role: 'none' | 'request' | 'response' = 'none';
+  /** PSN counted from the first of its connection and PSN space; NaN: not known. */
   relativePsn = Number.NaN;
+  /** How often this PSN has passed in this direction, from 1; 0: not known. */
   iteration = 0;
 }
 

@@ -28,6 +28,7 @@ export class RateQueue {
   #arrived = 0;
   #arrivedBytes = 0;
 
+  /** @internal */
   constructor(profile: EcnProfile, random: Prng) {
     this.#profile = profile;
     this.#random = random;

@@ -19,25 +19,37 @@ import type { WireFaults, WireRule } from './rule.ts';
 import { FrameAction, FrameDecision } from './verdict.ts';
 import { Wire } from './wire.ts';
 
+/** What a `FaultEngine` is made of. */
 export interface FaultEngineOptions {
+  /** What the frames begin with: an Ethernet header or an IP header. */
   readonly medium: Medium;
+  /** In the order of `FaultEngine.rules`; default none. */
   readonly rules?: readonly WireRule[];
+  /** Faults by chance, delay and rate, by direction; default none. */
   readonly faults?: WireFaults;
   /** Of everything that chance decides; default 1. */
   readonly seed?: number;
 }
 
+/** Decides the fate of every frame on a wire with two ends. One engine serves both directions, each with a `FaultPath`. */
 export class FaultEngine {
+  /** As in the options. */
   readonly medium: Medium;
+  /** As in the options. */
   readonly seed: number;
+  /** The rules at work, with their counts. */
   readonly rules: readonly CompiledRule[];
+  /** What the frames have shown of connections. @internal */
   readonly conversations = new ConnectionTracker();
   /** Whether no fault is configured. */
   readonly idle: boolean;
-  /** Of the last `decide`: the parsed frame, its status, its place in a connection, and the decision. */
+  /** The frame of the last `decide`, parsed; valid as long as its bytes. */
   readonly frame = new Frame();
+  /** What `parseFrame` returned for it. */
   status: FrameStatus = 0;
+  /** Where in its connection it is; filled again by the next `decide`. */
   readonly note = new PacketContext();
+  /** What is done to it; filled again by the next `decide`. */
   readonly verdict = new FrameDecision();
 
   /** By direction, as `FAULT_DIRECTIONS` has them. */

@@ -5,11 +5,12 @@
  * @module rocev2/faults
  */
 export { type CompiledRule, compileRules } from './compile.ts';
-export type { TrackedConnection, TrackedConnectionEnd } from './conversations.ts';
-export { FaultEngine } from './engine.ts';
+export type { PacketContext, TrackedConnection, TrackedConnectionEnd } from './conversations.ts';
+export type { RateQueue } from './departures.ts';
+export { FaultEngine, type FaultEngineOptions } from './engine.ts';
 export { checkFaultSpec, type EcnProfile, type FaultSpec } from './fault-spec.ts';
 export type { NotifierCounters, NotifyOptions } from './notifier.ts';
-export { FaultPath, type PathCounters, type PathObserver } from './path.ts';
+export { FaultPath, type FaultPathOptions, type PathCounters, type PathObserver, type FrameConsumer } from './path.ts';
 export {
   FAULT_ACTIONS,
   FAULT_DIRECTIONS,
@@ -19,3 +20,4 @@ export {
   type WireFaults,
   type WireRule,
 } from './rule.ts';
+export type { FrameDecision } from './verdict.ts';

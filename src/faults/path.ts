@@ -74,23 +74,28 @@ export interface PathObserver {
   ): void;
 }
 
+/** What a `FaultPath` is made of. */
 export interface FaultPathOptions {
   /** Longest frame that the far end carries, in bytes. */
   readonly maxFrameBytes: number;
   /** Frames that may wait; default 16,384. */
   readonly capacity?: number | undefined;
+  /** Sees every frame; default none. */
   readonly observer?: PathObserver | undefined;
-  /** Is called for every frame that is marked here. */
+  /** Is called for every frame that is marked here. @internal */
   readonly notifier?: Notifier | undefined;
 }
 
 /** Takes frames `from .. batch.count - 1` in order and returns how many it took, as `Link.send` does. */
 export type FrameConsumer = (batch: FrameBatch, from: number) => number;
 
+/** One direction of a wire with faults: a queue of frames between what comes in and what `flush` hands over. */
 export class FaultPath {
+  /** Decides about its frames. */
   readonly engine: FaultEngine;
   /** Index in `FAULT_DIRECTIONS`. */
   readonly direction: number;
+  /** Since the path was made; they count on while it runs. */
   readonly counters: PathCounters = newCounters();
   readonly #maxFrameBytes: number;
   readonly #capacity: number;
@@ -108,6 +113,11 @@ export class FaultPath {
   #unsent = 0;
   #blocked = false;
 
+  /**
+   * Makes an empty path; an engine has one for each direction.
+   *
+   * @param direction index in `FAULT_DIRECTIONS`
+   */
   constructor(engine: FaultEngine, direction: number, options: FaultPathOptions) {
     this.engine = engine;
     this.direction = direction;

@@ -12,6 +12,7 @@ import type { FaultSpec } from './fault-spec.ts';
  */
 export type FaultDirection = 'a-to-b' | 'b-to-a';
 
+/** Both directions; elsewhere a direction is an index in this list. */
 export const FAULT_DIRECTIONS: readonly FaultDirection[] = ['a-to-b', 'b-to-a'];
 
 /** Several opcodes by one name. */
@@ -38,6 +39,7 @@ export const OPCODE_GROUPS = [
 ] as const;
 export type OpcodeGroup = (typeof OPCODE_GROUPS)[number];
 
+/** Everything that a rule can do to a frame. */
 export const FAULT_ACTIONS = ['drop', 'duplicate', 'delay', 'reorder', 'corrupt', 'mark-ce', 'rewrite'] as const;
 /** One of the actions. */
 export type FaultAction = (typeof FAULT_ACTIONS)[number];

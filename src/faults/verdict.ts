@@ -18,6 +18,7 @@ export const FrameAction = {
   Oversize: 1 << 8,
 } as const;
 
+/** What is done to one frame. */
 export class FrameDecision {
   /** Bits of `FrameAction`; 0 when the frame passes as it came. */
   did = 0;
@@ -29,15 +30,18 @@ export class FrameDecision {
   chanceBit = -1;
   /** Of `did`, what chance has decided. */
   byChance = 0;
+  /** Frames that leave besides the frame itself. */
   copies = 0;
   /** Between one copy and the next, nanoseconds. */
   copyDelayNs = 0;
   /** By rules, nanoseconds, on top of what the wire takes. */
   delayNs = 0;
-  /** For Reordered: so many frames pass first, but no longer than `holdNs`. */
+  /** So many frames overtake it; 0: it is not reordered. */
   behind = 0;
+  /** The longest that it waits for them, nanoseconds. */
   holdNs = 0;
 
+  /** Nothing is done: what `decide` begins with. */
   reset(): void {
     this.did = 0;
     this.rules.length = 0;
@@ -51,6 +55,7 @@ export class FrameDecision {
     this.holdNs = 0;
   }
 
+  /** Whether the frame does not leave. */
   get dropped(): boolean {
     return (this.did & FrameAction.Dropped) !== 0;
   }

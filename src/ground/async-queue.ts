@@ -6,6 +6,7 @@ export class AsyncQueue<T> implements AsyncIterable<T> {
   readonly #waiting: ((result: IteratorResult<T>) => void)[] = [];
   #closed = false;
 
+  /** Adds an item, or hands it to the first that waits; nothing after `close`. */
   push(item: T): void {
     if (this.#closed) return;
     const waiter = this.#waiting.shift();
@@ -30,12 +31,14 @@ export class AsyncQueue<T> implements AsyncIterable<T> {
     for (const waiter of this.#waiting.splice(0)) waiter({ done: true, value: undefined });
   }
 
+  /** The first item, waited for; `done` once the queue is closed and empty. Never rejects. */
   next(): Promise<IteratorResult<T>> {
     if (this.#items.length > 0) return Promise.resolve({ done: false, value: this.#items.shift() as T });
     if (this.#closed) return Promise.resolve({ done: true, value: undefined });
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** For `for await`: takes items as `next` does. */
   [Symbol.asyncIterator](): AsyncIterator<T> {
     return { next: () => this.next() };
   }

@@ -38,6 +38,7 @@ const LIBRARIES: readonly Library[] = [
 const CHECK_INPUT = Uint8Array.from('123456789', (digit) => digit.charCodeAt(0));
 const CHECK_VALUE = 0xcb_f4_39_26;
 
+/** What computes the CRC-32 of long runs of bytes; 'tables' is this library's own code. */
 export type Crc32Name = 'ISA-L' | 'libdeflate' | 'zlib' | 'tables';
 
 let chosen: Crc32Name | undefined;

@@ -15,9 +15,11 @@ import type { GroupHost, Host, Machine } from '../ground/machine.ts';
 import { installBulkCrc32 } from './bulk-crc32.ts';
 import { monotonicNs } from './clock.ts';
 
+/** Runs one machine (a `Device`, or any other `Machine`) on one link in real time. */
 export class Driver {
   /** For the machine, from before `start`. */
   readonly host: Host;
+  /** The link it was made with. */
   readonly link: Link;
   /** Resolves when the link has ended: with undefined after `close`, with the reason otherwise. Never rejects. */
   readonly closed: Promise<RoceError | undefined>;
@@ -36,6 +38,7 @@ export class Driver {
   #timer: NodeJS.Timeout | undefined;
   #timerDeadline = Infinity;
 
+  /** Takes a link that was not started; `start` does that. */
   constructor(link: Link) {
     this.link = link;
     this.#writer = new FrameWriter(BATCH_FRAMES, link.mtu + MAX_ETHERNET_BYTES);

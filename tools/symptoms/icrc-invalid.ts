@@ -4,7 +4,6 @@
  */
 
 import { maskVariantFields, Op } from 'rocev2/packets';
-import { CRC32C, crcUpdate } from 'rocev2/pcap';
 import { WcStatus } from 'rocev2/transport';
 import { roceFrame, station } from './forge.ts';
 import { mendChecksum, rewriteCapture } from './rewrite.ts';
@@ -98,9 +97,19 @@ function withCastagnoli(frame: Uint8Array): Uint8Array {
   const end = bytes.length - 4;
   const covered = bytes.slice(IP_AT, end);
   maskVariantFields(new DataView(covered.buffer), 0, 4);
-  const state = crcUpdate(CRC32C, 0xff_ff_ff_ff, new Uint8Array(8).fill(0xff), 0, 8);
-  new DataView(bytes.buffer).setUint32(end, ~crcUpdate(CRC32C, state, covered, 0, covered.length) >>> 0, true);
+  const register = castagnoli(castagnoli(0xff_ff_ff_ff, new Uint8Array(8).fill(0xff)), covered);
+  new DataView(bytes.buffer).setUint32(end, ~register >>> 0, true);
   return bytes;
+}
+
+/** Register of a CRC-32C after `bytes`. Bit by bit, so that it shares nothing with the analyzer. */
+function castagnoli(register: number, bytes: Uint8Array): number {
+  let crc = register;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ ((crc & 1) * 0x82_f6_3b_78);
+  }
+  return crc;
 }
 
 function bigEndian(frame: Uint8Array): Uint8Array {

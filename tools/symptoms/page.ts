@@ -5,7 +5,7 @@
  * Owns the layout of the page. `npm run docs:symptoms` writes it; a test compares it.
  */
 
-import { type Finding, RULES, SYMPTOMS, type Symptom } from 'rocev2/pcap';
+import { type Finding, RULE_LIST, SYMPTOMS, type Symptom } from 'rocev2/pcap';
 import { allScenes } from './index.ts';
 import { draw, pictureOf } from './picture.ts';
 
@@ -60,7 +60,7 @@ function list(items: readonly string[]): string {
 }
 
 function rules(): string {
-  const rows = Object.values(RULES).map(
+  const rows = RULE_LIST.map(
     ({ id, says, source, severity }) => `| \`rule/${id}\` | ${severity} | ${says} | ${source} |`,
   );
   const head = ['| finding | severity | rule | source |', '| --- | --- | --- | --- |'];

@@ -19,6 +19,7 @@ import type { IpAddress, MacAddress } from '../../../packets/address.ts';
 export interface Resolution {
   /** The address that was resolved, which may be behind the gateway. */
   readonly address: IpAddress;
+  /** Of the next hop; undefined: nothing answered, or no way leads there. */
   readonly mac: MacAddress | undefined;
 }
 

@@ -32,7 +32,9 @@ import {
 } from './neighbour-frames.ts';
 import { NeighbourTable, type Resolution, sameMac } from './neighbour-table.ts';
 
+/** What `Neighbours` are made of. */
 export interface NeighboursOptions {
+  /** Our own MAC address. */
   readonly mac: MacAddress;
   /** Our addresses with the networks that are on this link. */
   readonly addresses: readonly IpPrefix[];
@@ -49,15 +51,25 @@ export interface NeighboursOptions {
 const DEFAULT_MAX_ENTRIES = 1024;
 const MAX_REPLIES = 64;
 
+/** ARP, neighbour discovery and ping of a host on an Ethernet link. Its owner passes frames in, takes frames out and keeps the time. */
 export class Neighbours {
+  /** Since it was made; they count on while it runs. */
   readonly counters = {
+    /** ARP requests and neighbour solicitations sent. */
     questions: 0,
+    /** Replies to others, answers to pings among them. */
     replies: 0,
+    /** Replies not sent: too many waited, or longer than the MTU. */
     repliesDropped: 0,
+    /** Neighbours found or heard of for the first time. */
     learnt: 0,
+    /** Neighbours found at another MAC address than before. */
     moved: 0,
+    /** Neighbours dropped because they no longer answered. */
     lost: 0,
+    /** Frames of others that claim an address of ours. */
     conflicts: 0,
+    /** Frames that call for nothing. */
     ignored: 0,
   };
 
@@ -169,6 +181,7 @@ export class Neighbours {
     return this.#table.nextDeadline();
   }
 
+  /** Does what is due at `now`, nanoseconds; `nextDeadline` has said when. */
   handleTimeouts(now: number): void {
     this.#table.handleTimeouts(now);
   }

@@ -34,6 +34,7 @@ export interface DescriptorPort {
 export abstract class DescriptorLink extends LifecycleLink {
   readonly name: string;
   readonly medium = Medium.Ethernet;
+  /** As `Link.ecn`. */
   readonly ecn = WHOLE_PACKETS;
   readonly mtu: number;
 

@@ -25,6 +25,7 @@ export { TapLink, type TapLinkOptions } from './tap.ts';
 export { UdpOffloadLink } from './udp-offload.ts';
 export { Udp6Link } from './udp6.ts';
 
+/** Every kind of link, in the order in which `roce links` shows them. */
 export const LINK_KINDS: readonly LinkKind[] = [
   qemuKind,
   pcapKind,
@@ -35,6 +36,7 @@ export const LINK_KINDS: readonly LinkKind[] = [
   packetRingKind,
 ];
 
+/** Options of `openLink` that hold for every kind. */
 export interface LinkOptions {
   /** Largest IP packet in bytes, 68 .. 65,535; `mtu=` in the specification wins. */
   readonly mtu?: number;

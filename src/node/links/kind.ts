@@ -10,16 +10,21 @@ import type { Link, LinkEcn } from '../../ground/link.ts';
 export interface Requirement {
   /** 'the package koffi', 'the privilege CAP_NET_RAW'. */
   readonly what: string;
+  /** Whether it is there. */
   readonly met: boolean;
   /** What to do about it when it is not met, in words that follow a semicolon; may be empty when met. */
   readonly remedy: string;
 }
 
+/** A kind of link: what it needs, and how one is made from a specification. */
 export interface LinkKind {
+  /** What stands before the colon: 'udp6'. */
   readonly name: string;
   /** How it is typed, after the colon: `INTERFACE[,mtu=N]`. */
   readonly usage: string;
+  /** What it is and what it needs, in one line. */
   readonly summary: string;
+  /** What its frames begin with: an Ethernet header or an IP header. */
   readonly medium: Medium;
   /** Which parts of the traffic class its links carry on this machine. */
   readonly ecn: LinkEcn;
@@ -31,6 +36,7 @@ export interface LinkKind {
 
 /** A link specification as typed. A kind takes its options out of it; what is left is an error. */
 export class LinkText {
+  /** All of it, as typed. */
   readonly text: string;
   /** What stands between the colon and the first comma; never empty. */
   readonly target: string;
@@ -88,6 +94,7 @@ export class LinkText {
     if (word !== undefined) throw this.error(`unknown option ${JSON.stringify(word)}`);
   }
 
+  /** An ERR_ROCE_ARGUMENT about this specification, which also says how it is typed. */
   error(what: string): RoceError {
     return new RoceError('ERR_ROCE_ARGUMENT', `link ${JSON.stringify(this.text)}: ${what}; it is ${this.#hint}`);
   }

@@ -21,6 +21,7 @@ import { LifecycleLink, type LinkEvents, type LinkPort } from './lifecycle.ts';
 
 import { type ConnectionEnd, StreamConnection } from './stream-connection.ts';
 
+/** What a `QemuLink` is made of. */
 export interface QemuLinkOptions {
   /** Path of the Unix socket; the kernel allows about 107 bytes. */
   readonly path: string;
@@ -30,8 +31,11 @@ export interface QemuLinkOptions {
   readonly mtu?: number;
 }
 
+/** Frames of a `QemuLink`, by what became of them. */
 export interface QemuCounters {
+  /** Frames written to the socket. */
   sent: number;
+  /** Frames that arrived and were handed on. */
   received: number;
   /** Sent while no peer was connected, and lost. */
   unplugged: number;
@@ -58,16 +62,20 @@ export const qemuKind: LinkKind = {
   },
 };
 
+/** The link of kind `qemu`: the Ethernet of one QEMU guest, over the Unix socket of its stream netdev. */
 export class QemuLink extends LifecycleLink<PluggedPort> {
   readonly name: string;
   readonly medium = Medium.Ethernet;
+  /** As `Link.ecn`. */
   readonly ecn = WHOLE_PACKETS;
   readonly mtu: number;
+  /** Since the link was made; they count on while it runs. */
   readonly counters: QemuCounters = { sent: 0, received: 0, unplugged: 0, refused: 0 };
 
   readonly #path: string;
   readonly #connects: boolean;
 
+  /** Makes the link; `start` listens on the socket or connects to it. */
   constructor(options: QemuLinkOptions) {
     super();
     this.#path = options.path;

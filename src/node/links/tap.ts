@@ -43,6 +43,7 @@ import {
 import { linuxRequirement, packageRequirement } from './native-package.ts';
 import { interfaceMtu, takeInterface } from './netdev.ts';
 
+/** What a `TapLink` is made of. */
 export interface TapLinkOptions {
   /** Name of the interface, at most 15 characters. */
   readonly name: string;
@@ -52,8 +53,11 @@ export interface TapLinkOptions {
   readonly persist?: boolean;
 }
 
+/** Frames of a `TapLink`, by what became of them. */
 export interface TapCounters {
+  /** Frames that the kernel took. */
   sent: number;
+  /** Frames that arrived and were handed on. */
   received: number;
   /** Sent while the interface was down or just deleted, and lost. */
   unplugged: number;
@@ -85,10 +89,13 @@ export const tapKind: LinkKind = {
   },
 };
 
+/** The link of kind `tap`: an Ethernet interface of this machine whose other end is this process. Linux, CAP_NET_ADMIN. */
 export class TapLink extends DescriptorLink {
+  /** Since the link was made; they count on while it runs. */
   readonly counters: TapCounters = { sent: 0, received: 0, unplugged: 0, oversize: 0, sendErrors: 0 };
   readonly #options: TapLinkOptions;
 
+  /** Makes the link; `start` makes the interface or attaches to it. */
   constructor(options: TapLinkOptions) {
     super(`tap:${options.name}`, options.mtu ?? interfaceMtu(options.name) ?? DEFAULT_MTU);
     this.#options = options;

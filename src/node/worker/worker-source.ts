@@ -8,8 +8,13 @@ import { fileURLToPath } from 'node:url';
 export interface WorkerSource {
   /** Path of a file; with `options.eval` JavaScript instead. */
   readonly source: string;
-  /** To be among the options of the worker. */
-  readonly options: { readonly eval: boolean; readonly execArgv?: string[] };
+  /** Must be among the options of the worker. */
+  readonly options: {
+    /** Whether `source` is JavaScript. */
+    readonly eval: boolean;
+    /** Arguments of Node for the thread; absent: those of the process. */
+    readonly execArgv?: string[];
+  };
 }
 
 /**

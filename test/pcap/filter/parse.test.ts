@@ -6,21 +6,20 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../../packets/errors.ts';
+import { compileTree } from '../../../pcap/filter/compile.ts';
 import {
   compileFilter,
-  compileTree,
   completeFilter,
   FilterError,
-  type FilterNode,
   type FilterSubject,
   fieldKind,
   fieldNames,
   filterHelp,
-  parseFilter,
-  printFilter,
   subjectFields,
   WORD_GROUPS,
 } from '../../../pcap/filter/index.ts';
+import { parseFilter, printFilter } from '../../../pcap/filter/parse.ts';
+import type { FilterNode } from '../../../pcap/filter/types.ts';
 import { packetOf, samples, subjectOf } from './samples.ts';
 
 const WORDS = WORD_GROUPS.flatMap(({ words }) => words);

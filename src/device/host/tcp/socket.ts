@@ -10,9 +10,13 @@ import type { TcpConnection } from './connection.ts';
 
 /** A stream of bytes in both directions. */
 export interface TcpSocket {
+  /** Address of our end. */
   readonly localAddress: IpAddress;
+  /** Port of our end, 1 to 65,535. */
   readonly localPort: number;
+  /** Address of the peer. */
   readonly remoteAddress: IpAddress;
+  /** Port of the peer, 1 to 65,535. */
   readonly remotePort: number;
   /**
    * The next `length` bytes, 0 to 65,535, exactly, waited for; one read at a time. Rejects with ERR_ROCE_CLOSED when
@@ -33,7 +37,9 @@ export interface TcpSocket {
 
 /** Waits for connections on a port: `for await (const socket of listener)`. */
 export interface TcpListener extends AsyncIterable<TcpSocket> {
+  /** Where it listens, 1 to 65,535. */
   readonly port: number;
+  /** The next connection whose handshake is done; `done` once the listener is closed. Never rejects. */
   next(): Promise<IteratorResult<TcpSocket>>;
   /** Takes no more connections; those not taken yet are reset. */
   close(): void;

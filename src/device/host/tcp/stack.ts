@@ -40,6 +40,7 @@ export interface TcpHost {
   resolve(destination: IpAddress): Promise<void>;
 }
 
+/** Options of `RdmaTcp.listen`. */
 export interface TcpListenOptions {
   /** Takes connections to this address only; default to any of ours. */
   readonly address?: IpAddress;
