@@ -15,6 +15,7 @@ export * from './cm/index.ts';
 export * from './cm-fields.ts';
 export * from './cnp.ts';
 export * from './crc32.ts';
+export * from './defined.ts';
 export * from './deth.ts';
 export * from './errors.ts';
 export * from './ethernet.ts';

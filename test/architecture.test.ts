@@ -9,10 +9,11 @@ import { describe, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MAX_LINES = 400;
+const MAX_COLUMNS = 120;
 
 /**
- * The rooms, from the ground up, and what each may import besides itself. A file belongs to the longest name that its path begins with.
- * `src` itself holds the entries `rocev2` and `rocev2/browser`.
+ * The rooms, from the ground up, and what each may import besides itself. A file belongs to the longest name that its
+ * path begins with. `src` itself holds the entries `rocev2` and `rocev2/browser`.
  */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   packets: [],
@@ -29,7 +30,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   tools: [],
 };
 
-/** Doors between the parts of a room: the folder may import these files or folders of its room, and nothing else of it. */
+/**
+ * Doors between the parts of a room: the folder may import these files or folders of its room, and nothing else of it.
+ */
 const DOORS: Readonly<Record<string, readonly string[]>> = {
   'packets/kit': ['packets/'],
   'packets/cm': ['packets/'],
@@ -213,6 +216,17 @@ describe('architecture', () => {
     expect(long).toEqual([]);
   });
 
+  it(`keeps the prose of comments within ${MAX_COLUMNS} columns`, () => {
+    const wide = SOURCES.flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        // Two spaces inside: a table or a diagram.
+        .filter((line) => line.length > MAX_COLUMNS && /^\s*(?:\/?\*|\/\/)/.test(line) && !/\S {2,}\S/.test(line))
+        .map((line) => `${path}: ${line.trim()}`),
+    );
+    expect(wide).toEqual([]);
+  });
+
   it('opens every file with a comment that says what it owns', () => {
     const bare = SOURCES.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*/.test(text)).map(({ path }) => path);
     expect(bare).toEqual([]);
@@ -276,7 +290,10 @@ function reachable(graph: Graph, from: string): Set<string> {
   return seen;
 }
 
-/** Files that reach themselves, grouped by whom they can reach and be reached from; each group sorted, the groups by their first file. */
+/**
+ * Files that reach themselves, grouped by whom they can reach and be reached from; each group sorted, the groups by
+ * their first file.
+ */
 function cyclesOf(graph: Graph): string[][] {
   const reach = new Map([...graph.keys()].map((file) => [file, reachable(graph, file)]));
   const groups = new Map<string, string[]>();

@@ -1,7 +1,7 @@
 /**
- * `npm run interop`: unmodified programs in rdma_rxe guests against ours. Owns the command line and what is written where:
- * reports and captures below the output folder, verdicts in docs/interop.md. Exit codes: 0, 1 when a cell failed that is ours or a kernel
- * was missing, 2 for a bad command line, 3 when the lab cannot run here.
+ * `npm run interop`: unmodified programs in rdma_rxe guests against ours. Owns the command line and what is written
+ * where: reports and captures below the output folder, verdicts in docs/interop.md. Exit codes: 0, 1 when a cell failed
+ * that is ours or a kernel was missing, 2 for a bad command line, 3 when the lab cannot run here.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';

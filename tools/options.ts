@@ -1,10 +1,10 @@
 /**
- * What the commands of `roce` share: the options that open a device, the parsing of values, and the life of a device between
- * its opening and ctrl-C.
+ * What the commands of `roce` share: the options that open a device, the parsing of values, and the life of a device
+ * between its opening and ctrl-C.
  *
  * Conventions: a command line that makes no sense is one line on standard error and exit code 2; what the world refuses
- * (`RoceError`) is one line and exit code 1; ctrl-C ends in good order with exit code 130, a second one at once. roce.ts
- * sees to the first two for every command.
+ * (`RoceError`) is one line and exit code 1; ctrl-C ends in good order with exit code 130, a second one at once.
+ * roce.ts sees to the first two for every command.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
@@ -17,7 +17,7 @@ import {
   type VlanOptions,
 } from 'rocev2';
 import { type CaptureSink, linkUsage, openLink } from 'rocev2/node';
-import { Ecn, IpAddress, IpPrefix, MAX_FLOW_LABEL, parseMac, RoceError, trafficClassOf } from 'rocev2/packets';
+import { defined, Ecn, IpAddress, IpPrefix, MAX_FLOW_LABEL, parseMac, RoceError, trafficClassOf } from 'rocev2/packets';
 import { PEER_PROFILES } from 'rocev2/transport';
 import { addCongestionOptions, type CongestionFlags, congestionOptions } from './congestion-options.ts';
 import { Recording } from './recording.ts';
@@ -43,7 +43,10 @@ export interface LinkFlags extends CongestionFlags {
   readonly worker?: boolean;
 }
 
-/** Adds the options of a command that opens a device; its action gets `LinkFlags`, or part of them where they are `optional`. */
+/**
+ * Adds the options of a command that opens a device; its action gets `LinkFlags`, or part of them where they are
+ * `optional`.
+ */
 export function addLinkOptions(command: Command, { optional = false } = {}): Command {
   command
     .addOption(
@@ -122,9 +125,9 @@ function addPathOptions(command: Command): void {
 }
 
 /**
- * Opens a device, lends it to `use`, and closes it. Ctrl-C aborts the signal that `use` is given; who does not end within a
- * few seconds loses the device. Resolves to undefined when it ended by ctrl-C, whatever `use` did then. `watch` sees every
- * frame and takes the place of `--write`.
+ * Opens a device, lends it to `use`, and closes it. Ctrl-C aborts the signal that `use` is given; who does not end
+ * within a few seconds loses the device. Resolves to undefined when it ended by ctrl-C, whatever `use` did then.
+ * `watch` sees every frame and takes the place of `--write`.
  */
 export async function withDevice<T>(
   flags: LinkFlags,
@@ -205,14 +208,7 @@ function deviceOptions(flags: LinkFlags): Omit<OpenDeviceOptions, 'captureSink' 
   const congestion = congestionOptions(flags);
   return {
     link,
-    ...(ip === undefined ? {} : { addresses: ip }),
-    ...(mac === undefined ? {} : { mac }),
-    ...(mtu === undefined ? {} : { mtu }),
-    ...(gateway === undefined ? {} : { gateway }),
-    ...(neighbour === undefined ? {} : { neighbours: neighbour }),
-    ...(vlan === undefined ? {} : { vlan }),
-    ...(peer === undefined ? {} : { peer }),
-    ...(congestion === undefined ? {} : { congestion }),
+    ...defined({ addresses: ip, mac, mtu, gateway, neighbours: neighbour, vlan, peer, congestion }),
     path: pathOf(flags),
   };
 }
@@ -225,10 +221,7 @@ function pathOf(flags: Partial<LinkFlags>): PathTraits {
   const both = dscp === undefined && ecn === undefined ? undefined : trafficClassOf(dscp ?? 0, ecn);
   const trafficClass = flags.trafficClass ?? both;
   return {
-    ...(trafficClass === undefined ? {} : { trafficClass }),
-    ...(hopLimit === undefined ? {} : { hopLimit }),
-    ...(flowLabel === undefined ? {} : { flowLabel }),
-    ...(sourcePort === undefined ? {} : { sourcePort }),
+    ...defined({ trafficClass, hopLimit, flowLabel, sourcePort }),
   };
 }
 

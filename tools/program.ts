@@ -1,7 +1,7 @@
 /**
- * The program behind the `roce` command. Owns the list of subcommands, each loaded only when it is asked for, and the conventions on errors:
- * a bad command line is one line on standard error and exit code 2, a `RoceError` one line and exit code 1. Anything else is
- * a bug of ours and keeps its stack.
+ * The program behind the `roce` command. Owns the list of subcommands, each loaded only when it is asked for, and the
+ * conventions on errors: a bad command line is one line on standard error and exit code 2, a `RoceError` one line and
+ * exit code 1. Anything else is a bug of ours and keeps its stack.
  */
 import { Command, CommanderError } from 'commander';
 import { installBulkCrc32 } from 'rocev2/node';
@@ -124,7 +124,10 @@ export interface RoceOutput {
   err(text: string): void;
 }
 
-/** Runs a command line, without the program's name; resolves with the exit code, or undefined where a command has set its own. */
+/**
+ * Runs a command line, without the program's name; resolves with the exit code, or undefined where a command has set
+ * its own.
+ */
 export async function runProgram(args: readonly string[], output: RoceOutput): Promise<number | undefined> {
   // Drivers do it too; commands that read captures have none.
   installBulkCrc32();

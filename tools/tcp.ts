@@ -1,6 +1,6 @@
 /**
- * TCP for the tools whose stock counterparts meet over it before their queue pairs speak: the device's own on Ethernet links,
- * where the host is ours, and the kernel's on links that share the kernel's addresses.
+ * TCP for the tools whose stock counterparts meet over it before their queue pairs speak: the device's own on Ethernet
+ * links, where the host is ours, and the kernel's on links that share the kernel's addresses.
  */
 import { createConnection, createServer, type Server, type Socket } from 'node:net';
 import { Device, type RdmaDevice } from 'rocev2';

@@ -53,7 +53,9 @@ export interface RequesterInspection {
 
 /** A reply that is owed. */
 export interface ReplyInspection {
-  /** What is sent: an ACK, a NAK, READ responses, an atomic response, or a response without data (FLUSH, ATOMIC WRITE). */
+  /**
+   * What is sent: an ACK, a NAK, READ responses, an atomic response, or a response without data (FLUSH, ATOMIC WRITE).
+   */
   readonly kind: 'ack' | 'nak' | 'read' | 'atomic' | 'empty';
   /** PSN of its first packet, 24 bits. */
   readonly psn: number;

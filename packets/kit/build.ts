@@ -1,13 +1,15 @@
 /**
- * Bytes of packets that are values: a real frame by FrameWriter and the codecs, and then whatever a stimulus wants to be wrong with it.
- * Owns the order: headers, payload, pad, `edit`, IP checksum and ICRC, `spoil`.
+ * Bytes of packets that are values: a real frame by FrameWriter and the codecs, and then whatever a stimulus wants to
+ * be wrong with it. Owns the order: headers, payload, pad, `edit`, IP checksum and ICRC, `spoil`.
  */
+
 import { IpAddress } from '../address.ts';
 import { writeAeth } from '../aeth.ts';
 import { writeAtomicAckEth } from '../atomic-ack-eth.ts';
 import { writeAtomicEth } from '../atomic-eth.ts';
 import { BTH_BYTES, writeBth, writeBthCongestion } from '../bth.ts';
 import { finishChecksum, onesComplementSum } from '../checksum.ts';
+import { defined } from '../defined.ts';
 import { writeDeth } from '../deth.ts';
 import { writeFeth } from '../feth.ts';
 import { FrameWriter } from '../frame-writer.ts';
@@ -41,7 +43,10 @@ export const SLOT_BYTES = 16_384;
 
 const writer = new FrameWriter(1, SLOT_BYTES);
 
-/** The frame of `packet` on `route`; `firstPsn` is what its PSN counts from. IPv4 identifications count up, as FrameWriter's do. */
+/**
+ * The frame of `packet` on `route`; `firstPsn` is what its PSN counts from. IPv4 identifications count up, as
+ * FrameWriter's do.
+ */
 export function buildFrame(packet: Packet, route: Route, destQpn: number, firstPsn: number): Uint8Array {
   const template = new HeaderTemplate(routeOf(packet, route));
   const { payload = NOTHING, opcode } = packet;
@@ -77,8 +82,7 @@ function routeOf(packet: Packet, route: Route): Route {
     ...route,
     ...(source === undefined ? {} : { source: IpAddress.parse(source) }),
     ...(destination === undefined ? {} : { destination: IpAddress.parse(destination) }),
-    ...(sourcePort === undefined ? {} : { sourcePort }),
-    ...(hopLimit === undefined ? {} : { hopLimit }),
+    ...defined({ sourcePort, hopLimit }),
   };
 }
 
@@ -97,7 +101,10 @@ function draftOf(bytes: Uint8Array, ip: number, udp: number): Draft {
   return { bytes, view, ip, udp, bth: udp + 8, icrc: bytes.length - ICRC_BYTES };
 }
 
-/** IP checksum and ICRC of a draft made right again, by where its headers were at first: options and the like are the editor's affair. */
+/**
+ * IP checksum and ICRC of a draft made right again, by where its headers were at first: options and the like are the
+ * editor's affair.
+ */
 export function seal({ bytes, view, ip, udp, bth, icrc }: Draft): void {
   const version = udp - ip === IPV4_BYTES ? 4 : 6;
   if (version === 4) {

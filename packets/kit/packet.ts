@@ -1,9 +1,12 @@
 /**
- * Packets as values, for scripts: constructors for every RC packet, and the words a packet prints as. A script's PSNs are
- * relative to the connection's first PSN of their direction, so that the same script runs anywhere in the number space.
+ * Packets as values, for scripts: constructors for every RC packet, and the words a packet prints as. A script's PSNs
+ * are relative to the connection's first PSN of their direction, so that the same script runs anywhere in the number
+ * space.
  */
+
 import { Syndrome } from '../aeth.ts';
 import { crc32 } from '../crc32.ts';
+import { defined } from '../defined.ts';
 import type { Feth } from '../feth.ts';
 import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from '../opcode.ts';
 
@@ -30,13 +33,16 @@ export interface AtomicFields {
 }
 
 /**
- * A packet as a value, right or wrong. `buildFrame` writes those extended headers that the opcode has, from the fields below or with zeros
- * where they are absent; fields of headers that the opcode does not have are ignored.
+ * A packet as a value, right or wrong. `buildFrame` writes those extended headers that the opcode has, from the fields
+ * below or with zeros where they are absent; fields of headers that the opcode does not have are ignored.
  */
 export interface Packet {
   /** BTH opcode, 8 bits, of the table or not. */
   readonly opcode: number;
-  /** In a script relative to the first PSN of its direction, may be negative; in what was received 24 bits, as on the wire. */
+  /**
+   * In a script relative to the first PSN of its direction, may be negative; in what was received 24 bits, as on the
+   * wire.
+   */
   readonly psn: number;
   /** AckReq bit of the BTH; default false. */
   readonly ackReq?: boolean;
@@ -165,7 +171,7 @@ export const uc = (packet: Packet): Packet => ({ ...packet, opcode: packet.opcod
 export const xrc = (packet: Packet, srqn?: number): Packet => ({
   ...packet,
   opcode: packet.opcode | Service.Xrc,
-  ...(srqn === undefined ? {} : { srqn }),
+  ...defined({ srqn }),
 });
 
 /** The same packet marked Congestion Experienced. */

@@ -1,6 +1,6 @@
 /**
- * What was seen of the device under test: a packet as a value, and everything below it. Owns the way from a parsed frame to both.
- * Never judges: what a packet must look like is the business of cases and watchers.
+ * What was seen of the device under test: a packet as a value, and everything below it. Owns the way from a parsed
+ * frame to both. Never judges: what a packet must look like is the business of cases and watchers.
  */
 import { readAeth } from '../aeth.ts';
 import { readAtomicAckEth } from '../atomic-ack-eth.ts';
@@ -124,7 +124,10 @@ export function sightingOf(frame: Frame, status: FrameStatus, timeNs: number): S
   };
 }
 
-/** The packet with its PSN counted from the first PSN of its direction: answers count from the tester's, requests from the device's. */
+/**
+ * The packet with its PSN counted from the first PSN of its direction: answers count from the tester's, requests from
+ * the device's.
+ */
 export function relativeTo(sighting: Sighting, firstPsn: number, dutFirstPsn: number): Packet {
   const { packet } = sighting;
   if (packet.opcode === Op.Cnp) return packet;

@@ -1,5 +1,6 @@
 /**
- * `rocev2/pcap/filter`: the display filter, a language in the manner of tcpdump over dissected packets. Runs in a browser.
+ * `rocev2/pcap/filter`: the display filter, a language in the manner of tcpdump over dissected packets. Runs in a
+ * browser.
  *
  * Used by `roce dump`, `roce analyze` and the explorer. `compileFilter` is all that most need.
  *

@@ -8,7 +8,9 @@
  * ref:conformance#ANX-47): the one its address vector names, else the one its flow label gives, else that of both queue
  * pair numbers, so that both ends send from the same port (rdma:ib_verbs.h#rdma_get_udp_sport, which rdma_rxe follows).
  */
+
 import type { IpAddress, IpPrefix, MacAddress } from '../../packets/address.ts';
+import { defined } from '../../packets/defined.ts';
 import { RoceError } from '../../packets/errors.ts';
 import { flowLabelOfQpns, sourcePortOfFlowLabel } from '../../packets/flow-label.ts';
 import { type Frame, frameDestinationIs, Medium } from '../../packets/frame.ts';
@@ -105,8 +107,8 @@ export class Paths {
    */
   traits(own: PathTraits): PathTraits {
     checkTraits(own);
-    const { trafficClass, hopLimit, flowLabel, sourcePort } = { ...this.#defaults, ...definedOf(own) };
-    return definedOf({ trafficClass, hopLimit, flowLabel, sourcePort });
+    const { trafficClass, hopLimit, flowLabel, sourcePort } = { ...this.#defaults, ...defined(own) };
+    return defined({ trafficClass, hopLimit, flowLabel, sourcePort });
   }
 
   /**
@@ -123,7 +125,7 @@ export class Paths {
       medium: this.#options.medium,
       sourceMac: this.#options.mac,
       destMac: mac,
-      ...(this.vlanTci === undefined ? {} : { vlanTci: this.vlanTci }),
+      ...defined({ vlanTci: this.vlanTci }),
       source,
       destination: av.destination,
       trafficClass: trafficClass ?? 0,
@@ -256,9 +258,4 @@ export class Paths {
 
 function unreachable(why: string): RoceError {
   return new RoceError('ERR_ROCE_ADDRESS', why, { errno: 'EHOSTUNREACH' });
-}
-
-/** Without properties whose value is undefined, which would hide a default. */
-function definedOf(traits: { readonly [K in keyof PathTraits]: PathTraits[K] | undefined }): PathTraits {
-  return Object.fromEntries(Object.entries(traits).filter(([, value]) => value !== undefined));
 }

@@ -2,7 +2,9 @@
  * The objects of a device: protection domains, completion queues, keys, queue pairs. Owns the tables, the numbers and
  * keys that packets carry, and the limits. Never parses a packet and never schedules a queue pair.
  */
+
 import type { IpAddress } from '../../packets/address.ts';
+import { defined } from '../../packets/defined.ts';
 import { invariant, RoceError } from '../../packets/errors.ts';
 import type { PortCounters } from '../../transport/counters.ts';
 import { KeyTable } from '../../transport/key-table.ts';
@@ -192,7 +194,7 @@ export class Resources {
         maxWr,
         maxSge,
         pools: this.#pools,
-        ...(xrc === undefined ? {} : { xrc }),
+        ...defined({ xrc }),
       },
       this.#eventful,
     );

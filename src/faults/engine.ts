@@ -31,7 +31,9 @@ export interface FaultEngineOptions {
   readonly seed?: number;
 }
 
-/** Decides the fate of every frame on a wire with two ends. One engine serves both directions, each with a `FaultPath`. */
+/**
+ * Decides the fate of every frame on a wire with two ends. One engine serves both directions, each with a `FaultPath`.
+ */
 export class FaultEngine {
   /** As in the options. */
   readonly medium: Medium;

@@ -10,7 +10,7 @@ export type { RateQueue } from './departures.ts';
 export { FaultEngine, type FaultEngineOptions } from './engine.ts';
 export { checkFaultSpec, type EcnProfile, type FaultSpec } from './fault-spec.ts';
 export type { NotifierCounters, NotifyOptions } from './notifier.ts';
-export { FaultPath, type FaultPathOptions, type PathCounters, type PathObserver, type FrameConsumer } from './path.ts';
+export { FaultPath, type FaultPathOptions, type FrameConsumer, type PathCounters, type PathObserver } from './path.ts';
 export {
   FAULT_ACTIONS,
   FAULT_DIRECTIONS,

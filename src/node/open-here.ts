@@ -2,8 +2,10 @@
  * Opens a device on a real wire in the calling thread: link, capture, driver and device put together. The simulated
  * world has its own way (`World`).
  */
+
 import { randomBytes, randomFillSync } from 'node:crypto';
 import { IpAddress, IpPrefix, type MacAddress, parseMac } from '../../packets/address.ts';
+import { defined } from '../../packets/defined.ts';
 import { RoceError } from '../../packets/errors.ts';
 import type { CongestionOptions } from '../../transport/congestion/congestion-options.ts';
 import type { QpTrace, Random } from '../../transport/index.ts';
@@ -93,16 +95,17 @@ export async function openHere(options: OpenDeviceOptions): Promise<OpenDevice> 
     mac,
     addresses,
     mtu: link.mtu,
-    ...(link.sourcePort === undefined ? {} : { sourcePort: link.sourcePort }),
-    ...(link.maxUnacked === undefined ? {} : { maxUnacked: link.maxUnacked }),
+    ...defined({ sourcePort: link.sourcePort, maxUnacked: link.maxUnacked }),
     ...(options.gateway === undefined ? {} : { gateway: IpAddress.parse(options.gateway) }),
     ...(options.neighbours === undefined ? {} : { neighbours: options.neighbours.map(parseNeighbour) }),
-    ...(options.vlan === undefined ? {} : { vlan: options.vlan }),
-    ...(options.path === undefined ? {} : { path: options.path }),
-    ...(options.name === undefined ? {} : { name: options.name }),
-    ...(options.peer === undefined ? {} : { peer: options.peer }),
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
-    ...(options.congestion === undefined ? {} : { congestion: options.congestion }),
+    ...defined({
+      vlan: options.vlan,
+      path: options.path,
+      name: options.name,
+      peer: options.peer,
+      limits: options.limits,
+      congestion: options.congestion,
+    }),
     trace: options.trace,
   });
   await driver.start(device);

@@ -2,7 +2,9 @@
  * A device on a simulated network, with defaults that suit a simulation. The counterpart of `openDevice`, which opens
  * one on a real wire.
  */
+
 import { IpPrefix, type MacAddress, parseMac } from '../../packets/address.ts';
+import { defined } from '../../packets/defined.ts';
 import type { CongestionOptions } from '../../transport/congestion/congestion-options.ts';
 import type { QpTrace } from '../../transport/trace.ts';
 import { Device } from '../device/device.ts';
@@ -56,14 +58,7 @@ export function attachDevice<N extends WorldNetwork>(
         mac: mac === undefined ? macFor(prefixes) : parseMac(mac),
         addresses: prefixes,
         mtu: link.mtu,
-        ...(limits === undefined ? {} : { limits }),
-        ...(sourcePort === undefined ? {} : { sourcePort }),
-        ...(path === undefined ? {} : { path }),
-        ...(neighbours === undefined ? {} : { neighbours }),
-        ...(vlan === undefined ? {} : { vlan }),
-        ...(peer === undefined ? {} : { peer }),
-        ...(congestion === undefined ? {} : { congestion }),
-        ...(maxUnacked === undefined ? {} : { maxUnacked }),
+        ...defined({ limits, sourcePort, path, neighbours, vlan, peer, congestion, maxUnacked }),
         trace,
       }),
     // What is left of the options when those of the device are taken out; the compiler cannot follow that for any N.

@@ -10,7 +10,9 @@
  * const device = attachDevice(world, 'a', { addresses: ['10.0.0.1/24'], trace });
  * ```
  */
+
 import { aethMsn, aethSyndrome } from '../../packets/aeth.ts';
+import { defined } from '../../packets/defined.ts';
 import { Frame, FrameStatus, frameStatusName, Medium, parseFrame } from '../../packets/frame.ts';
 import { isMad } from '../../packets/frame-fields.ts';
 import { ICRC_BYTES, icrcMatches } from '../../packets/icrc.ts';
@@ -55,7 +57,7 @@ export class TraceRecorder implements QpTrace {
     this.#record({
       file_schema: 'urn:ietf:params:qlog:file:sequential',
       serialization_format: 'application/qlog+json-seq',
-      ...(title === undefined ? {} : { title }),
+      ...defined({ title }),
       trace: {
         common_fields: {
           time_format: 'relative_to_epoch',

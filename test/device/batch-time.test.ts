@@ -1,6 +1,7 @@
 /**
- * Goal: time goes on while a batch is handled, and nothing minds. Method: two devices on a clock that moves with every look at it,
- * their frames handed over by hand, the last of each batch first: data of a new connection overtakes its RTU.
+ * Goal: time goes on while a batch is handled, and nothing minds. Method: two devices on a clock that moves with every
+ * look at it, their frames handed over by hand, the last of each batch first: data of a new connection overtakes its
+ * RTU.
  */
 import { expect, it } from 'vitest';
 import { FrameWriter } from '../../packets/frame-writer.ts';

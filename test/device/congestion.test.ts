@@ -1,6 +1,6 @@
 /**
- * Goal: a device does its part of congestion control whatever the way its packets go: VLANs, both versions of IP, every service; and a queue
- * pair that is destroyed while its data waits does not take back its answers.
+ * Goal: a device does its part of congestion control whatever the way its packets go: VLANs, both versions of IP, every
+ * service; and a queue pair that is destroyed while its data waits does not take back its answers.
  * Method: two devices on a simulated Ethernet that marks what the first one sends; the wire is read.
  */
 import { describe, expect, it } from 'vitest';

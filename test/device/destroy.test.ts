@@ -1,6 +1,7 @@
 /**
- * Goal: who destroys a queue pair in the moment it sees a completion does not take back the acknowledge of that message.
- * Method: two devices in the simulated world; the receiver destroys its queue pair as soon as it has what it waited for.
+ * Goal: who destroys a queue pair in the moment it sees a completion does not take back the acknowledge of that
+ * message. Method: two devices in the simulated world; the receiver destroys its queue pair as soon as it has what it
+ * waited for.
  */
 import { expect, it } from 'vitest';
 import { ConnectionRejected, WcStatus, WrOpcode } from '../../src/index.ts';

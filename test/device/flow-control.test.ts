@@ -1,6 +1,7 @@
 /**
- * Goal: end-to-end credits are used where both sides of a connection say so, and then a receiver that keeps posting is never
- * overrun by more than one packet. Method: connections on a simulated network; what the wire carried is looked at in counters.
+ * Goal: end-to-end credits are used where both sides of a connection say so, and then a receiver that keeps posting is
+ * never overrun by more than one packet. Method: connections on a simulated network; what the wire carried is looked at
+ * in counters.
  */
 import { describe, expect, it } from 'vitest';
 import { WcStatus, WrOpcode } from '../../src/index.ts';

@@ -1,6 +1,7 @@
 /**
- * Memory windows, fast registration, FLUSH and ATOMIC WRITE through the verbs of two connected devices. Goal: what an application writes
- * with them works end to end, and misuse has the code that verbs document. Method: the simulated world; details are test/transport's.
+ * Memory windows, fast registration, FLUSH and ATOMIC WRITE through the verbs of two connected devices. Goal: what an
+ * application writes with them works end to end, and misuse has the code that verbs document. Method: the simulated
+ * world; details are test/transport's.
  */
 import { describe, expect, it } from 'vitest';
 import { Access, type Cq, FlushLevel, FlushType, type Qp, RoceError, type SendWr, WrOpcode } from '../../src/index.ts';

@@ -1,4 +1,7 @@
-/** What misuse.test.ts misuses: a device with one of everything, queue pairs in any state, and what an application can see of them. */
+/**
+ * What misuse.test.ts misuses: a device with one of everything, queue pairs in any state, and what an application can
+ * see of them.
+ */
 import {
   Access,
   type Ah,

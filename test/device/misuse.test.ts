@@ -1,9 +1,10 @@
 /**
- * Goal: a verb called in a state, with an opcode, a flag, a length or an object that verbs forbid says what libibverbs says, and
- * changes nothing.
+ * Goal: a verb called in a state, with an opcode, a flag, a length or an object that verbs forbid says what libibverbs
+ * says, and changes nothing.
  * Method: tables of calls with the errno each draws; then random work requests and attributes in random states. What an
- * application can see of the queue pair, its queues and its device is compared before and after each call that was refused.
- * Sources: ibv_post_send(3) (which opcode which type takes), ibv_modify_qp(3), ibv_create_qp(3), ibv_create_srq(3), ibv_resize_cq(3).
+ * application can see of the queue pair, its queues and its device is compared before and after each call that was
+ * refused. Sources: ibv_post_send(3) (which opcode which type takes), ibv_modify_qp(3), ibv_create_qp(3),
+ * ibv_create_srq(3), ibv_resize_cq(3).
  */
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Goal: datagrams to a group reach every queue pair attached to it, here and elsewhere, and nobody else. Method: three devices on a
- * simulated Ethernet; ref:conformance#MC rows; what the host says of its groups is looked at on the wire.
+ * Goal: datagrams to a group reach every queue pair attached to it, here and elsewhere, and nobody else. Method: three
+ * devices on a simulated Ethernet; ref:conformance#MC rows; what the host says of its groups is looked at on the wire.
  */
 import { describe, expect, it } from 'vitest';
 import { formatMac } from '../../packets/address.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: a connection between two devices with two addresses each changes ways, and its headers follow the neighbours of the new one.
- * Method: two devices on a simulated Ethernet; the first way is IPv4, the second IPv6; one side is told to change.
+ * Goal: a connection between two devices with two addresses each changes ways, and its headers follow the neighbours of
+ * the new one. Method: two devices on a simulated Ethernet; the first way is IPv4, the second IPv6; one side is told to
+ * change.
  */
 import { expect, it } from 'vitest';
 import { IpAddress, QpState, WcStatus, WrOpcode } from '../../src/index.ts';

@@ -1,11 +1,13 @@
 /**
- * Goal: what the IP and UDP headers of a connection carry is what was chosen for it, on every packet; what nobody chose spreads
- * over queue pairs and stays with each.
+ * Goal: what the IP and UDP headers of a connection carry is what was chosen for it, on every packet; what nobody chose
+ * spreads over queue pairs and stays with each.
  * Method: devices of the simulated world and every frame that passes between them.
  */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseCmMad } from '../../packets/cm/index.ts';
+import { defined } from '../../packets/defined.ts';
 import { flowLabelOfQpns, sourcePortOfFlowLabel } from '../../packets/flow-label.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../packets/frame.ts';
 import { GSI_QPN } from '../../packets/mad.ts';
@@ -48,7 +50,7 @@ function makeTwo(pathA?: PathTraits, pathB?: PathTraits, seed = 1): Setup {
   const device = (id: number, path: PathTraits | undefined): Device =>
     attachDevice(world, `${id}`, {
       addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`],
-      ...(path === undefined ? {} : { path }),
+      ...defined({ path }),
     });
   return { world, a: device(1, pathA), b: device(2, pathB), seen };
 }
@@ -199,8 +201,7 @@ describe('source ports', () => {
     const world = new World({ seed: 3, medium: Medium.Ip });
     return attachDevice(world, 'alone', {
       addresses: ['10.0.0.1/24'],
-      ...(path === undefined ? {} : { path }),
-      ...(sourcePort === undefined ? {} : { sourcePort }),
+      ...defined({ path, sourcePort }),
     });
   }
 

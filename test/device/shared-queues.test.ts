@@ -1,7 +1,7 @@
 /**
- * Goal: shared receive queues and completion queues of the verbs API refuse what verbs refuse, and tell what happened to them.
- * Method: two devices on a simulated network; every refused call is followed by one that shows that nothing has changed.
- * ibv_create_srq(3), ibv_modify_srq(3), ibv_resize_cq(3), ibv_get_async_event(3), ibv_req_notify_cq(3).
+ * Goal: shared receive queues and completion queues of the verbs API refuse what verbs refuse, and tell what happened
+ * to them. Method: two devices on a simulated network; every refused call is followed by one that shows that nothing
+ * has changed. ibv_create_srq(3), ibv_modify_srq(3), ibv_resize_cq(3), ibv_get_async_event(3), ibv_req_notify_cq(3).
  */
 import { describe, expect, it } from 'vitest';
 import {

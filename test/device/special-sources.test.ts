@@ -1,7 +1,7 @@
 /**
- * Goal: a frame whose source cannot be the address of another host draws no answer and ends nothing, whatever it carries.
- * Method: a device alone, frames handed over by hand, over both media and IP versions; one frame of each kind that is answered otherwise,
- * then arbitrary MADs from arbitrary sources. FC_RUNS sets the runs.
+ * Goal: a frame whose source cannot be the address of another host draws no answer and ends nothing, whatever it
+ * carries. Method: a device alone, frames handed over by hand, over both media and IP versions; one frame of each kind
+ * that is answered otherwise, then arbitrary MADs from arbitrary sources. FC_RUNS sets the runs.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

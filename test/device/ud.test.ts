@@ -1,6 +1,6 @@
 /**
- * Goal: datagrams between applications: address handles, the 40 bytes before the data, Q_Keys, and the ways a datagram is lost.
- * Method: two devices on a simulated Ethernet, over IPv4 and IPv6; what is received is compared byte for byte.
+ * Goal: datagrams between applications: address handles, the 40 bytes before the data, Q_Keys, and the ways a datagram
+ * is lost. Method: two devices on a simulated Ethernet, over IPv4 and IPv6; what is received is compared byte for byte.
  */
 import { describe, expect, it } from 'vitest';
 import { FrameWriter } from '../../packets/frame-writer.ts';

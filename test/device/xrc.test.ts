@@ -1,6 +1,7 @@
 /**
- * Goal: an XRC connection between two devices serves several shared receive queues, and everything that belongs to it is freed
- * only when nothing uses it. Method: the connection manager joins an initiator and a target on a simulated network.
+ * Goal: an XRC connection between two devices serves several shared receive queues, and everything that belongs to it
+ * is freed only when nothing uses it. Method: the connection manager joins an initiator and a target on a simulated
+ * network.
  */
 import { describe, expect, it } from 'vitest';
 import { type Cq, type Pd, QpState, QpType, WcStatus, WrOpcode } from '../../src/index.ts';

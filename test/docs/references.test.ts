@@ -1,7 +1,8 @@
 /**
  * Goal: the repository refers to nothing outside itself, and nothing in it leads nowhere.
- * Method: every text that git does not ignore is searched for citations of reference pages (docs/reference/README.md), for paths above the root and, in
- * Markdown, for links. The search is shown to find what is planted in a repository of a few lines.
+ * Method: every text that git does not ignore is searched for citations of reference pages (docs/reference/README.md),
+ * for paths above the root and, in Markdown, for links. The search is shown to find what is planted in a repository of
+ * a few lines.
  */
 import { describe, expect, it } from 'vitest';
 import { anchorsOf } from './markdown.ts';

@@ -1,6 +1,7 @@
 /**
- * Finds what leads out of the repository or nowhere: citations of reference pages, paths that climb above the root, links.
- * Owns the search and how a finding reads (`file:line: what is wrong`). Works on any map of texts, so that it can be tested itself.
+ * Finds what leads out of the repository or nowhere: citations of reference pages, paths that climb above the root,
+ * links. Owns the search and how a finding reads (`file:line: what is wrong`). Works on any map of texts, so that it
+ * can be tested itself.
  */
 import { posix } from 'node:path';
 import { anchorsOf, linksOf } from './markdown.ts';
@@ -18,7 +19,10 @@ export interface Exceptions {
 /** No exceptions. */
 export const NONE: Exceptions = { climbs: new Set() };
 
-/** A citation: `ref`, a colon, a page, and maybe `#` and a section. A full stop or a hyphen at its end belongs to the sentence. */
+/**
+ * A citation: `ref`, a colon, a page, and maybe `#` and a section. A full stop or a hyphen at its end belongs to the
+ * sentence.
+ */
 const CITATION = /\bref:([a-z][a-z0-9-]*)(?:#([A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*))?/g;
 const CLIMB = /(?:\.\.\/)+[\w@.-]*/g;
 const SCHEME = /^[a-z][a-z0-9+.-]*:/i;

@@ -1,6 +1,6 @@
 /**
- * Goal: who talks to whom is learnt from connection management, or from the traffic alone, on real traffic and on any nonsense.
- * Method: made packets; the captures of rdma_rxe and the sample cut from them; arbitrary bytes.
+ * Goal: who talks to whom is learnt from connection management, or from the traffic alone, on real traffic and on any
+ * nonsense. Method: made packets; the captures of rdma_rxe and the sample cut from them; arbitrary bytes.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

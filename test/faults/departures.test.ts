@@ -1,6 +1,7 @@
 /**
  * Goal: a queue marks by what waits behind a frame in the moment in which it leaves, however late it is asked.
- * Method: a queue of constant rate written down a second time as plainly as can be, with the whole of time at hand; RED's figures of ref:dcqcn#5.6.
+ * Method: a queue of constant rate written down a second time as plainly as can be, with the whole of time at hand;
+ * RED's figures of ref:dcqcn#5.6.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Goal: whoever is marked on a wire hears of it, from the receiver as far as it can tell, and not more often than it should.
- * Method: a path each way with a notifier between them; connections made by CM datagrams or by traffic; time is a number.
+ * Goal: whoever is marked on a wire hears of it, from the receiver as far as it can tell, and not more often than it
+ * should. Method: a path each way with a notifier between them; connections made by CM datagrams or by traffic; time is
+ * a number.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

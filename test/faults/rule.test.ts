@@ -1,4 +1,7 @@
-/** Goal: a rule is for the frames that it says and for no others, and one that makes no sense is refused by name. Method: made frames, one condition at a time. */
+/**
+ * Goal: a rule is for the frames that it says and for no others, and one that makes no sense is refused by name.
+ * Method: made frames, one condition at a time.
+ */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../packets/opcode.ts';
 import { compileRules, type MatchContext } from '../../src/faults/compile.ts';

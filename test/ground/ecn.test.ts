@@ -1,4 +1,7 @@
-/** Goal: marks are made as a switch makes them: only on ECN-capable packets, with a right checksum, and without harm to the ICRC. */
+/**
+ * Goal: marks are made as a switch makes them: only on ECN-capable packets, with a right checksum, and without harm to
+ * the ICRC.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../packets/address.ts';

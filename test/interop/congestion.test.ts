@@ -1,8 +1,9 @@
 /**
- * Goal: our queue pairs slow down when a network says so and recover afterwards, against rdma_rxe and against a second process; ours tells
- * those who mark nothing of it; and what the counters, the wire and the rates say is one story.
- * Method: the experiments about congestion, each on hosts that are made once; then what no file can say is held against what they left:
- * equal counts, the order of packets, and the rates over time. Nothing is measured by the clock: rates recover by bytes.
+ * Goal: our queue pairs slow down when a network says so and recover afterwards, against rdma_rxe and against a second
+ * process; ours tells those who mark nothing of it; and what the counters, the wire and the rates say is one story.
+ * Method: the experiments about congestion, each on hosts that are made once; then what no file can say is held against
+ * what they left: equal counts, the order of packets, and the rates over time. Nothing is measured by the clock: rates
+ * recover by bytes.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,8 @@
 /**
- * Goal: every experiment that is built in ends as it says, the one that must fail for the reason it states. Method: each is run
- * as `roce experiment run` does, on guests that are booted once for all experiments with the same hosts.
- * That about errors is run by the tests of the matrix; those about congestion by congestion.test.ts, which looks closer.
+ * Goal: every experiment that is built in ends as it says, the one that must fail for the reason it states. Method:
+ * each is run as `roce experiment run` does, on guests that are booted once for all experiments with the same hosts.
+ * That about errors is run by the tests of the matrix; those about congestion by congestion.test.ts, which looks
+ * closer.
  */
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

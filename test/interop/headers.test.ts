@@ -1,7 +1,7 @@
 /**
- * Goal: rdma_rxe and we agree on the headers of a connection, in both roles, and find each other again when a MAC address changes.
- * Method: one guest at the other end of a wire that we watch; its own rping, and ours in this process, so that our device lives on
- * while the guest changes.
+ * Goal: rdma_rxe and we agree on the headers of a connection, in both roles, and find each other again when a MAC
+ * address changes. Method: one guest at the other end of a wire that we watch; its own rping, and ours in this process,
+ * so that our device lives on while the guest changes.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,9 +1,10 @@
 /**
  * The interop matrix as tests, for matrix-6.12.long.test.ts and matrix-6.1.long.test.ts.
  *
- * Goal: unmodified programs on a real rdma_rxe talk to this stack, in both roles; what does not work does not work between two
- * guests either, and docs/interop.md says so. Method: the cells of the matrix that are marked for it, on guests that are booted once
- * for each MTU; then the experiment about errors. The rest of the matrix and the newest kernel are part of `npm run interop -- --all`.
+ * Goal: unmodified programs on a real rdma_rxe talk to this stack, in both roles; what does not work does not work
+ * between two guests either, and docs/interop.md says so. Method: the cells of the matrix that are marked for it, on
+ * guests that are booted once for each MTU; then the experiment about errors. The rest of the matrix and the newest
+ * kernel are part of `npm run interop -- --all`.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,5 @@
-// Goal: a part of the cache is there whole or not at all. Method: builds that work, fail, and race, in a directory of their own.
+// Goal: a part of the cache is there whole or not at all. Method: builds that work, fail, and race, in a directory of
+// their own.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

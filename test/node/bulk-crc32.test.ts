@@ -1,4 +1,7 @@
-/** Goal: whichever CRC-32 the machine has, results are those of our tables. Method: the chosen one against the tables on any bytes. */
+/**
+ * Goal: whichever CRC-32 the machine has, results are those of our tables. Method: the chosen one against the tables on
+ * any bytes.
+ */
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { BULK_CRC32_BYTES, CRC32_INITIAL, crc32Update, useBulkCrc32 } from '../../packets/crc32.ts';

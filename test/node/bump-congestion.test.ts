@@ -1,6 +1,7 @@
 /**
- * Goal: a bump is a congested switch when told so: it marks by its queue, notifies senders when asked, and capture and account tell of both.
- * Method: two devices of ours on unix sockets, a bump between them, all in this process; captures read by this project and by tshark.
+ * Goal: a bump is a congested switch when told so: it marks by its queue, notifies senders when asked, and capture and
+ * account tell of both. Method: two devices of ours on unix sockets, a bump between them, all in this process; captures
+ * read by this project and by tshark.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * Goal: what a rule says happens on the wire between two devices, the protocol repairs it, and capture and account tell the same story.
- * Method: two devices of ours on unix sockets, a bump between them, all in this process; captures read back by this project and by tshark.
+ * Goal: what a rule says happens on the wire between two devices, the protocol repairs it, and capture and account tell
+ * the same story. Method: two devices of ours on unix sockets, a bump between them, all in this process; captures read
+ * back by this project and by tshark.
  */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

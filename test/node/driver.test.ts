@@ -1,4 +1,7 @@
-/** Goal: a machine on the real clock gets its frames, deadlines and backpressure. Method: a link in memory, a machine that counts. */
+/**
+ * Goal: a machine on the real clock gets its frames, deadlines and backpressure. Method: a link in memory, a machine
+ * that counts.
+ */
 import { describe, expect, it } from 'vitest';
 import { crc32 } from '../../packets/crc32.ts';
 import { RoceError } from '../../packets/errors.ts';

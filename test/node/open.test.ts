@@ -1,4 +1,7 @@
-/** Goal: a device gets addresses that its link can carry, or one clear error. Method: links that need no privileges, opened for real. */
+/**
+ * Goal: a device gets addresses that its link can carry, or one clear error. Method: links that need no privileges,
+ * opened for real.
+ */
 import { describe, expect, it } from 'vitest';
 import { openDevice } from '../../src/index.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Goal: the browser entry needs nothing of Node: a page made of it by a bundler without shims runs a WRITE between two devices.
- * Method: esbuild bundles a small program; it runs in a context that has the language and nothing else, and in a real Chromium.
+ * Goal: the browser entry needs nothing of Node: a page made of it by a bundler without shims runs a WRITE between two
+ * devices. Method: esbuild bundles a small program; it runs in a context that has the language and nothing else, and in
+ * a real Chromium.
  */
 import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';

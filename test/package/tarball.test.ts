@@ -1,7 +1,7 @@
 /**
- * Goal: what `npm pack` makes of the library and of the tools are packages: they install into empty folders, the command runs, every
- * export has types for every way of resolving modules that counts, and the examples run there as they do here.
- * Method: pack, install and use them as a stranger would; publint and attw look at the tarballs too.
+ * Goal: what `npm pack` makes of the library and of the tools are packages: they install into empty folders, the
+ * command runs, every export has types for every way of resolving modules that counts, and the examples run there as
+ * they do here. Method: pack, install and use them as a stranger would; publint and attw look at the tarballs too.
  */
 import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,8 +1,9 @@
 /**
  * The declared headers as the oracle of the hand-written codecs.
  *
- * Goal: two descriptions of each header, written apart, agree on all bytes. Method: for random bytes the record that readXxx makes equals
- * the declared fields, and what writeXxx makes of that record equals what the declaration encodes, reserved bits 0 in both.
+ * Goal: two descriptions of each header, written apart, agree on all bytes. Method: for random bytes the record that
+ * readXxx makes equals the declared fields, and what writeXxx makes of that record equals what the declaration encodes,
+ * reserved bits 0 in both.
  */
 
 import { readFileSync } from 'node:fs';

@@ -1,5 +1,10 @@
-/** Goal: `batchFrames` bounds what a machine hands over at a time, so that with a rate it reacts before all of a backlog has left. */
+/**
+ * Goal: `batchFrames` bounds what a machine hands over at a time, so that with a rate it reacts before all of a backlog
+ * has left.
+ */
+
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../packets/defined.ts';
 import type { FrameWriter } from '../../packets/index.ts';
 import type { Machine } from '../../src/ground/machine.ts';
 import { World } from '../../src/sim/index.ts';
@@ -32,7 +37,7 @@ class Chatterbox implements Machine {
 const FRAME = new Uint8Array(100);
 
 function turnsOf(batchFrames: number | undefined): number[] {
-  const world = new World({ seed: 1, ...(batchFrames === undefined ? {} : { batchFrames }) });
+  const world = new World({ seed: 1, ...defined({ batchFrames }) });
   const machine = world.attach('a', () => new Chatterbox(150));
   world.runUntilIdle();
   return machine.turns;

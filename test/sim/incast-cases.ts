@@ -1,6 +1,8 @@
 /** Incasts of any shape for the tests of losslessness: what may vary, and the network that follows from it. */
+
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { defined } from '../../packets/defined.ts';
 import { leafSpine, star, type Topology } from '../../src/sim/topology/index.ts';
 import { boundOf, bufferOf, type Incast, type IncastResult, runIncast } from './incast.ts';
 
@@ -62,11 +64,10 @@ export function anyIncast(...fanIns: readonly number[]): fc.Arbitrary<Incast> {
         frameBytes,
         staggerNs,
         network: { frameOverheadBytes },
-        ...(crossFrameBytes === undefined ? {} : { crossFrameBytes }),
+        ...defined({ crossFrameBytes }),
         switches: {
           ...{ flowControl: 'pfc' as const, lossyAlpha: 8, headroomBytes, bufferBytes, forwarding, processingNs },
-          ...(pfcShift === undefined ? {} : { pfcShift }),
-          ...(staticXoffBytes === undefined ? {} : { staticXoffBytes }),
+          ...defined({ pfcShift, staticXoffBytes }),
         },
       };
     });

@@ -1,8 +1,9 @@
 /**
- * Many hosts that send to one at line rate, whatever happens, over a switched network: nothing here slows down unless it is paused.
+ * Many hosts that send to one at line rate, whatever happens, over a switched network: nothing here slows down unless
+ * it is paused.
  *
- * Frames are IPv4/UDP of priority 3 with the sender and a number in their payload, so that the receiver knows what is missing and what has
- * overtaken what.
+ * Frames are IPv4/UDP of priority 3 with the sender and a number in their payload, so that the receiver knows what is
+ * missing and what has overtaken what.
  */
 import { ipv4HeaderChecksum } from '../../packets/checksum.ts';
 import { ETHERTYPE_IPV4, writeEthernet } from '../../packets/ethernet.ts';
@@ -30,7 +31,10 @@ export interface Incast {
   readonly switches: SwitchOptions;
   /** Sender n begins n - 1 times this later; default 0. */
   readonly staggerNs?: number;
-  /** With it every sender has frames of this length for its neighbour as well, lossy ones, so that pauses wait behind long frames. */
+  /**
+   * With it every sender has frames of this length for its neighbour as well, lossy ones, so that pauses wait behind
+   * long frames.
+   */
   readonly crossFrameBytes?: number;
   readonly network?: Partial<SwitchedNetworkOptions>;
   /** Sees every frame, and the network that it is in. */

@@ -1,8 +1,9 @@
 /**
- * Goal: with PFC and headroom of the bound of ref:dcqcn#5.6 no incast loses a frame, nobody is paused before the threshold, and with less
- * headroom or without PFC frames are lost, so that this could be seen.
- * Method: senders that never slow down by themselves, over a star and a leaf-spine; two of each by hand, and properties over delay, memory,
- * thresholds, frame length, forwarding and traffic beside it. Fan-ins up to 64; 256 in `lossless-incast.long.test.ts`.
+ * Goal: with PFC and headroom of the bound of ref:dcqcn#5.6 no incast loses a frame, nobody is paused before the
+ * threshold, and with less headroom or without PFC frames are lost, so that this could be seen.
+ * Method: senders that never slow down by themselves, over a star and a leaf-spine; two of each by hand, and properties
+ * over delay, memory, thresholds, frame length, forwarding and traffic beside it. Fan-ins up to 64; 256 in
+ * `lossless-incast.long.test.ts`.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -88,7 +89,10 @@ describe('a pause on the wire', () => {
   });
 });
 
-/** Looks at the memory of the one switch in the moment in which it sends a pause: the links towards senders carry nothing else. */
+/**
+ * Looks at the memory of the one switch in the moment in which it sends a pause: the links towards senders carry
+ * nothing else.
+ */
 function watchPauses(network: SwitchedNetwork, seen: { stops: number; goes: number }): FabricTap {
   return {
     frame: (_now, port, direction, bytes, start, end) => {

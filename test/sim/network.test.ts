@@ -1,4 +1,7 @@
-/** Goal: the simulated switch delivers what was sent, in order, in batches, and does to frames what it was told and no more. */
+/**
+ * Goal: the simulated switch delivers what was sent, in order, in batches, and does to frames what it was told and no
+ * more.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvariantError, RoceError } from '../../packets/errors.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: the demo is the same for the same seed, its capture is what happened, and a wrong byte or a broken connection is not passed over.
- * Method: runs in virtual time; the command itself in a process of its own.
+ * Goal: the demo is the same for the same seed, its capture is what happened, and a wrong byte or a broken connection
+ * is not passed over. Method: runs in virtual time; the command itself in a process of its own.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

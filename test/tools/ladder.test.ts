@@ -1,6 +1,6 @@
 /**
- * Goal: a ladder says what happened and nothing else. Method: steps by hand for the drawing; real frames, made by FrameWriter,
- * for the reader.
+ * Goal: a ladder says what happened and nothing else. Method: steps by hand for the drawing; real frames, made by
+ * FrameWriter, for the reader.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

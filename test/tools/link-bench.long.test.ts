@@ -1,7 +1,7 @@
 /**
- * Goal: the bench of the links runs every link that this machine has between two processes, and reports in the shape that `--json` promises;
- * goals and the rule for flat memory are computed rightly. Nothing here looks at how fast anything is.
- * Method: the command in a process of its own with hardly any work; the arithmetic by itself.
+ * Goal: the bench of the links runs every link that this machine has between two processes, and reports in the shape
+ * that `--json` promises; goals and the rule for flat memory are computed rightly. Nothing here looks at how fast
+ * anything is. Method: the command in a process of its own with hardly any work; the arithmetic by itself.
  */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

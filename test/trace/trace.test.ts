@@ -1,6 +1,7 @@
 /**
- * Goal: a trace tells what a device did and why, every event as the schema has it, and reads back into the packets that passed.
- * Method: two devices on a simulated Ethernet that loses and marks packets, one of them watched; the file is read in pieces of any size.
+ * Goal: a trace tells what a device did and why, every event as the schema has it, and reads back into the packets that
+ * passed. Method: two devices on a simulated Ethernet that loses and marks packets, one of them watched; the file is
+ * read in pieces of any size.
  */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
@@ -25,7 +26,10 @@ interface TracedRun {
   readonly wire: readonly string[];
 }
 
-/** A connects to B and writes 64 KiB three times, then SENDs without a receive; the third and ninth packets of its data are lost. */
+/**
+ * A connects to B and writes 64 KiB three times, then SENDs without a receive; the third and ninth packets of its data
+ * are lost.
+ */
 async function tracedRun(seed = 7, watched = 'a'): Promise<TracedRun> {
   const world = new World({ seed, latencyNs: 2_000 });
   let text = '';

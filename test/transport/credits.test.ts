@@ -1,4 +1,7 @@
-/** Goal: the credit codes are those of ref:conformance#C.4, and the limit moves as acknowledges say. Method: the whole table, and a model. */
+/**
+ * Goal: the credit codes are those of ref:conformance#C.4, and the limit moves as acknowledges say. Method: the whole
+ * table, and a model.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CreditLimit, creditCode, creditsOf, NO_CREDITS } from '../../transport/credits.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: every type of queue pair demands and allows, at each move, what ibv_modify_qp(3) says. Method: the whole table printed,
- * once for each type; then each type led to RTS with every attribute left out and every foreign one added in turn.
+ * Goal: every type of queue pair demands and allows, at each move, what ibv_modify_qp(3) says. Method: the whole table
+ * printed, once for each type; then each type led to RTS with every attribute left out and every foreign one added in
+ * turn.
  */
 import { describe, expect, it } from 'vitest';
 import { RoceError } from '../../packets/errors.ts';

@@ -1,4 +1,6 @@
-/** Goal: a responder never sends a READ response that an earlier repetition brings anyway. Method: the queue by itself. */
+/**
+ * Goal: a responder never sends a READ response that an earlier repetition brings anyway. Method: the queue by itself.
+ */
 import { describe, expect, it } from 'vitest';
 import { TransportPools } from '../../transport/pools.ts';
 import { ReplyKind, ReplyQueue } from '../../transport/reply-queue.ts';

@@ -1,4 +1,7 @@
-/** Goal: staged copies are copies. Method: every way source and destination can stand, lengths about the size of the stage, both directions. */
+/**
+ * Goal: staged copies are copies. Method: every way source and destination can stand, lengths about the size of the
+ * stage, both directions.
+ */
 import { describe, expect, it } from 'vitest';
 import { Grant } from '../../transport/grant.ts';
 import { ProtectionDomain } from '../../transport/memory.ts';

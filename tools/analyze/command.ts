@@ -8,7 +8,7 @@ import { createWriteStream, statSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadNativeCrc32 } from 'rocev2/node';
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import type { AnalyzerOptions, Finding } from 'rocev2/pcap';
 import { Output, TextBuffer } from '../dump/output.ts';
 import { refuseOverwriting } from '../dump/overwriting.ts';
@@ -99,7 +99,7 @@ async function analyze(file: string, flags: AnalyzeFlags, streams: Streams): Pro
 }
 
 function analyzerOptions({ interfacesTogether, icrc }: AnalyzeFlags): AnalyzerOptions {
-  return { verifyIcrc: icrc, ...(interfacesTogether === undefined ? {} : { interfacesTogether }) };
+  return { verifyIcrc: icrc, ...defined({ interfacesTogether }) };
 }
 
 function open(file: string, { stdin }: Streams): AsyncIterable<Uint8Array> {

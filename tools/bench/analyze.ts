@@ -1,8 +1,9 @@
 /**
- * What `roce analyze` costs on a capture of a gigabyte: packets a second beside `tshark -q -z io,stat`, which only counts them, and its memory.
+ * What `roce analyze` costs on a capture of a gigabyte: packets a second beside `tshark -q -z io,stat`, which only
+ * counts them, and its memory.
  *
- * Both are whole processes over the same file, in turns, ours compiled as it is installed. The file is ten captures of the stack behind each
- * other, a section each: READs and WRITEs of one connection, a packet lost now and then.
+ * Both are whole processes over the same file, in turns, ours compiled as it is installed. The file is ten captures of
+ * the stack behind each other, a section each: READs and WRITEs of one connection, a packet lost now and then.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';

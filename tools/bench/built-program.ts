@@ -1,5 +1,6 @@
 /**
- * The program as it is installed: compiled, and not translated while it starts, which takes longer than the start itself.
+ * The program as it is installed: compiled, and not translated while it starts, which takes longer than the start
+ * itself.
  *
  * Owns the way from the sources to a folder that runs. Leaves `dist` alone, which may be in use.
  */
@@ -9,8 +10,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * Compiles both packages into `folder`, which lies outside of the repository: the tools into `folder/dist`, the library into
- * `folder/rocev2`, where the tools find it as they find an installed one. Throws with the compiler's words when that fails.
+ * Compiles both packages into `folder`, which lies outside of the repository: the tools into `folder/dist`, the library
+ * into `folder/rocev2`, where the tools find it as they find an installed one. Throws with the compiler's words when
+ * that fails.
  */
 export function buildProgram(folder: string): void {
   const library = join(folder, 'rocev2');

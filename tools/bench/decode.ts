@@ -1,4 +1,7 @@
-/** Header decode: every length checked and every BTH field read, against tshark printing four fields of the same packets. */
+/**
+ * Header decode: every length checked and every BTH field read, against tshark printing four fields of the same
+ * packets.
+ */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

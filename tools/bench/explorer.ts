@@ -1,6 +1,6 @@
 /**
- * What a capture of 100 MB costs in the explorer: how long until there is something to see, and the longest task of the page's main thread
- * while one scrolls. In headless Chromium, over the server of `roce view`.
+ * What a capture of 100 MB costs in the explorer: how long until there is something to see, and the longest task of the
+ * page's main thread while one scrolls. In headless Chromium, over the server of `roce view`.
  *
  * Both figures come from one run. The capture is made by the stack: READs and WRITEs, a packet lost now and then.
  */

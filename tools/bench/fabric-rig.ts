@@ -1,7 +1,10 @@
-/** Devices on a switched network and WRITEs between them, for benches and for whoever wants to look at what a packet costs there. */
+/**
+ * Devices on a switched network and WRITEs between them, for benches and for whoever wants to look at what a packet
+ * costs there.
+ */
 
 import { type Cq, Device, type Pd, type Qp, World } from 'rocev2';
-import { IpPrefix } from 'rocev2/packets';
+import { defined, IpPrefix } from 'rocev2/packets';
 import {
   HOST_PREFIX_LENGTH,
   hostAddress,
@@ -25,7 +28,9 @@ export interface RigOptions {
   readonly switches?: SwitchOptions;
   /** Path MTU; default 1024. */
   readonly mtu?: number;
-  /** Most of what one WRITE carries, and what every host lends; default 64 KiB: what a flow carries stays in a cache. */
+  /**
+   * Most of what one WRITE carries, and what every host lends; default 64 KiB: what a flow carries stays in a cache.
+   */
   readonly messageBytes?: number;
   readonly nicQueueFrames?: number;
   /** As `SwitchedNetworkOptions.icrcOffload`. */
@@ -67,14 +72,14 @@ export class FabricRig {
     this.network = new SwitchedNetwork({
       topology,
       seed: 1,
-      ...(switches === undefined ? {} : { switches }),
-      ...(nicQueueFrames === undefined ? {} : { nicQueueFrames }),
-      ...(icrcOffload === undefined ? {} : { icrcOffload }),
+      ...defined({ switches, nicQueueFrames, icrcOffload }),
     });
     this.world = new World({ seed: 1, network: this.network });
   }
 
-  /** WRITEs of `bytes` each from one host to another, each over a queue pair of its own; they begin when the world runs. */
+  /**
+   * WRITEs of `bytes` each from one host to another, each over a queue pair of its own; they begin when the world runs.
+   */
   write(flows: readonly WriteFlow[], bytes: number): void {
     for (const { from, to } of flows) {
       this.#peersOf(from).add(to);
@@ -147,7 +152,7 @@ export class FabricRig {
           neighbours: [...this.#peersOf(host)].map((peer) => ({ address: hostAddress(peer), mac: hostMac(peer) })),
           path: { trafficClass: CONGESTION_TRAFFIC_CLASS },
           maxUnacked: MAX_UNACKED,
-          ...(congestion === undefined ? {} : { congestion }),
+          ...defined({ congestion }),
         }),
     );
     const pd = device.allocPd();

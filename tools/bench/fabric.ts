@@ -1,9 +1,12 @@
 /**
- * What the switched fabric costs: data packets simulated a second, how that depends on the number of flows, and the memory of many hosts. The real
- * transport runs on every host, with real frames, ICRC made and verified, and an ACK for each packet.
+ * What the switched fabric costs: data packets simulated a second, how that depends on the number of flows, and the
+ * memory of many hosts. The real transport runs on every host, with real frames, ICRC made and verified, and an ACK for
+ * each packet.
  *
- * Peers' figures are measured elsewhere and only quoted: ref:dcqcn#6.2, two cores. The calibration loop stands in for the machine.
+ * Peers' figures are measured elsewhere and only quoted: ref:dcqcn#6.2, two cores. The calibration loop stands in for
+ * the machine.
  */
+import { defined } from 'rocev2/packets';
 import { EventQueue, fatTree, type LinkSpec, type SwitchOptions, star } from 'rocev2/sim';
 import type { CongestionOptions } from 'rocev2/transport';
 import { type Bench, type BenchSettings, contest, scaled, secondsOf } from './bench.ts';
@@ -103,7 +106,7 @@ function incast(
     topology: star({ hosts: senders + 1, link: LINK }),
     switches,
     mtu: MTU,
-    ...(congestion === undefined ? {} : { congestion }),
+    ...defined({ congestion }),
   });
   const flows = Array.from({ length: senders }, (_, index) => ({ from: index + 1, to: 0 }));
   rig.write(flows, bytes);

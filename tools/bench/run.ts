@@ -8,8 +8,8 @@
  *   npm run bench -- --links --only udp6,dgram@loopback  some of them; --profile DIR leaves a CPU profile of every process
  *   npm run bench -- --soak 600 --only tap               full load on a link for ten minutes: are data right and memory flat?
  *
- * Ratios are what counts: both sides are measured in the same run, in turns, and machines differ. BENCH_QUICK=1 does a thousandth of
- * the work, to see that everything runs; its figures mean nothing.
+ * Ratios are what counts: both sides are measured in the same run, in turns, and machines differ. BENCH_QUICK=1 does a
+ * thousandth of the work, to see that everything runs; its figures mean nothing.
  * Exit codes: 0 every goal is met, 1 one is missed, 2 the command line makes no sense.
  */
 import * as zlib from 'node:zlib';

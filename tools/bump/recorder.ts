@@ -1,6 +1,6 @@
 /**
- * Watches a bump: writes both sides to the capture and notes everything that was done, so that account and capture name the same frames.
- * Owns the events, bounded in number. Never changes a frame.
+ * Watches a bump: writes both sides to the capture and notes everything that was done, so that account and capture name
+ * the same frames. Owns the events, bounded in number. Never changes a frame.
  */
 
 import type { BumpObserver } from 'rocev2';

@@ -1,8 +1,9 @@
 /**
  * Rules and faults as files carry them: the shape that JSON must have, and the reading of such a file.
  *
- * Owns the zod schemas, typed against the interfaces of src/faults so that neither can leave the other. Ranges and names that need
- * knowledge of packets (opcodes, fields) are checked by `compileRules` and `checkFaultSpec`, as for rules made in a program.
+ * Owns the zod schemas, typed against the interfaces of src/faults so that neither can leave the other. Ranges and
+ * names that need knowledge of packets (opcodes, fields) are checked by `compileRules` and `checkFaultSpec`, as for
+ * rules made in a program.
  */
 import { readFileSync } from 'node:fs';
 import {

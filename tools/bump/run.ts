@@ -1,6 +1,7 @@
 /**
  * A bump as a library: two links joined, a capture of both sides, an account of what was done.
  */
+
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { Bump, type Link } from 'rocev2';
 import type {
@@ -13,6 +14,7 @@ import type {
 } from 'rocev2/faults';
 import { monotonicNs } from 'rocev2/node';
 import type { RoceError } from 'rocev2/packets';
+import { defined } from 'rocev2/packets';
 import { WallClock } from '../wall-clock.ts';
 import type { BumpAccount, ConnectionAccount, EndAccount } from './account.ts';
 import { BumpCapture } from './capture.ts';
@@ -83,7 +85,7 @@ export async function runBump(options: RunBumpOptions): Promise<RunningBump> {
     started,
     ended: timeText(clock, monotonicNs()),
     ...(lost === undefined ? {} : { error: lost.message }),
-    ...(capturePath === undefined ? {} : { capture: capturePath }),
+    ...defined({ capture: capturePath }),
     faults: options.faults ?? {},
     rules: bump.rules.map(({ name, rule, matches, applied, impossible }) => ({
       name,

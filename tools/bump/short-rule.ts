@@ -1,6 +1,7 @@
 /**
- * A rule as typed on a command line: `drop,opcode=write,psn=2,iteration=1`. Names are those of the JSON form; a range is `2..5`,
- * opcodes are separated by `|`, a field to rewrite is `set.bth.psn=5`. Owns this spelling; what it means is the schema's.
+ * A rule as typed on a command line: `drop,opcode=write,psn=2,iteration=1`. Names are those of the JSON form; a range
+ * is `2..5`, opcodes are separated by `|`, a field to rewrite is `set.bth.psn=5`. Owns this spelling; what it means is
+ * the schema's.
  */
 
 import { compileRules } from 'rocev2/faults';

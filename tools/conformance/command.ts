@@ -1,6 +1,7 @@
 /**
- * The command `roce conformance`: which rules of the registry a device keeps. Owns words, files and exit codes: 0 nothing failed that is not
- * known, 1 something did, 2 a command line that makes no sense, 3 nothing failed but something was left open.
+ * The command `roce conformance`: which rules of the registry a device keeps. Owns words, files and exit codes: 0
+ * nothing failed that is not known, 1 something did, 2 a command line that makes no sense, 3 nothing failed but
+ * something was left open.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

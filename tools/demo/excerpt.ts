@@ -27,8 +27,9 @@ export function introduction(run: DemoRun): Excerpt {
 }
 
 /**
- * The first frame of the phase that was hurt and drew a NAK, a lost one if there is any, from a little before it until the requester
- * has gone back and is past it. Without a NAK, the first hurt frame and what followed; no steps when nothing was hurt.
+ * The first frame of the phase that was hurt and drew a NAK, a lost one if there is any, from a little before it until
+ * the requester has gone back and is past it. Without a NAK, the first hurt frame and what followed; no steps when
+ * nothing was hurt.
  */
 export function recovery(run: DemoRun, phase: Phase): Excerpt {
   const steps = run.steps.slice(phase.fromStep, phase.toStep);

@@ -55,7 +55,10 @@ interface RemoteMemory {
   readonly rkey: number;
 }
 
-/** Called with the memory that a transfer has filled, before it is checked: a test damages a byte here to see it noticed. */
+/**
+ * Called with the memory that a transfer has filled, before it is checked: a test damages a byte here to see it
+ * noticed.
+ */
 export type Tamper = (memory: Uint8Array, operation: DemoOperation) => void;
 
 /** Makes the two devices and connects them through their connection managers. */
@@ -76,7 +79,10 @@ export async function connectPair(world: World, mtu: number, maxSize: number): P
   return { a, b, connection, offer: decodeOffer(connection.privateData) };
 }
 
-/** Does every operation with every size, one message after the other, and the atomics. Stops at the first that fails to complete. */
+/**
+ * Does every operation with every size, one message after the other, and the atomics. Stops at the first that fails to
+ * complete.
+ */
 export async function* transferAll(
   pair: DemoPair,
   sizes: readonly number[],
@@ -254,7 +260,10 @@ const ADDRESS_OF_B = '10.0.0.2';
 /** Room for a path MTU of 4096 and all headers. */
 const LINK_MTU = 4200;
 const CQ_ENTRIES = 64;
-/** 4.096 us * 2^6 is 0.26 ms: long against this wire's round trip, so that it runs out when even a NAK was lost and not before. */
+/**
+ * 4.096 us * 2^6 is 0.26 ms: long against this wire's round trip, so that it runs out when even a NAK was lost and not
+ * before.
+ */
 const ACK_TIMEOUT_CODE = 6;
 const UNTOUCHED = 0xa5;
 const GUARD_BYTES = 64;

@@ -1,8 +1,8 @@
 /**
  * Runs the demo in virtual time: connect, every operation on a clean wire, every operation on a bad one, disconnect.
  *
- * Owns the order of events and what is counted. Never prints and never touches a file or a clock: the same settings give the same result,
- * capture included.
+ * Owns the order of events and what is counted. Never prints and never touches a file or a clock: the same settings
+ * give the same result, capture included.
  */
 
 import { World } from 'rocev2';

@@ -6,7 +6,7 @@
 
 import { createReadStream, createWriteStream } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import { compileFilter, filterHelp } from 'rocev2/pcap/filter';
 import { addLinkOptions, type LinkFlags, withDevice } from '../options.ts';
 import { type DumpOptions, dumpFrames } from './dump.ts';
@@ -106,12 +106,10 @@ function dumpOptions(filter: string, flags: DumpFlags): DumpOptions {
   const columns = { header, ...(separator === undefined ? {} : { separator: unescaped(separator) }) };
   return {
     ...(filter.trim() === '' ? {} : { filter: compileFilter(filter) }),
-    ...(verbose === undefined ? {} : { verbose }),
-    ...(json === undefined ? {} : { json }),
+    ...defined({ verbose, json }),
     ...(fields === undefined ? {} : { fields: { names: fields, ...columns } }),
     ...(ladder === true ? { ladder: { width: terminalWidth(), color: process.stdout.isTTY } } : {}),
-    ...(time === undefined ? {} : { time }),
-    ...(count === undefined ? {} : { count }),
+    ...defined({ time, count }),
     analyze: marks,
     quiet,
   };

@@ -1,11 +1,11 @@
 /**
- * `roce experiment`: list, show, check and run experiments. Owns the command line. Exit codes: 0 all as expected, 1 not, 2 a
- * command line or a file that makes no sense, 3 what the experiment needs is not to be had here, 130 ctrl-C.
+ * `roce experiment`: list, show, check and run experiments. Owns the command line. Exit codes: 0 all as expected, 1
+ * not, 2 a command line or a file that makes no sense, 3 what the experiment needs is not to be had here, 130 ctrl-C.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import { exitWith } from '../options.ts';
 import { formatTable } from '../table.ts';
 import { filterProblems } from './filters.ts';
@@ -108,7 +108,7 @@ async function run(file: string, flags: RunFlags): Promise<void> {
   const interrupt = (): void => process.exit(EXIT_INTERRUPTED);
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
   try {
-    const options = { directory, stages, told: tell, ...(only === undefined ? {} : { only }) };
+    const options = { directory, stages, told: tell, ...defined({ only }) };
     const { passed } = await runExperiment(experiment, options);
     print(`${experiment.name}: ${passed ? 'as expected' : 'NOT as expected'}; see ${directory}/report.md`);
     exitWith(passed ? 0 : EXIT_NOT_AS_EXPECTED);

@@ -1,6 +1,6 @@
 /**
- * `congestion` of a host of kind "stack", as a file carries it: `CongestionOptions`. Owns the shape; names and ranges of the parameters of
- * DCQCN are checked by transport/congestion, as for options made in a program.
+ * `congestion` of a host of kind "stack", as a file carries it: `CongestionOptions`. Owns the shape; names and ranges
+ * of the parameters of DCQCN are checked by transport/congestion, as for options made in a program.
  */
 
 import { RoceError } from 'rocev2/packets';

@@ -1,5 +1,6 @@
 /**
- * Whether display filters can be understood, before anything is booted for them. tshark decides, on a capture without packets.
+ * Whether display filters can be understood, before anything is booted for them. tshark decides, on a capture without
+ * packets.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,6 @@
 /**
- * What the runner asks of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind knows of cases.
+ * What the runner asks of a host, whatever its kind: a port for a wire, commands, counters, an end. No kind knows of
+ * cases.
  */
 import type { RateState } from 'rocev2/transport';
 import type { RunResult } from '../lab/guest.ts';

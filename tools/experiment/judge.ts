@@ -1,8 +1,10 @@
 /**
- * Holds what a case has left against what was expected of it. Owns the verdicts and their words: what was wanted, what was
- * found, where to look. Never runs anything but tshark.
+ * Holds what a case has left against what was expected of it. Owns the verdicts and their words: what was wanted, what
+ * was found, where to look. Never runs anything but tshark.
  */
+
 import { basename } from 'node:path';
+import { defined } from 'rocev2/packets';
 import { mustBeThere } from '../required.ts';
 import { tsharkAvailable, tsharkRows } from '../tshark.ts';
 import { viewCapture } from './capture-view.ts';
@@ -70,7 +72,7 @@ function judgeExit({ name, step, result, log }: CommandRecord): Judgement {
 
 /** Puts in the reason, and turns round what must fail. */
 function stated(judgement: Judgement, { why, mustFail }: CaseExpectation): Judgement {
-  const told = { ...judgement, ...(why === undefined ? {} : { why }) };
+  const told = { ...judgement, ...defined({ why }) };
   if (mustFail === undefined) return told;
   const { verdict } = judgement;
   return { ...told, mustFail, verdict: verdict === 'fail' ? 'pass' : verdict === 'pass' ? 'fail' : verdict };

@@ -1,5 +1,6 @@
 /**
- * What the shape of an experiment cannot say: that every name it uses is one it has, and that wires and hosts fit together.
+ * What the shape of an experiment cannot say: that every name it uses is one it has, and that wires and hosts fit
+ * together.
  */
 import { DeviceCounters } from 'rocev2';
 import { PortCounters } from 'rocev2/transport';

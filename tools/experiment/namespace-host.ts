@@ -1,6 +1,7 @@
 /**
- * A host that is a network namespace of this machine: its one interface, `eth0`, is a TAP whose other end is our port, so that every
- * frame its kernel sends is a frame on the wire, checksums and all. Needs root. Owns the namespace and all that runs in it.
+ * A host that is a network namespace of this machine: its one interface, `eth0`, is a TAP whose other end is our port,
+ * so that every frame its kernel sends is a frame on the wire, checksums and all. Needs root. Owns the namespace and
+ * all that runs in it.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,7 +15,10 @@ import { EXIT_NOT_FOUND, type ExperimentHost, type RunningCommand } from './host
 import { CablePort } from './port.ts';
 import type { NamespaceSpec } from './types.ts';
 
-/** Makes a namespace. Rejects with ERR_ROCE_LINK_UNAVAILABLE where it may not, or where TAP interfaces are not to be had. */
+/**
+ * Makes a namespace. Rejects with ERR_ROCE_LINK_UNAVAILABLE where it may not, or where TAP interfaces are not to be
+ * had.
+ */
 export async function openNamespace(
   spec: NamespaceSpec & { readonly mac: string; readonly mtu: number },
 ): Promise<ExperimentHost> {

@@ -1,6 +1,7 @@
 /**
  * Our end of the cable to a host: a link that stays, lent to one wire after another. A guest's cable cannot be plugged
- * twice, but every case has a wire of its own. Frames that come while nobody has borrowed the link are lost, as with no wire.
+ * twice, but every case has a wire of its own. Frames that come while nobody has borrowed the link are lost, as with no
+ * wire.
  */
 
 import type { Link, LinkSink } from 'rocev2';

@@ -1,5 +1,6 @@
 /**
- * What is left of a `RateRecord`: JSON to compute with, CSV for other programs, a page with plots. Owns names and columns.
+ * What is left of a `RateRecord`: JSON to compute with, CSV for other programs, a page with plots. Owns names and
+ * columns.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,8 @@
 /**
- * Watches congestion control while a case runs: how fast the queue pairs of each host may send, what was marked and notified, what waits
- * on the wires. Owns the samples: one is kept when something has changed. It looks whenever a frame comes in on a wire, before it goes on,
- * and every few milliseconds: the state before a notification and that after it are both seen.
+ * Watches congestion control while a case runs: how fast the queue pairs of each host may send, what was marked and
+ * notified, what waits on the wires. Owns the samples: one is kept when something has changed. It looks whenever a
+ * frame comes in on a wire, before it goes on, and every few milliseconds: the state before a notification and that
+ * after it are both seen.
  */
 import type { RateState } from 'rocev2/transport';
 import { FAULT_DIRECTIONS } from '../bump/rules-file.ts';

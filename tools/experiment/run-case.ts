@@ -1,11 +1,11 @@
 /**
- * Runs the commands of one case on a stage: in order, with a limit for each, until all have ended. Owns the order and the
- * logs. Judges nothing: `judge.ts` does, from what is left.
+ * Runs the commands of one case on a stage: in order, with a limit for each, until all have ended. Owns the order and
+ * the logs. Judges nothing: `judge.ts` does, from what is left.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import type { RunResult } from '../lab/guest.ts';
 import type { RunningCommand } from './host.ts';
 import { runName } from './names.ts';
@@ -75,7 +75,7 @@ export async function runCase(
     wires: records,
     counters: growth(before, countersOf(stage)),
     rates,
-    ...(problem === undefined ? {} : { problem }),
+    ...defined({ problem }),
   };
 }
 
@@ -124,7 +124,7 @@ class Commands {
       const result = running.result ?? { code: NEVER_ENDED, ...(await command.output()) };
       const log = join(directory, `${index + 1}-${name}.log`);
       writeFileSync(log, logText(step, result, ending));
-      return { name, step, result, log, ...(ending === undefined ? {} : { ending }) };
+      return { name, step, result, log, ...defined({ ending }) };
     });
     return Promise.all(records);
   }

@@ -75,7 +75,9 @@ export function writeReport(
   return result;
 }
 
-/** Runs one case. A case that failed may have left anything behind: the next one gets fresh hosts, unless `keepStage`. */
+/**
+ * Runs one case. A case that failed may have left anything behind: the next one gets fresh hosts, unless `keepStage`.
+ */
 export async function runJudgedCase(
   experiment: Experiment,
   spec: CaseSpec,

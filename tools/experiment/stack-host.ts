@@ -1,7 +1,7 @@
 /** A host that is a device of this project, in this process; `programs/` are its commands. */
 import { type OpenDevice, openDevice } from 'rocev2';
 import { QemuLink } from 'rocev2/node';
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import type { ToolOutput } from '../output.ts';
 import { EXIT_NOT_FOUND, type ExperimentHost, type QueuePairRate, type RunningCommand } from './host.ts';
 import { CablePort } from './port.ts';
@@ -17,7 +17,7 @@ export async function openStack(
   const { addresses, mac, mtu, trafficClass, congestion } = spec;
   const traits = {
     ...(trafficClass === undefined ? {} : { path: { trafficClass } }),
-    ...(congestion === undefined ? {} : { congestion }),
+    ...defined({ congestion }),
   };
   const port = await CablePort.open(new QemuLink({ path, mtu }));
   try {

@@ -1,6 +1,6 @@
 /**
- * The hosts of an experiment, up and running, each with a port for its wire. Booting takes seconds, so that a stage serves many
- * cases, and all experiments with the same hosts.
+ * The hosts of an experiment, up and running, each with a port for its wire. Booting takes seconds, so that a stage
+ * serves many cases, and all experiments with the same hosts.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,10 @@ export class HostPool {
     this.#log = log;
   }
 
-  /** The stage of an experiment: the one that is there, when its hosts are the same. Rejects with RoceError for what cannot be had here. */
+  /**
+   * The stage of an experiment: the one that is there, when its hosts are the same. Rejects with RoceError for what
+   * cannot be had here.
+   */
   async for({ hosts }: Experiment): Promise<RunningHosts> {
     const specs = complete(hosts);
     const key = JSON.stringify(specs);

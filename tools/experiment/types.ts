@@ -30,7 +30,9 @@ interface Station {
   readonly addresses: readonly string[];
   /** Default: 52:54:00:00:00:01 for the first host, and so on. */
   readonly mac?: string;
-  /** Largest IP packet, default 1500 (path MTU 1024); 4200 gives path MTU 4096, 352 the smallest, 256. IPv6 needs 1280. */
+  /**
+   * Largest IP packet, default 1500 (path MTU 1024); 4200 gives path MTU 4096, 352 the smallest, 256. IPv6 needs 1280.
+   */
   readonly mtu?: number;
 }
 
@@ -45,7 +47,10 @@ export interface StackSpec extends Station {
   readonly kind: 'stack';
   /** Of its queue pairs' packets: DSCP << 2 | ECN. Default 0; 2 lets the network mark congestion. */
   readonly trafficClass?: number;
-  /** What it does about congestion; default nothing. Its packets are then ECN-capable, with DSCP 26, unless `trafficClass` says otherwise. */
+  /**
+   * What it does about congestion; default nothing. Its packets are then ECN-capable, with DSCP 26, unless
+   * `trafficClass` says otherwise.
+   */
   readonly congestion?: CongestionOptions;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The wires of one case: a bump between the ports of two hosts for each, with the conduct the case asks for, a capture and an
- * account. A wire without rules is a bump as well: one way, and always a capture.
+ * The wires of one case: a bump between the ports of two hosts for each, with the conduct the case asks for, a capture
+ * and an account. A wire without rules is a bump as well: one way, and always a capture.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,10 @@ export interface OpenWires {
   stop(): Promise<readonly WireRecord[]>;
 }
 
-/** Joins the hosts of a stage; `onFrame` is called for every frame that comes in anywhere. Rejects with RoceError ERR_ROCE_ARGUMENT for a conduct that makes no sense. */
+/**
+ * Joins the hosts of a stage; `onFrame` is called for every frame that comes in anywhere. Rejects with RoceError
+ * ERR_ROCE_ARGUMENT for a conduct that makes no sense.
+ */
 export async function openWires(
   stage: RunningHosts,
   { wires }: Experiment,

@@ -1,4 +1,6 @@
-/** `npm run build`, the page: writes it beside the compiled tools, where `roce view` looks for it. Owns the place only. */
+/**
+ * `npm run build`, the page: writes it beside the compiled tools, where `roce view` looks for it. Owns the place only.
+ */
 import { fileURLToPath } from 'node:url';
 import { buildExplorer } from './build.ts';
 

@@ -1,7 +1,8 @@
 /**
  * `roce view`: a capture in the explorer.
  *
- * Owns the command line. Exit codes: 0 done or interrupted by the user, 2 the file cannot be read or the command line makes no sense.
+ * Owns the command line. Exit codes: 0 done or interrupted by the user, 2 the file cannot be read or the command line
+ * makes no sense.
  */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs';

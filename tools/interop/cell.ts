@@ -1,6 +1,6 @@
 /**
- * What a cell of the interop matrix is: one conversation between two programs, told for either end, stock or ours. Data and
- * small helpers; `experiments.ts` makes experiments of cells, `cells/` has them all.
+ * What a cell of the interop matrix is: one conversation between two programs, told for either end, stock or ours. Data
+ * and small helpers; `experiments.ts` makes experiments of cells, `cells/` has them all.
  */
 import type { Count, Excuse, ExitWanted, Ready } from '../experiment/types.ts';
 
@@ -33,7 +33,10 @@ export interface InteropCell {
   readonly inCi: boolean;
   /** Why two unmodified programs fail by chance now and then: what shows a limit of theirs is then run twice. */
   readonly racy?: string;
-  /** What the stock program or its kernel cannot do; the cell is run nevertheless, and so is the same between two guests. */
+  /**
+   * What the stock program or its kernel cannot do; the cell is run nevertheless, and so is the same between two
+   * guests.
+   */
   readonly limit?: string;
   /** Why there is nothing of ours to speak to: then it is run between two guests alone. */
   readonly partnerless?: string;

@@ -1,8 +1,8 @@
 /**
- * From cells to experiments: hosts, a wire, and for each cell a case with the guest in one role, or with guests in both. The
- * objects are checked by the schema of experiments, as if they had been read from files.
+ * From cells to experiments: hosts, a wire, and for each cell a case with the guest in one role, or with guests in
+ * both. The objects are checked by the schema of experiments, as if they had been read from files.
  */
-import { invariant } from 'rocev2/packets';
+import { defined, invariant } from 'rocev2/packets';
 import { SLOW_HOST_WARNINGS } from '../experiment/findings.ts';
 import { parseExperiment } from '../experiment/schema.ts';
 import type { CaseExpectation, CaseSpec, CommandStep, Experiment, HostSpec } from '../experiment/types.ts';
@@ -117,9 +117,7 @@ function stepOf(name: GuestRole, host: string, { command, ready, exit, excuse }:
     host,
     command,
     timeoutSeconds: LIMIT_SECONDS,
-    ...(ready === undefined ? {} : { ready }),
-    ...(exit === undefined ? {} : { exit }),
-    ...(excuse === undefined ? {} : { excuse }),
+    ...defined({ ready, exit, excuse }),
   };
 }
 

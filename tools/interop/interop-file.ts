@@ -1,6 +1,6 @@
 /**
- * docs/interop.md: what it says, how it is written and read back. Owns its layout. A text of this layout has neither times nor
- * counts that differ from run to run, so that it changes when a verdict or a version does.
+ * docs/interop.md: what it says, how it is written and read back. Owns its layout. A text of this layout has neither
+ * times nor counts that differ from run to run, so that it changes when a verdict or a version does.
  */
 import { KERNELS, type KernelLabel } from '../lab/recipe.ts';
 import { type InteropCell, ROLES } from './cell.ts';
@@ -23,8 +23,8 @@ export interface KernelRows {
 export type FileRow = Pick<MatrixRow, 'verdict' | 'capture' | 'note'>;
 
 /**
- * The file with the rows of a run put in: a run replaces what it ran, the rest stays. Rows of another release of the kernel, or
- * of other programs, do not stay: they would be told as what they are not.
+ * The file with the rows of a run put in: a run replaces what it ran, the rest stays. Rows of another release of the
+ * kernel, or of other programs, do not stay: they would be told as what they are not.
  */
 export function mergeRun(before: InteropFile | undefined, run: InteropFile): InteropFile {
   const sameVersions = JSON.stringify(before?.versions) === JSON.stringify(run.versions);
@@ -85,7 +85,10 @@ export function formatInterop(file: InteropFile, cells: readonly InteropCell[]):
   ].join('\n');
 }
 
-/** Reads what `formatInterop` has written; undefined for any other text. The rows of cells that are no more are left out. */
+/**
+ * Reads what `formatInterop` has written; undefined for any other text. The rows of cells that are no more are left
+ * out.
+ */
 export function parseInterop(text: string, cells: readonly InteropCell[]): InteropFile | undefined {
   if (!text.startsWith(INTRODUCTION[0] ?? '')) return undefined;
   const names = new Map(

@@ -1,6 +1,6 @@
 /**
- * Runs entries of the matrix with one kernel and says what they are: passed, ours to mend, or a limit of rdma_rxe, for which
- * the same cell is run between two guests. Owns the verdicts and the order; nothing of ours is repeated.
+ * Runs entries of the matrix with one kernel and says what they are: passed, ours to mend, or a limit of rdma_rxe, for
+ * which the same cell is run between two guests. Owns the verdicts and the order; nothing of ours is repeated.
  */
 import { renameSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -40,7 +40,10 @@ export interface MatrixOptions {
   readonly make?: { readonly matrix: typeof matrixExperiment; readonly pairs: typeof pairExperiment };
 }
 
-/** Every entry of these cells, in an order in which guests are booted as seldom as can be: what is known to fail comes last. */
+/**
+ * Every entry of these cells, in an order in which guests are booted as seldom as can be: what is known to fail comes
+ * last.
+ */
 export function entriesOf(cells: readonly InteropCell[]): MatrixEntry[] {
   const entries = cells.flatMap((cell) => ROLES.map((role): MatrixEntry => ({ cell, role })));
   const late = ({ limit }: InteropCell): number => (limit === undefined ? 0 : 1);

@@ -1,6 +1,7 @@
 /**
- * Bootable guests, built from Debian packages and cached: a kernel as an ELF file and one uncompressed initramfs (userland, then
- * modules; unpacking it costs an emulated processor less than decompressing it). The cache's layout is that of parts.ts:
+ * Bootable guests, built from Debian packages and cached: a kernel as an ELF file and one uncompressed initramfs
+ * (userland, then modules; unpacking it costs an emulated processor less than decompressing it). The cache's layout is
+ * that of parts.ts:
  *
  *   CACHE/parts/userland-RECIPE-VERSIONS/{userland.cpio,manifest.json}
  *   CACHE/images/KERNEL-RECIPE-VERSIONS/{kernel,initrd,manifest.json}
@@ -174,8 +175,8 @@ function userlandRecipe(): string {
 }
 
 /**
- * What leads to the kernel: the newest of its suite, or an older one that the archive still has, by its package (`linux-image-6.1.0-47-amd64`), for
- * bugs that are fixed since.
+ * What leads to the kernel: the newest of its suite, or an older one that the archive still has, by its package
+ * (`linux-image-6.1.0-47-amd64`), for bugs that are fixed since.
  */
 function kernelPackage(): string {
   const { ROCE_LAB_KERNEL_PACKAGE: older = '' } = process.env;

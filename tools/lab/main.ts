@@ -1,6 +1,6 @@
 /**
- * The command `roce lab`: build, list and remove guests' images, run a command in a guest. Owns words and exit codes: 2 for a usage
- * that makes no sense, 1 for what the machine cannot do; `run` exits with the exit code of its command.
+ * The command `roce lab`: build, list and remove guests' images, run a command in a guest. Owns words and exit codes: 2
+ * for a usage that makes no sense, 1 for what the machine cannot do; `run` exits with the exit code of its command.
  */
 import { stat } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';

@@ -1,7 +1,7 @@
 /**
- * The lab's cache: directories that are built once and then only read, named PREFIX-VERSIONS, where PREFIX hashes what was asked for
- * and VERSIONS what the packages turned out to be. A directory is written elsewhere and renamed into place whole, so builds may run
- * side by side; one without a manifest does not count. Knows nothing of what is inside.
+ * The lab's cache: directories that are built once and then only read, named PREFIX-VERSIONS, where PREFIX hashes what
+ * was asked for and VERSIONS what the packages turned out to be. A directory is written elsewhere and renamed into
+ * place whole, so builds may run side by side; one without a manifest does not count. Knows nothing of what is inside.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -26,7 +26,10 @@ export interface BuiltPart {
   readonly packages: readonly PackageRecord[];
 }
 
-/** The newest whole directory of that prefix, or a new one that `build` fills. Rejects with `RoceError` when the cache cannot be written. */
+/**
+ * The newest whole directory of that prefix, or a new one that `build` fills. Rejects with `RoceError` when the cache
+ * cannot be written.
+ */
 export async function buildPart(
   parent: string,
   prefix: string,

@@ -1,6 +1,7 @@
 /**
- * What a guest occupies on this machine besides its process: a private directory with its control socket, the socket its wire
- * listens on, and the connection to a wire. Everything made here is removed again, by `remove` or at node's exit.
+ * What a guest occupies on this machine besides its process: a private directory with its control socket, the socket
+ * its wire listens on, and the connection to a wire. Everything made here is removed again, by `remove` or at node's
+ * exit.
  */
 import { rmSync } from 'node:fs';
 import { lstat, mkdtemp, rm } from 'node:fs/promises';
@@ -73,8 +74,8 @@ export class GuestDirectory {
 }
 
 /**
- * Connects to a wire, waiting at most 20 s for another guest's to appear. qemu 7.2 could connect itself, but tries once and goes on with a dead
- * wire, without a word, when nobody listens.
+ * Connects to a wire, waiting at most 20 s for another guest's to appear. qemu 7.2 could connect itself, but tries once
+ * and goes on with a dead wire, without a word, when nobody listens.
  */
 export async function connectWire(path: string, signal?: AbortSignal): Promise<Socket> {
   for (let tries = 1; ; tries++) {

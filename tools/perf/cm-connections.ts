@@ -1,12 +1,13 @@
 /**
  * -R: the queue pairs of a test connected by the connection manager, one connection each, on the port of the exchange.
  *
- * Owns those connections. Never the exchange itself. As perftest_communication.c#create_rdma_cm_connection: no private data;
- * READs and atomics are agreed on where the test has any; at the end the server disconnects and both sides wait for it.
+ * Owns those connections. Never the exchange itself. As perftest_communication.c#create_rdma_cm_connection: no private
+ * data; READs and atomics are agreed on where the test has any; at the end the server disconnects and both sides wait
+ * for it.
  */
 
 import type { RdmaConnection, RdmaListener } from 'rocev2';
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import { QpState } from 'rocev2/transport';
 import { initialize } from './bring-up.ts';
 import type { PerfSession } from './session.ts';
@@ -95,7 +96,7 @@ function tunables({ options }: PerfSession) {
     retryCount,
     rnrRetryCount: 7,
     ackTimeout,
-    ...(trafficClass === undefined ? {} : { trafficClass }),
+    ...defined({ trafficClass }),
   };
 }
 

@@ -1,9 +1,11 @@
 /**
- * -R with UD: queue pairs found by the connection manager (RDMA_PS_UDP, SIDR), one request each, on the port of the exchange.
+ * -R with UD: queue pairs found by the connection manager (RDMA_PS_UDP, SIDR), one request each, on the port of the
+ * exchange.
  *
- * Owns those requests and the datagram that tells the server who asked. The client learns where to send from the answer; a
- * server that has to answer (latency, both directions) learns it from a SEND with immediate data: the client's queue pair
- * number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters, #rdma_cm_initialize_ud_connection_parameters.
+ * Owns those requests and the datagram that tells the server who asked. The client learns where to send from the
+ * answer; a server that has to answer (latency, both directions) learns it from a SEND with immediate data: the
+ * client's queue pair number. Sources: perftest_communication.c#rdma_cm_send_ud_connection_parameters,
+ * #rdma_cm_initialize_ud_connection_parameters.
  */
 
 import type { RdmaQp, RdmaUdListener } from 'rocev2';

@@ -1,8 +1,8 @@
 /**
  * The conversation beside the queue pairs: the client says something, the server answers with as much, again and again.
  *
- * Owns who speaks first and how the two ways of it (TCP, or a queue pair of the connection manager: cm-exchange.ts) carry a
- * word. Never knows what a word means: introductions.ts does.
+ * Owns who speaks first and how the two ways of it (TCP, or a queue pair of the connection manager: cm-exchange.ts)
+ * carry a word. Never knows what a word means: introductions.ts does.
  */
 
 import type { RdmaTcp, TcpSocket } from 'rocev2/host';

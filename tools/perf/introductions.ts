@@ -1,9 +1,10 @@
 /**
  * What perftest says before and after its traffic, word by word: version, page and cache line, MTU, then reports.
  *
- * Owns the words and their order. The version is that of Debian's perftest 4.5+0.17, whose dialect this is: what a peer does
- * depends on it (reports of 8 bytes each since 5.33, the cache line since 5.32).
- * Sources: perftest_communication.c#exchange_versions, #check_sys_data, #check_mtu, #xchg_bw_reports; real conversations.
+ * Owns the words and their order. The version is that of Debian's perftest 4.5+0.17, whose dialect this is: what a peer
+ * does depends on it (reports of 8 bytes each since 5.33, the cache line since 5.32).
+ * Sources: perftest_communication.c#exchange_versions, #check_sys_data, #check_mtu, #xchg_bw_reports; real
+ * conversations.
  */
 import { RoceError } from 'rocev2/packets';
 import type { Exchange } from './exchange.ts';

@@ -1,6 +1,6 @@
 /**
- * `roce perf`: the command lines of perftest's ib_write_bw, ib_write_lat and their like, plus the options that open a device.
- * Experiments use perftest's own part of them on a device they have, under the stock names.
+ * `roce perf`: the command lines of perftest's ib_write_bw, ib_write_lat and their like, plus the options that open a
+ * device. Experiments use perftest's own part of them on a device they have, under the stock names.
  *
  * Owns the reading of command lines. What makes no sense, or is not done here, is one line and exit code 2.
  */

@@ -1,13 +1,13 @@
 /**
  * The verbs objects of a run: one region, two completion queues, the queue pairs, and the requests they post.
  *
- * Owns what exists and where in the region things are. Never measures (bandwidth.ts, latency.ts) and never connects (bring-up.ts).
- * The region has two halves as perftest's buffer has: what we send from, and where the peer's messages go, each with one
- * piece per queue pair (perftest_communication.c#set_up_connection).
+ * Owns what exists and where in the region things are. Never measures (bandwidth.ts, latency.ts) and never connects
+ * (bring-up.ts). The region has two halves as perftest's buffer has: what we send from, and where the peer's messages
+ * go, each with one piece per queue pair (perftest_communication.c#set_up_connection).
  */
 
 import type { AddressVector, RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
-import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
+import { defined, GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
 import {
   Access,
   type MemoryRegion,
@@ -135,8 +135,8 @@ export class PerfSession {
   }
 
   /**
-   * The next completion, or undefined when `over` resolves first; then it is there for who asks next. Throws with perftest's
-   * words when it failed.
+   * The next completion, or undefined when `over` resolves first; then it is there for who asks next. Throws with
+   * perftest's words when it failed.
    */
   async next(cq: RdmaCq, over?: Promise<undefined>): Promise<WorkCompletion | undefined> {
     const waiting = this.#waiting.get(cq) ?? cq.next();
@@ -169,7 +169,7 @@ export class PerfSession {
   /** The way to a queue pair of the peer. */
   vectorTo({ gid }: PerfDest): AddressVector {
     const { trafficClass } = this.options;
-    return { destination: gid, source: this.gid, ...(trafficClass === undefined ? {} : { trafficClass }) };
+    return { destination: gid, source: this.gid, ...defined({ trafficClass }) };
   }
 
   #datagramTo(i: number): Pick<SendWr, 'ah' | 'remoteQpn' | 'remoteQkey'> {

@@ -1,6 +1,6 @@
 /**
- * `roce pingpong`: the command lines of libibverbs' ibv_rc_, uc_, ud_, srq_ and xsrq_pingpong, plus the options that open a
- * device. Experiments use their own part of them on a device they have.
+ * `roce pingpong`: the command lines of libibverbs' ibv_rc_, uc_, ud_, srq_ and xsrq_pingpong, plus the options that
+ * open a device. Experiments use their own part of them on a device they have.
  */
 import { randomInt } from 'node:crypto';
 import { Command, Option } from 'commander';

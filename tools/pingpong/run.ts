@@ -1,6 +1,7 @@
 /**
- * A run of rc_, uc_, ud_ or srq_pingpong from its first word to its last: what is printed, what is told to the peer over TCP and
- * in which order. The server moves its queue pairs before it answers, so that the client's first message finds them ready.
+ * A run of rc_, uc_, ud_ or srq_pingpong from its first word to its last: what is printed, what is told to the peer
+ * over TCP and in which order. The server moves its queue pairs before it answers, so that the client's first message
+ * finds them ready.
  */
 
 import type { RdmaDevice } from 'rocev2';

@@ -1,12 +1,12 @@
 /**
- * rc_, uc_, ud_ and srq_pingpong of libibverbs over our devices, either role: queue pairs that answer each message with one.
- * They differ in the service, in how many queue pairs there are, and in whose receives they are; the rules of who posts what
- * when are the same (rdma-core:libibverbs/examples/{rc,uc,ud,srq}_pingpong.c). Owns queue pairs, buffer and the count of
- * messages; the words with the peer are run.ts's.
+ * rc_, uc_, ud_ and srq_pingpong of libibverbs over our devices, either role: queue pairs that answer each message with
+ * one. They differ in the service, in how many queue pairs there are, and in whose receives they are; the rules of who
+ * posts what when are the same (rdma-core:libibverbs/examples/{rc,uc,ud,srq}_pingpong.c). Owns queue pairs, buffer and
+ * the count of messages; the words with the peer are run.ts's.
  */
 
 import type { RdmaAh, RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq } from 'rocev2';
-import { GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
+import { defined, GRH_BYTES, type IpAddress, RoceError } from 'rocev2/packets';
 import {
   Access,
   type MemoryRegion,
@@ -128,7 +128,7 @@ export class PingpongSession {
   async #connectOne(qp: RdmaQp, ours: PingpongDest, theirs: PingpongDest & { gid: IpAddress }): Promise<void> {
     const { service, mtu } = this.#options;
     const { psn: sqPsn, gid: source } = ours;
-    const av = { destination: theirs.gid, ...(source === undefined ? {} : { source }) };
+    const av = { destination: theirs.gid, ...defined({ source }) };
     if (service === 'ud') {
       await qp.modify({ state: QpState.Rtr });
       await qp.modify({ state: QpState.Rts, sqPsn });

@@ -1,7 +1,8 @@
 /**
- * xsrq_pingpong of libibverbs over our devices, either role: the server sends to each client in turn through XRC queue pairs,
- * and every message lands in the one shared receive queue of its side (rdma-core:libibverbs/examples/xsrq_pingpong.c).
- * Each side says END over TCP before it goes, so that nobody waits for an answer of who has left.
+ * xsrq_pingpong of libibverbs over our devices, either role: the server sends to each client in turn through XRC queue
+ * pairs, and every message lands in the one shared receive queue of its side
+ * (rdma-core:libibverbs/examples/xsrq_pingpong.c). Each side says END over TCP before it goes, so that nobody waits for
+ * an answer of who has left.
  */
 
 import type { RdmaCq, RdmaDevice, RdmaPd, RdmaQp, RdmaSrq, RdmaXrcd } from 'rocev2';
@@ -22,8 +23,8 @@ export interface XsrqOptions {
   /** Messages each way and client. */
   readonly tests: number;
   /**
-   * XRC domain of several clients on one device: the server sends to each through the queue pairs of all, as the stock clients of one
-   * host share a domain through a file. Default: one of its own.
+   * XRC domain of several clients on one device: the server sends to each through the queue pairs of all, as the stock
+   * clients of one host share a domain through a file. Default: one of its own.
    */
   readonly domain?: RdmaXrcd;
 }

@@ -3,7 +3,7 @@
  */
 
 import type { RdmaConnection, RdmaConnectOptions, RdmaDevice } from 'rocev2';
-import { type IpAddress, RoceError } from 'rocev2/packets';
+import { defined, type IpAddress, RoceError } from 'rocev2/packets';
 import type { ToolOutput } from '../output.ts';
 import { fillPing, pingText } from './protocol.ts';
 import { PingSession, PingState, RDMA_DEPTH, type RpingOptions } from './session.ts';
@@ -33,7 +33,7 @@ export async function runRpingClient(
   try {
     const request: RdmaConnectOptions = {
       address,
-      ...(source === undefined ? {} : { source }),
+      ...defined({ source }),
       port,
       qp: session.qp,
       initiatorDepth: RDMA_DEPTH,

@@ -1,6 +1,6 @@
 /**
- * `roce rping`: the command line of rping, plus the options that open a device. Experiments use rping's own part of it on a
- * device they have.
+ * `roce rping`: the command line of rping, plus the options that open a device. Experiments use rping's own part of it
+ * on a device they have.
  */
 import { Command, Option } from 'commander';
 import type { RdmaDevice } from 'rocev2';

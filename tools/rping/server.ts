@@ -16,8 +16,8 @@ export interface RpingServerOptions extends RpingOptions {
 }
 
 /**
- * Serves one client, or with `persistent` all until `signal`; resolves with the exit code of rping: 0 when the client has
- * disconnected in good order. Rejects with ERR_ROCE_IN_USE (port), ERR_ROCE_ADDRESS (not ours), ERR_ROCE_CLOSED.
+ * Serves one client, or with `persistent` all until `signal`; resolves with the exit code of rping: 0 when the client
+ * has disconnected in good order. Rejects with ERR_ROCE_IN_USE (port), ERR_ROCE_ADDRESS (not ours), ERR_ROCE_CLOSED.
  */
 export async function runRpingServer(
   device: RdmaDevice,

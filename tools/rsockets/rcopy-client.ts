@@ -26,7 +26,10 @@ export interface RcopyClientOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Resolves with the exit code of rcopy: 0, or the status with which the server refused. Rejects as files and connecting do. */
+/**
+ * Resolves with the exit code of rcopy: 0, or the status with which the server refused. Rejects as files and connecting
+ * do.
+ */
 export async function runRcopyClient(
   device: RdmaDevice,
   { port, server, source, destination, signal }: RcopyClientOptions,

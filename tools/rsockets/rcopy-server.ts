@@ -1,6 +1,6 @@
 /**
- * The server of rcopy: takes files, one client after the other, until it is told to end. Unlike rcopy's own it puts them into one
- * folder under the last part of their names, for anybody who can reach it may send one.
+ * The server of rcopy: takes files, one client after the other, until it is told to end. Unlike rcopy's own it puts
+ * them into one folder under the last part of their names, for anybody who can reach it may send one.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -30,7 +30,9 @@ export interface RcopyServerOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Serves until `signal`; resolves with the exit code. Rejects with ERR_ROCE_IN_USE (port), ERR_ROCE_CLOSED (device). */
+/**
+ * Serves until `signal`; resolves with the exit code. Rejects with ERR_ROCE_IN_USE (port), ERR_ROCE_CLOSED (device).
+ */
 export async function runRcopyServer(
   device: RdmaDevice,
   { port, into, signal }: RcopyServerOptions,

@@ -1,6 +1,6 @@
 /**
- * riostream of rdmacm-utils: writes straight into a buffer that the other side has mapped, both ways in turn, and tells how
- * long it took. The last byte of the buffer says whose turn it is: nothing else tells of such a write.
+ * riostream of rdmacm-utils: writes straight into a buffer that the other side has mapped, both ways in turn, and tells
+ * how long it took. The last byte of the buffer says whose turn it is: nothing else tells of such a write.
  * Facts from rdma:librdmacm/examples/riostream.c.
  */
 import { Command } from 'commander';

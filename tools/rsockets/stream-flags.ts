@@ -1,6 +1,6 @@
 /**
- * The command line that rstream and riostream share, and what it means. Flags are theirs; what needs a kernel (TCP sockets,
- * fork, GIDs) is refused with a sentence.
+ * The command line that rstream and riostream share, and what it means. Flags are theirs; what needs a kernel (TCP
+ * sockets, fork, GIDs) is refused with a sentence.
  */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { IpAddress } from 'rocev2/packets';

@@ -1,6 +1,6 @@
 /**
- * How rstream and riostream get their connections, in both roles, and run through their tests: one connection for a test of
- * one's own choice, two for the ladder, the first tuned for latency and the second for bandwidth.
+ * How rstream and riostream get their connections, in both roles, and run through their tests: one connection for a
+ * test of one's own choice, two for the ladder, the first tuned for latency and the second for bandwidth.
  */
 
 import type { RdmaDevice } from 'rocev2';

@@ -1,7 +1,7 @@
 /**
- * udpong of rdmacm-utils over datagram rsockets: the client sends, the server counts or echoes; then the client prints how long
- * it took and how many arrived. Facts from rdma:librdmacm/examples/udpong.c. The stock tool does not start on rdma_rxe
- * (`rconnect: No such file or directory`), so this one has been heard by its own kind only.
+ * udpong of rdmacm-utils over datagram rsockets: the client sends, the server counts or echoes; then the client prints
+ * how long it took and how many arrived. Facts from rdma:librdmacm/examples/udpong.c. The stock tool does not start on
+ * rdma_rxe (`rconnect: No such file or directory`), so this one has been heard by its own kind only.
  */
 
 import type { RdmaDevice } from 'rocev2';
@@ -41,7 +41,10 @@ export interface UdpongContext {
   readonly sleep?: (ms: number) => Promise<void>;
 }
 
-/** Resolves with the exit code of udpong. Rejects with ERR_ROCE_ARGUMENT for sizes that do not fit a packet, ERR_ROCE_CLOSED. */
+/**
+ * Resolves with the exit code of udpong. Rejects with ERR_ROCE_ARGUMENT for sizes that do not fit a packet,
+ * ERR_ROCE_CLOSED.
+ */
 export async function runUdpong(options: UdpongOptions, context: UdpongContext): Promise<number> {
   const { device, udp, signal } = context;
   const socket = new RDatagramSocket(device, udp, { sendQueue: QUEUE, receiveQueue: QUEUE });
@@ -177,7 +180,9 @@ export function udpongRow({ name, size }: PongTest, transfers: number, usec: num
 
 /** Client numbers are bytes. */
 const CLIENTS = 256;
-/** What SO_SNDBUF and SO_RCVBUF of udpong come to: a mebibyte in slots of 2048 bytes, and rsocket's own limit of 384. */
+/**
+ * What SO_SNDBUF and SO_RCVBUF of udpong come to: a mebibyte in slots of 2048 bytes, and rsocket's own limit of 384.
+ */
 const QUEUE = 384;
 const PATIENCE_MS = 1000;
 const IMPATIENCE_MS = 1;

@@ -1,6 +1,7 @@
 /**
- * `roce sim`: simulated networks from scenario files, one run or a sweep of many. Owns the command line. Exit codes: 0 all as expected, 1 a run
- * failed or an expectation does not hold, 2 a command line or a file that makes no sense, 130 ctrl-C.
+ * `roce sim`: simulated networks from scenario files, one run or a sweep of many. Owns the command line. Exit codes: 0
+ * all as expected, 1 a run failed or an expectation does not hold, 2 a command line or a file that makes no sense, 130
+ * ctrl-C.
  */
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';

@@ -1,6 +1,6 @@
 /**
- * Lines of several shards put together: sorted by index, each once, and what is missing named. Owns the reading of such files; what is
- * made of the records is `outputs.ts`.
+ * Lines of several shards put together: sorted by index, each once, and what is missing named. Owns the reading of such
+ * files; what is made of the records is `outputs.ts`.
  */
 import { readFileSync } from 'node:fs';
 import { RoceError } from 'rocev2/packets';
@@ -22,7 +22,10 @@ interface ReadLine {
   readonly where: string;
 }
 
-/** @throws RoceError ERR_ROCE_ARGUMENT for a line that is none, or is of another scenario, version or plan than the others */
+/**
+ * @throws RoceError ERR_ROCE_ARGUMENT for a line that is none, or is of another scenario, version or plan than the
+ * others
+ */
 export function mergeFiles(paths: readonly string[]): MergedRecords {
   const all = paths.flatMap((path) => linesOf(path, readFileSync(path, 'utf8')));
   return mergeLines(all);

@@ -1,9 +1,9 @@
 /**
- * One call of `roce sim` from its plan to its exit code: everything is checked before anything runs, lines are written as runs end, ctrl-C ends in
- * good order with what is done. Owns the order of these things.
+ * One call of `roce sim` from its plan to its exit code: everything is checked before anything runs, lines are written
+ * as runs end, ctrl-C ends in good order with what is done. Owns the order of these things.
  */
 import { availableParallelism } from 'node:os';
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import { terminal } from '../output.ts';
 import { packageVersion } from '../package-version.ts';
 import { commandLine, type SimFlags } from './flags.ts';
@@ -94,7 +94,7 @@ function conclude(
   const records = results.map(({ record }) => record);
   const [details] = results.map((result) => result.details);
   const command = commandLine(scenario, flags);
-  const finished = { records, ...(details === undefined ? {} : { details }) };
+  const finished = { records, ...defined({ details }) };
   if (records.length > 0)
     writeResults({ ...finished, report: () => reportOf(loaded, records, details, command) }, flags, terminal);
   if (cut) {
@@ -115,7 +115,7 @@ function reportOf(
   const { title, about, source } = scenario;
   const [record] = records;
   if (record === undefined || details === undefined) return sweepReport({ title, about: [about], records, command });
-  return runReport({ title, about, record, details, json, command, ...(source === undefined ? {} : { source }) });
+  return runReport({ title, about, record, details, json, command, ...defined({ source }) });
 }
 
 const EXIT_FAILED = 1;

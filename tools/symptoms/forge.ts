@@ -6,6 +6,7 @@
  */
 import {
   BTH_BYTES,
+  defined,
   ETHERNET_BYTES,
   ETHERTYPE_IPV4,
   ETHERTYPE_ROCE_V1,
@@ -84,7 +85,7 @@ export function roceFrame(spec: RoceSpec): Uint8Array {
     medium: Medium.Ethernet,
     sourceMac: spec.from.mac,
     destMac: spec.to.mac,
-    ...(spec.vlanTci === undefined ? {} : { vlanTci: spec.vlanTci }),
+    ...defined({ vlanTci: spec.vlanTci }),
     source: spec.from.address,
     destination: spec.to.address,
     trafficClass: spec.trafficClass ?? 0,

@@ -18,7 +18,7 @@
 
 import { attachDevice, type Connection, type SimulatedDeviceOptions, World } from 'rocev2';
 import type { FaultSpec } from 'rocev2/faults';
-import { ETHERNET_BYTES, type IpAddress, invariant } from 'rocev2/packets';
+import { defined, ETHERNET_BYTES, type IpAddress, invariant } from 'rocev2/packets';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
 import { Fate, type FaultRule, type SimulatedPort } from 'rocev2/sim';
 import { QpState, type WcStatus } from 'rocev2/transport';
@@ -176,8 +176,7 @@ export class Stage {
     const destination = peer.addresses.find(({ version }) => version === ipVersion);
     if (destination === undefined) throw new TypeError(`the peer has no IPv${ipVersion} address`);
     const traits = {
-      ...(trafficClass === undefined ? {} : { trafficClass }),
-      ...(sourcePort === undefined ? {} : { sourcePort }),
+      ...defined({ trafficClass, sourcePort }),
     };
     const { qp } = end;
     await qp.modify({ state: QpState.Init, access });
@@ -249,7 +248,7 @@ export class Stage {
     const tunables = {
       ...common,
       responderResources: maxDestRdAtomic,
-      ...(options.trafficClass === undefined ? {} : { trafficClass: options.trafficClass }),
+      ...defined({ trafficClass: options.trafficClass }),
     };
     const accepted = listener.next().then(({ value }) => value?.accept({ qp: right.qp, ...tunables }));
     const connection = await left.host.device.cm.connect({

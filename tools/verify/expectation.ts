@@ -71,7 +71,8 @@ export function explain(
 }
 
 /**
- * Rows that predict another value than ours for a field on which the two agree: tshark is right where it was expected to be wrong.
+ * Rows that predict another value than ours for a field on which the two agree: tshark is right where it was expected
+ * to be wrong.
  */
 export function needless(
   { compared, differences }: FieldComparison,
@@ -94,8 +95,9 @@ export function needless(
 }
 
 /**
- * What a row with a list of values predicts and tshark does not show: where it has the field, and none of the values. Without this a blindness
- * that shows somewhere else, as FECN and BECN do among the reserved bits, would hide that the two read different bits.
+ * What a row with a list of values predicts and tshark does not show: where it has the field, and none of the values.
+ * Without this a blindness that shows somewhere else, as FECN and BECN do among the reserved bits, would hide that the
+ * two read different bits.
  */
 export function unmet(
   { differences }: FieldComparison,

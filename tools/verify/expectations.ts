@@ -1,9 +1,11 @@
 /**
- * Where Wireshark is wrong or blind, and where we are, by version: the table that `roce verify` holds differences against.
+ * Where Wireshark is wrong or blind, and where we are, by version: the table that `roce verify` holds differences
+ * against.
  *
- * Owns the rows. What was measured was measured with 4.0.17. The dissector's source was read of 3.4.5 and of a later version of unknown number,
- * which knows FLUSH, ATOMIC WRITE and the FETH; that a row holds from 3.4.5 to 4.0.16 is assumed. A row without `below` holds until a tshark is
- * met that says otherwise, and then the report calls it no longer needed.
+ * Owns the rows. What was measured was measured with 4.0.17. The dissector's source was read of 3.4.5 and of a later
+ * version of unknown number, which knows FLUSH, ATOMIC WRITE and the FETH; that a row holds from 3.4.5 to 4.0.16 is
+ * assumed. A row without `below` holds until a tshark is met that says otherwise, and then the report calls it no
+ * longer needed.
  */
 
 import {
@@ -365,7 +367,10 @@ function reservedBytes(fields: Fields, { view, bthOffset }: FramePair['ours']['f
   ].filter((text) => text !== '');
 }
 
-/** Bits of a message itself, which we do not list: those of the headers before it, and of the MAD's (two bytes), are as we have them. */
+/**
+ * Bits of a message itself, which we do not list: those of the headers before it, and of the MAD's (two bytes), are as
+ * we have them.
+ */
 function isCmWithReserved({ ours: { fields, frame }, theirs }: FramePair): boolean {
   if (fields['infiniband.mad.attributeid'] === undefined) return false;
   const known = reservedBytes(fields, frame);

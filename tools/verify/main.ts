@@ -1,8 +1,8 @@
 /**
  * `roce verify`: every field of every frame of a capture, against tshark.
  *
- * Owns the command line. Exit codes: 0 nothing unexpected, 1 differences that nothing explains, 2 the file cannot be read, tshark is not
- * there, or the command line makes no sense.
+ * Owns the command line. Exit codes: 0 nothing unexpected, 1 differences that nothing explains, 2 the file cannot be
+ * read, tshark is not there, or the command line makes no sense.
  */
 
 import { createWriteStream } from 'node:fs';

@@ -1,7 +1,8 @@
 /**
  * Rows for packets in which we stop at a fault that a receiver drops the packet for, and Wireshark reads on.
  *
- * Each row holds only where tshark's own fields show the fault too: a parser of ours that stops too early is not excused by it.
+ * Each row holds only where tshark's own fields show the fault too: a parser of ours that stops too early is not
+ * excused by it.
  */
 
 import { ETHERTYPE_IPV4, FrameStatus, opcodeInfo } from 'rocev2/packets';

@@ -1,5 +1,6 @@
 /**
- * The words of `roce verify`: a line for each difference, the account at the end, and the same as JSON. Never compares anything.
+ * The words of `roce verify`: a line for each difference, the account at the end, and the same as JSON. Never compares
+ * anything.
  */
 
 import type { KnownDifference } from './expectation.ts';

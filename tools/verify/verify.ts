@@ -63,14 +63,17 @@ export interface VerifyOptions {
 }
 
 /**
- * Compares all frames of the capture file `path`. @throws RoceError ERR_ROCE_CAPTURE when either reader cannot read on, a system error when
- * the file is not there; in both cases after `onDifference` and `onUnreadable` were told of everything before
+ * Compares all frames of the capture file `path`. @throws RoceError ERR_ROCE_CAPTURE when either reader cannot read on,
+ * a system error when the file is not there; in both cases after `onDifference` and `onUnreadable` were told of
+ * everything before
  */
 export function verifyFile(path: string, options: VerifyOptions): Promise<VerifySummary> {
   return verifyFrames(capturedPackets(path), tsharkFrames(path), options);
 }
 
-/** One frame: what was compared, each difference with the row that explains it, and the rows for which tshark was right. */
+/**
+ * One frame: what was compared, each difference with the row that explains it, and the rows for which tshark was right.
+ */
 export function compareFrame(pair: FramePair, table: readonly KnownDifference[]): FrameVerdict {
   const comparison = compareFields(pair.ours.fields, pair.theirs);
   const frame = pair.ours.number;

@@ -8,6 +8,7 @@
  * Rules: ref:analyzer#1 row 4, ref:wire#7 (timer codes).
  */
 
+import { defined } from '../../../packets/defined.ts';
 import { AETH_AT } from '../../../packets/opcode.ts';
 import { RNR_TIMER_NS } from '../../../packets/rnr-timer.ts';
 import type { Detector, DetectorContext, Symptom } from '../detector.ts';
@@ -108,7 +109,7 @@ function reportStuck(context: DetectorContext, group: readonly Failure[]): void 
       rnrTimerCode: code,
       rnrTimerNs: timerNs,
       connections: group.length,
-      ...(retries === undefined ? {} : { rnrRetryCount: retries }),
+      ...defined({ rnrRetryCount: retries }),
     },
   });
 }

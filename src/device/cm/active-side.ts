@@ -8,8 +8,10 @@
  * 0, so that connections spread over equal-cost paths (rdma_cm hashes its ports for it:
  * rdma:cma.c#cma_get_roce_udp_flow_label).
  */
+
 import type { IpAddress } from '../../../packets/address.ts';
 import { CmRejReason, type CmTransportService } from '../../../packets/cm/index.ts';
+import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { MAX_FLOW_LABEL } from '../../../packets/flow-label.ts';
 import { PSN_MASK } from '../../../packets/psn.ts';
@@ -169,11 +171,13 @@ export class ActiveSide {
       flowLabel,
       srq: options.qp.core.srq !== undefined,
       flowControl: givesCredits(options.qp, options.flowControl ?? false),
-      ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
-      ...(options.cmResponseTimeout === undefined ? {} : { cmResponseTimeout: options.cmResponseTimeout }),
-      ...(options.maxCmRetries === undefined ? {} : { maxCmRetries: options.maxCmRetries }),
-      ...(trafficClass === undefined ? {} : { trafficClass }),
-      ...(hopLimit === undefined ? {} : { hopLimit }),
+      ...defined({
+        privateData: options.privateData,
+        cmResponseTimeout: options.cmResponseTimeout,
+        maxCmRetries: options.maxCmRetries,
+        trafficClass,
+        hopLimit,
+      }),
     };
   }
 }

@@ -3,7 +3,9 @@
  * (rdma:cma.c#cma_resolve_ib_udp, cma_send_sidr_rep). Owns the services offered and the lookups under way.
  * Never: the messages themselves (transport/cm), datagrams.
  */
+
 import { CmSidrStatus, RDMA_UDP_QKEY } from '../../../packets/cm/index.ts';
+import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import {
   type CmId,
@@ -66,7 +68,7 @@ export class CmDatagrams implements UdRequestAnswers {
     this.#conversations.demandOpen();
     const { qp, qkey, privateData, backlog = DEFAULT_BACKLOG, whenFull = 'drop' } = options;
     const serviceId = serviceIdOf(DATAGRAM_SPACES, options.portSpace ?? 'udp', port);
-    const standing = qp === undefined ? undefined : { qp, ...definedOf(qkey, privateData) };
+    const standing = qp === undefined ? undefined : { qp, ...defined({ qkey, privateData }) };
     if (standing !== undefined) this.#answerOf(standing);
     this.#manager.listenSidr(serviceId, backlog, whenFull);
     if (standing !== undefined) this.#makeReady(standing);
@@ -94,9 +96,11 @@ export class CmDatagrams implements UdRequestAnswers {
       local,
       remote,
       localPort: options.localPort ?? ephemeralPort(random),
-      ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
-      ...(options.cmResponseTimeout === undefined ? {} : { cmResponseTimeout: options.cmResponseTimeout }),
-      ...(options.maxCmRetries === undefined ? {} : { maxCmRetries: options.maxCmRetries }),
+      ...defined({
+        privateData: options.privateData,
+        cmResponseTimeout: options.cmResponseTimeout,
+        maxCmRetries: options.maxCmRetries,
+      }),
     };
     checkResolve(question);
     await this.#device.resolve(remote);
@@ -123,7 +127,7 @@ export class CmDatagrams implements UdRequestAnswers {
   /** For `UdRequest.reject`. */
   reject(request: UdRequest, status: number, privateData: Uint8Array | undefined): void {
     this.#conversations.demandOpen();
-    const answer = { status, ...definedOf(undefined, privateData) };
+    const answer = { status, ...defined({ privateData }) };
     this.#manager.answerSidr(this.#device.now(), request.id, answer);
     this.#device.cmTouched();
   }
@@ -182,7 +186,7 @@ export class CmDatagrams implements UdRequestAnswers {
     const { qp, privateData } = standing;
     const deaf = qp.destroyed || qp.state === QpState.Error || qp.state === QpState.Reset;
     // Its Q_Key may have changed since it was offered.
-    return deaf ? { status: CmSidrStatus.NoQp } : this.#answerOf({ qp, ...definedOf(undefined, privateData) });
+    return deaf ? { status: CmSidrStatus.NoQp } : this.#answerOf({ qp, ...defined({ privateData }) });
   }
 
   /** The answer as it is sent. Throws for an invalid one and changes nothing. */
@@ -196,7 +200,7 @@ export class CmDatagrams implements UdRequestAnswers {
     const own = qp.state === QpState.Reset ? undefined : qp.core.config.qkey;
     if (own !== undefined && qkey !== undefined && own !== qkey)
       throw new RoceError('ERR_ROCE_ARGUMENT', 'the queue pair has another Q_Key than the one to be told');
-    const answer = { qpn: qp.qpn, qkey: own ?? qkey ?? RDMA_UDP_QKEY, ...definedOf(undefined, privateData) };
+    const answer = { qpn: qp.qpn, qkey: own ?? qkey ?? RDMA_UDP_QKEY, ...defined({ privateData }) };
     checkSidrAnswer(answer);
     return answer;
   }
@@ -210,11 +214,4 @@ export class CmDatagrams implements UdRequestAnswers {
     this.#lookups.delete(id);
     return lookup;
   }
-}
-
-function definedOf(
-  qkey: number | undefined,
-  privateData: Uint8Array | undefined,
-): { readonly qkey?: number; readonly privateData?: Uint8Array } {
-  return { ...(qkey === undefined ? {} : { qkey }), ...(privateData === undefined ? {} : { privateData }) };
 }

@@ -6,8 +6,10 @@
  * class and flow label are the peer's, the hop limit is our own (rdma:cm.c#cm_format_paths_from_req, and
  * cm_req_handler, which replaces the hop limit).
  */
+
 import type { IpAddress } from '../../../packets/address.ts';
 import { CmRejReason, hasAlternatePath } from '../../../packets/cm/index.ts';
+import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { PSN_MASK } from '../../../packets/psn.ts';
 import {
@@ -66,8 +68,7 @@ export class PassiveSide implements RequestAnswers {
     if (this.#listeners.has(serviceId)) throw new RoceError('ERR_ROCE_IN_USE', `port ${port} is listened on already`);
     const { backlog = DEFAULT_BACKLOG, whenFull, services } = options;
     this.#manager.listen(serviceId, backlog, {
-      ...(whenFull === undefined ? {} : { whenFull }),
-      ...(services === undefined ? {} : { services }),
+      ...defined({ whenFull, services }),
     });
     const listener = new Listener(port, () => {
       this.#manager.unlisten(serviceId);
@@ -178,7 +179,7 @@ export class PassiveSide implements RequestAnswers {
       rnrRetryCount: reliable * (options.rnrRetryCount ?? DEFAULT_RETRY),
       srq: options.qp.core.srq !== undefined,
       flowControl,
-      ...(options.privateData === undefined ? {} : { privateData: options.privateData }),
+      ...defined({ privateData: options.privateData }),
     };
     checkAccept(parameters);
     const agreed: NegotiatedParameters = {

@@ -51,7 +51,10 @@ export interface NeighboursOptions {
 const DEFAULT_MAX_ENTRIES = 1024;
 const MAX_REPLIES = 64;
 
-/** ARP, neighbour discovery and ping of a host on an Ethernet link. Its owner passes frames in, takes frames out and keeps the time. */
+/**
+ * ARP, neighbour discovery and ping of a host on an Ethernet link. Its owner passes frames in, takes frames out and
+ * keeps the time.
+ */
 export class Neighbours {
   /** Since it was made; they count on while it runs. */
   readonly counters = {

@@ -36,7 +36,10 @@ export interface LinkEvents {
   ended(error: RoceError): void;
 }
 
-/** Says to a start that the link was closed meanwhile. An AbortSignal is one; its own type would take the types of Node or the DOM along. */
+/**
+ * Says to a start that the link was closed meanwhile. An AbortSignal is one; its own type would take the types of Node
+ * or the DOM along.
+ */
 export interface Abandonment {
   throwIfAborted(): void;
   addEventListener(type: 'abort', listener: () => void): void;

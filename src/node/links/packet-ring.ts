@@ -15,6 +15,7 @@
  * very machine (checksum offload); RoCE does not need them. Frames that the kernel has merged (GRO, TCP on a veth)
  * exceed the MTU and are dropped.
  */
+import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
@@ -78,7 +79,7 @@ export const packetRingKind: LinkKind = {
     return new PacketRingLink({
       interface: takeInterface(spec),
       blocks: spec.takeFlag('v3'),
-      ...(mtu === undefined ? {} : { mtu }),
+      ...defined({ mtu }),
     });
   },
 };

@@ -9,11 +9,13 @@
  * we inject. libpcap drops what arrives while its ring is full, and the package does not say how much.
  * An interface that goes down ends the link, as its removal does.
  */
+
 import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
@@ -64,7 +66,7 @@ export const pcapKind: LinkKind = {
   ],
   open: (spec) => {
     const mtu = spec.takeMtu();
-    return new PcapLink({ device: takeInterface(spec), ...(mtu === undefined ? {} : { mtu }) });
+    return new PcapLink({ device: takeInterface(spec), ...defined({ mtu }) });
   },
 };
 

@@ -10,8 +10,10 @@
  * is unplugged, frames sent are lost and counted, and after a guest has left the next one may connect. A connecting
  * link ends with its connection. Framing: `length-framing.ts` (ref:platform#4).
  */
+
 import { lstat, unlink } from 'node:fs/promises';
 import { createServer, connect as netConnect, type Server, type Socket } from 'node:net';
+import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
@@ -57,7 +59,7 @@ export const qemuKind: LinkKind = {
     return new QemuLink({
       path: spec.target,
       connect: spec.takeFlag('connect'),
-      ...(mtu === undefined ? {} : { mtu }),
+      ...defined({ mtu }),
     });
   },
 };

@@ -14,7 +14,9 @@
  * addresses from an interface that goes down.) An interface that is removed ends the link. Closing ends it at once;
  * what `send` took has gone to the kernel.
  */
+
 import { type IpAddress, IpPrefix } from '../../../packets/address.ts';
+import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
@@ -72,7 +74,7 @@ export const rawSocketKind: LinkKind = {
   ],
   open: (spec) => {
     const mtu = spec.takeMtu();
-    return new RawSocketLink({ device: takeInterface(spec), ...(mtu === undefined ? {} : { mtu }) });
+    return new RawSocketLink({ device: takeInterface(spec), ...defined({ mtu }) });
   },
 };
 

@@ -11,7 +11,9 @@
  * the link stays. One that is deleted ends the link. The kernel drops what we do not read in time (`txqueuelen` frames,
  * 1,000 on a TAP).
  */
+
 import { existsSync } from 'node:fs';
+import { defined } from '../../../packets/defined.ts';
 import type { RoceError } from '../../../packets/errors.ts';
 import { Medium } from '../../../packets/frame.ts';
 import type { FrameBatch } from '../../../packets/frame-writer.ts';
@@ -84,12 +86,14 @@ export const tapKind: LinkKind = {
     return new TapLink({
       name: takeInterface(spec),
       persist: spec.takeFlag('persist'),
-      ...(mtu === undefined ? {} : { mtu }),
+      ...defined({ mtu }),
     });
   },
 };
 
-/** The link of kind `tap`: an Ethernet interface of this machine whose other end is this process. Linux, CAP_NET_ADMIN. */
+/**
+ * The link of kind `tap`: an Ethernet interface of this machine whose other end is this process. Linux, CAP_NET_ADMIN.
+ */
 export class TapLink extends DescriptorLink {
   /** Since the link was made; they count on while it runs. */
   readonly counters: TapCounters = { sent: 0, received: 0, unplugged: 0, oversize: 0, sendErrors: 0 };

@@ -4,9 +4,11 @@
  * Owns no socket. On IPv6 every covered field is known without privileges: addresses, ports and lengths (ref:wire#2,
  * ref:wire#3).
  */
+
 import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { IpAddress } from '../../../packets/address.ts';
+import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import { IP_PROTOCOL_UDP } from '../../../packets/ipv4.ts';
 import { IPV6_BYTES, IPV6_DESTINATION_AT } from '../../../packets/ipv6.ts';
@@ -50,8 +52,7 @@ export function takeUdpOptions(spec: LinkText): UdpLinkOptions {
   const mtu = spec.takeMtu();
   return {
     address: spec.target,
-    ...(port === undefined ? {} : { port }),
-    ...(mtu === undefined ? {} : { mtu }),
+    ...defined({ port, mtu }),
   };
 }
 

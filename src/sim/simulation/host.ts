@@ -3,7 +3,9 @@
  * Owns its setup; `flow-run.ts` sends. All hosts share one memory to send from and one to receive into, so that a
  * thousand of them stay small.
  */
+
 import { IpPrefix } from '../../../packets/address.ts';
+import { defined } from '../../../packets/defined.ts';
 import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
 import { Access, type MemoryRegion } from '../../../transport/memory.ts';
 import { WorkCompletion } from '../../../transport/work.ts';
@@ -46,7 +48,7 @@ export class SimulatedHost {
           addresses: [new IpPrefix(hostAddress(number), HOST_PREFIX_LENGTH)],
           neighbours: Array.from(peers, (peer) => ({ address: hostAddress(peer), mac: hostMac(peer) })),
           maxUnacked,
-          ...(congestion === undefined ? {} : { congestion }),
+          ...defined({ congestion }),
         }),
     );
     this.pd = this.device.allocPd();

@@ -3,6 +3,7 @@
  * probes, and sums up. Deterministic: the same options give the same result, byte for byte. Nothing here happens per
  * packet.
  */
+import { defined } from '../../../packets/defined.ts';
 import { invariant } from '../../../packets/errors.ts';
 import { Prng } from '../../ground/prng.ts';
 import { SwitchedNetwork } from '../switching/index.ts';
@@ -64,8 +65,7 @@ class Simulation {
     this.#network = new SwitchedNetwork({
       ...{ topology, routes, seed, mtu: Math.max(LINK_MTU, this.#mtu + MAX_HEADER_BYTES) },
       nicQueueFrames: this.#host.nicQueueFrames,
-      ...(switches === undefined ? {} : { switches }),
-      ...(loss === undefined ? {} : { loss }),
+      ...defined({ switches, loss }),
     });
     this.#network.tap = options.tap;
     this.#world = new World({ seed, network: this.#network });

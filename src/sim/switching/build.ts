@@ -3,6 +3,7 @@
  * deadlock watch. Owns their wiring. Moves nothing.
  */
 
+import { defined } from '../../../packets/defined.ts';
 import type { Prng } from '../../ground/prng.ts';
 import { creditBlocks, LinkCredits, PauseState, SharedBuffer } from '../buffer/index.ts';
 import { portName, type Routes, type TopologyEdge } from '../topology/index.ts';
@@ -138,8 +139,7 @@ function makeBuffer(ends: readonly LinkEnd[], settings: NetworkSettings): Shared
     headroomBytes,
     pfcShift,
     reserveBytes: RESERVE_BYTES,
-    ...(switches.staticXoffBytes === undefined ? {} : { staticXoffBytes: switches.staticXoffBytes }),
-    ...(switches.lossyAlpha === undefined ? {} : { lossyAlpha: switches.lossyAlpha }),
+    ...defined({ staticXoffBytes: switches.staticXoffBytes, lossyAlpha: switches.lossyAlpha }),
   });
 }
 

@@ -3,6 +3,7 @@
  * stream of randomness. The same stream gives the same flows, in order of start. `makeTraffic` takes them as plain
  * data.
  */
+import { defined } from '../../../packets/defined.ts';
 import { RoceError } from '../../../packets/errors.ts';
 import type { Prng } from '../../ground/prng.ts';
 import {
@@ -258,7 +259,7 @@ function sizesOf(bytes: Sizes): SizeDistribution | undefined {
 }
 
 function traitsOf({ operation, priority }: FlowTraits): Pick<FlowTraits, 'operation' | 'priority'> {
-  return { ...(operation === undefined ? {} : { operation }), ...(priority === undefined ? {} : { priority }) };
+  return { ...defined({ operation, priority }) };
 }
 
 /** So many hosts from 0 on, passing over one. */

@@ -1,6 +1,6 @@
 /**
- * Goal: a datagram service is offered and found by port, and what the finder learns reaches it. Method: two devices in the
- * simulated world; datagrams both ways; losses; every refusal changes nothing. ref:conformance#CM-24.
+ * Goal: a datagram service is offered and found by port, and what the finder learns reaches it. Method: two devices in
+ * the simulated world; datagrams both ways; losses; every refusal changes nothing. ref:conformance#CM-24.
  */
 import { describe, expect, it } from 'vitest';
 import { CmAttribute, CmSidrStatus, RDMA_UDP_QKEY } from '../../../packets/cm/index.ts';

@@ -1,4 +1,7 @@
-/** Goal: queue pair 1 takes only what it should and keeps what cannot leave yet. Method: the machine alone, its frames looked at. */
+/**
+ * Goal: queue pair 1 takes only what it should and keeps what cannot leave yet. Method: the machine alone, its frames
+ * looked at.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   BTH_BYTES,

@@ -1,7 +1,7 @@
 /**
- * Goal: a peer that takes back what it has just said, in the same batch of frames or over and over, ends nothing but its own
- * attempt and leaves nothing behind. Method: a peer that is a bare connection manager and queue pair 1, whose frames are handed
- * over by hand; an alternate path in the simulated world.
+ * Goal: a peer that takes back what it has just said, in the same batch of frames or over and over, ends nothing but
+ * its own attempt and leaves nothing behind. Method: a peer that is a bare connection manager and queue pair 1, whose
+ * frames are handed over by hand; an alternate path in the simulated world.
  */
 import { describe, expect, it } from 'vitest';
 import { RdmaPortSpace, rdmaServiceId } from '../../../packets/cm/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: thousands of connections, many of them at a time, and nothing left of them. Method: virtual time, small queues. One
- * after the other: connection.test.ts.
+ * Goal: thousands of connections, many of them at a time, and nothing left of them. Method: virtual time, small queues.
+ * One after the other: connection.test.ts.
  */
 import { describe, expect, it } from 'vitest';
 import { type Device, type Qp, QpState } from '../../../src/index.ts';

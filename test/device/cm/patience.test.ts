@@ -1,6 +1,6 @@
 /**
- * Goal: an application that thinks for long is waited for, on both sides, and not for ever. Method: virtual time; a caller that
- * would give up after a quarter of a second (four times 67 ms) without MRA.
+ * Goal: an application that thinks for long is waited for, on both sides, and not for ever. Method: virtual time; a
+ * caller that would give up after a quarter of a second (four times 67 ms) without MRA.
  */
 import { describe, expect, it } from 'vitest';
 import { CmAttribute } from '../../../packets/cm/index.ts';

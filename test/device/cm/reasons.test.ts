@@ -1,9 +1,9 @@
 /**
- * Goal: every refusal the connection manager makes by itself names its reason to the caller. Method: two devices in the simulated
- * world, one mistake each; for a stale connection, a host that comes back with its old queue pair number.
+ * Goal: every refusal the connection manager makes by itself names its reason to the caller. Method: two devices in the
+ * simulated world, one mistake each; for a stale connection, a host that comes back with its old queue pair number.
  *
- * The other reasons are the application's to give (`reject`), or say what RoCE does not have: LIDs, service levels, end-to-end
- * contexts, redirection. Those of a single message are in test/transport/cm.
+ * The other reasons are the application's to give (`reject`), or say what RoCE does not have: LIDs, service levels,
+ * end-to-end contexts, redirection. Those of a single message are in test/transport/cm.
  */
 import { describe, expect, it } from 'vitest';
 import { IpPrefix, parseMac } from '../../../packets/address.ts';
@@ -56,7 +56,9 @@ describe('a caller learns', () => {
   });
 });
 
-/** A host at 10.0.0.1 with one queue pair, whose number is always 0x123: what it draws while it makes it is no chance. */
+/**
+ * A host at 10.0.0.1 with one queue pair, whose number is always 0x123: what it draws while it makes it is no chance.
+ */
 function life(world: World, name: string): { readonly device: Device; readonly qp: Qp } {
   let making = false;
   const device = world.attach(

@@ -1,6 +1,6 @@
 /**
- * Goal: what the connection manager's calls refuse leaves no trace: queue pair, request and wire are as they were. Method: each
- * mistake once, in the simulated world, then the same objects used rightly.
+ * Goal: what the connection manager's calls refuse leaves no trace: queue pair, request and wire are as they were.
+ * Method: each mistake once, in the simulated world, then the same objects used rightly.
  */
 import { describe, expect, it } from 'vitest';
 import type { ConnectOptions } from '../../../src/device/cm/connection.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: the connection manager connects what the queue pair is. Method: unreliable connections between two devices in the
- * simulated world, with data both ways; queue pairs that do not fit what the peer asks for.
+ * Goal: the connection manager connects what the queue pair is. Method: unreliable connections between two devices in
+ * the simulated world, with data both ways; queue pairs that do not fit what the peer asks for.
  */
 import { describe, expect, it } from 'vitest';
 import { type Device, QpState, WcStatus, WrOpcode } from '../../../src/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: what a host says of its groups, when, and in which version. Method: the state machine alone, time as a number, a random
- * source that always draws the same; frames read back by the codecs and printed as words.
+ * Goal: what a host says of its groups, when, and in which version. Method: the state machine alone, time as a number,
+ * a random source that always draws the same; frames read back by the codecs and printed as words.
  */
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';

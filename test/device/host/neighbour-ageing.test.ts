@@ -1,6 +1,6 @@
 /**
- * Goal: what is known of a neighbour becomes old, is asked for anew when it is used, and is dropped only when nobody answers;
- * static entries do none of this.
+ * Goal: what is known of a neighbour becomes old, is asked for anew when it is used, and is dropped only when nobody
+ * answers; static entries do none of this.
  * Method: one instance, its clock in our hand, and the frames it sends.
  */
 import { describe, expect, it } from 'vitest';

@@ -1,9 +1,12 @@
 /**
- * Goal: connected queue pairs stay with a neighbour that moves, and devices on different VLANs are not there for each other.
- * Method: devices of the simulated world, one of them behind a mask that changes its MAC address, and every frame that passes.
+ * Goal: connected queue pairs stay with a neighbour that moves, and devices on different VLANs are not there for each
+ * other. Method: devices of the simulated world, one of them behind a mask that changes its MAC address, and every
+ * frame that passes.
  */
+
 import { describe, expect, it } from 'vitest';
 import { formatMac, IpAddress, IpPrefix, type MacAddress, parseMac } from '../../../packets/address.ts';
+import { defined } from '../../../packets/defined.ts';
 import { ETHERTYPE_ARP, readVlanTag, writeMac } from '../../../packets/ethernet.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import { type FrameBatch, FrameWriter } from '../../../packets/frame-writer.ts';
@@ -241,7 +244,7 @@ describe('devices on a VLAN', () => {
     const device = (id: number, vlan?: VlanOptions): Device =>
       attachDevice(world, `${id}`, {
         addresses: [`10.0.0.${id}/24`, `fd00::${id}/64`],
-        ...(vlan === undefined ? {} : { vlan }),
+        ...defined({ vlan }),
       });
     return {
       world,

@@ -1,6 +1,6 @@
 /**
- * Goal: addresses are found and ours are answered for, and nothing else is: no poisoning, no reply that nobody asked for.
- * Method: two instances back to back, hand-made frames from the peer's side, arbitrary bytes.
+ * Goal: addresses are found and ours are answered for, and nothing else is: no poisoning, no reply that nobody asked
+ * for. Method: two instances back to back, hand-made frames from the peer's side, arbitrary bytes.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

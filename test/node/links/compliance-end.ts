@@ -1,4 +1,7 @@
-/** One end of the link compliance suite: sends numbered RoCE packets as the link takes them, checks those that arrive one by one. */
+/**
+ * One end of the link compliance suite: sends numbered RoCE packets as the link takes them, checks those that arrive
+ * one by one.
+ */
 import { expect } from 'vitest';
 import { IpAddress, type MacAddress } from '../../../packets/address.ts';
 import { BTH_BYTES, writeBth } from '../../../packets/bth.ts';
@@ -188,7 +191,10 @@ export class End implements LinkSink {
     return template;
   }
 
-  /** Content follows from the number; compared without an assertion per byte. What else is on the wire is none of our business. */
+  /**
+   * Content follows from the number; compared without an assertion per byte. What else is on the wire is none of our
+   * business.
+   */
   #check(batch: FrameBatch, start: number, end: number): void {
     const frame = this.#frame;
     const status = parseFrame(batch.bytes, batch.view, start, end, this.link.medium, frame);

@@ -1,6 +1,7 @@
 /**
- * The lifecycle rules of the link compliance suite: a link is started once, a close waits for a start, the end is reported once, and
- * never for a link whose start failed. Method: one end that the rule starts itself, and a peer that is open.
+ * The lifecycle rules of the link compliance suite: a link is started once, a close waits for a start, the end is
+ * reported once, and never for a link whose start failed. Method: one end that the rule starts itself, and a peer that
+ * is open.
  */
 import { expect } from 'vitest';
 import type { RoceError } from '../../../packets/errors.ts';

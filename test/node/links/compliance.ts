@@ -1,8 +1,8 @@
 /**
- * What every link must do, as a suite that any implementation runs: order, batches, backpressure, sizes, ends, and no bytes used after free.
- * Method: two ends and numbered RoCE packets whose payload follows from their number, so that a header that a link builds or a byte that it
- * loses shows in the ICRC; a sender that overwrites its batch as soon as `send` returns. `compliance-end.ts` is one end,
- * `compliance-lifecycle.ts` has the rules of starting and closing.
+ * What every link must do, as a suite that any implementation runs: order, batches, backpressure, sizes, ends, and no
+ * bytes used after free. Method: two ends and numbered RoCE packets whose payload follows from their number, so that a
+ * header that a link builds or a byte that it loses shows in the ICRC; a sender that overwrites its batch as soon as
+ * `send` returns. `compliance-end.ts` is one end, `compliance-lifecycle.ts` has the rules of starting and closing.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -259,7 +259,10 @@ function startEnd(pair: LinkPair, end: End): Promise<void> {
   return pair.start === undefined ? end.start() : pair.start(end.link, () => end.start());
 }
 
-/** Runs of every length, so that a link that sends or receives several packets at once is seen to keep those of one class together only. */
+/**
+ * Runs of every length, so that a link that sends or receives several packets at once is seen to keep those of one
+ * class together only.
+ */
 async function carriesClasses({ pair, a, b }: Ends): Promise<void> {
   const { name, ecn } = a.link;
   if (ecn?.reason !== undefined) console.warn(`${name} does not carry every traffic class: ${ecn.reason}`);

@@ -1,6 +1,7 @@
 /**
- * Goal: a link with faults is a link, does to frames what its rules say in both directions, and never loses more than that.
- * Method: the compliance suite over simulated ports and unix sockets, with no rules and with rules that never strike; single cases with real timers.
+ * Goal: a link with faults is a link, does to frames what its rules say in both directions, and never loses more than
+ * that. Method: the compliance suite over simulated ports and unix sockets, with no rules and with rules that never
+ * strike; single cases with real timers.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

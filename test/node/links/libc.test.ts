@@ -1,6 +1,6 @@
 /**
- * Goal: system calls work from Node on plain memory, and what cannot work says why in a sentence. Method: calls whose outcome is known:
- * an event counter, a mapping, descriptors and interfaces that do not exist.
+ * Goal: system calls work from Node on plain memory, and what cannot work says why in a sentence. Method: calls whose
+ * outcome is known: an event counter, a mapping, descriptors and interfaces that do not exist.
  */
 import { afterEach, expect, it, vi } from 'vitest';
 import type { RoceError } from '../../../packets/errors.ts';

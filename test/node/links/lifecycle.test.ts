@@ -1,6 +1,6 @@
 /**
- * Goal: the states of a link, each way through them: idle, starting, open, closed. Method: a scripted port that opens, fails and ends on
- * command, and a sink that notes what it is told.
+ * Goal: the states of a link, each way through them: idle, starting, open, closed. Method: a scripted port that opens,
+ * fails and ends on command, and a sink that notes what it is told.
  */
 import { describe, expect, it } from 'vitest';
 import { InvariantError, RoceError } from '../../../packets/errors.ts';

@@ -1,4 +1,7 @@
-/** A program that starts the link of its first argument, in a worker thread when the second is `worker`, and prints what came of it. */
+/**
+ * A program that starts the link of its first argument, in a worker thread when the second is `worker`, and prints what
+ * came of it.
+ */
 import { isMainThread, Worker } from 'node:worker_threads';
 import { RoceError } from '../../../packets/errors.ts';
 import { openLink } from '../../../src/node/links/index.ts';

@@ -1,8 +1,12 @@
-/** What tests of links between two namespaces have in common: the links, devices over them, and programs beside them. */
+/**
+ * What tests of links between two namespaces have in common: the links, devices over them, and programs beside them.
+ */
+
 import { spawnSync } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
+import { defined } from '../../../packets/defined.ts';
 import type { RoceError } from '../../../packets/errors.ts';
 import type { Link, LinkSink } from '../../../src/ground/link.ts';
 import { type Connection, type OpenDevice, openDevice, QpState, WcStatus, WrOpcode } from '../../../src/index.ts';
@@ -89,7 +93,10 @@ export interface DevicePair {
   readonly b: OpenDevice;
 }
 
-/** Runs `test` with a device over a link of `spec` in each namespace; `addresses` for links that do not share the kernel's. */
+/**
+ * Runs `test` with a device over a link of `spec` in each namespace; `addresses` for links that do not share the
+ * kernel's.
+ */
 export function withDevices(
   spec: string,
   addresses: readonly [readonly string[], readonly string[]] | undefined,
@@ -97,7 +104,7 @@ export function withDevices(
 ): Promise<void> {
   return withNetns(async (netns) => {
     const open = (where: Netns, ours: readonly string[] | undefined): Promise<OpenDevice> =>
-      within(where, () => openDevice({ link: spec, ...(ours === undefined ? {} : { addresses: ours }) }));
+      within(where, () => openDevice({ link: spec, ...defined({ addresses: ours }) }));
     const a = await open(netns.a, addresses?.[0]);
     const b = await open(netns.b, addresses?.[1]);
     try {

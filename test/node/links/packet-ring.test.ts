@@ -1,7 +1,8 @@
 /**
- * Goal: frames pass any Ethernet interface unchanged and in order, through memory that is shared with the kernel, and nothing that
- * happens to the interface takes the process along. Method: the compliance suite and whole devices over a veth pair between two
- * namespaces, in both layouts of the ring; overflow, full queues and what the kernel itself sends, brought about one by one.
+ * Goal: frames pass any Ethernet interface unchanged and in order, through memory that is shared with the kernel, and
+ * nothing that happens to the interface takes the process along. Method: the compliance suite and whole devices over a
+ * veth pair between two namespaces, in both layouts of the ring; overflow, full queues and what the kernel itself
+ * sends, brought about one by one.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -219,7 +220,8 @@ describeWith('netns', 'packet ring', () => {
     }),
   );
 
-  // A wire of 100 Mbit/s: what it cannot take at once waits in its queue, at the cost of the socket's buffer, or does not fit.
+  // A wire of 100 Mbit/s: what it cannot take at once waits in its queue, at the cost of the socket's buffer, or does
+  // not fit.
   for (const [what, limit] of [
     ['send buffer', '100mb'],
     ['queue of the interface', '200kb'],

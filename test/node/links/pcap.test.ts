@@ -1,6 +1,7 @@
 /**
- * Goal: frames of our own pass any Ethernet interface unchanged and in order, and nothing that happens to it takes the process along.
- * Method: the compliance suite and whole devices over a veth pair between two namespaces, and every way to lose the interface.
+ * Goal: frames of our own pass any Ethernet interface unchanged and in order, and nothing that happens to it takes the
+ * process along. Method: the compliance suite and whole devices over a veth pair between two namespaces, and every way
+ * to lose the interface.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Goal: a link hears of its descriptor for as long as it wants and not a moment longer, whatever else happens in the process.
- * Method: event counters of the kernel as descriptors, in this thread, in workers and in processes of their own.
+ * Goal: a link hears of its descriptor for as long as it wants and not a moment longer, whatever else happens in the
+ * process. Method: event counters of the kernel as descriptors, in this thread, in workers and in processes of their
+ * own.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,7 @@
-/** Goal: the wire to QEMU keeps to the framing whatever the stream does, and its socket to the file system. Method: raw sockets as the guest. */
+/**
+ * Goal: the wire to QEMU keeps to the framing whatever the stream does, and its socket to the file system. Method: raw
+ * sockets as the guest.
+ */
 import { mkdtemp, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * Goal: whatever the kernel reports of IPv6 packets, they get their headers back where it tells, and nothing outside the memory is touched.
- * Method: the structures of recvmmsg written by a kernel of a few lines over pretended addresses.
+ * Goal: whatever the kernel reports of IPv6 packets, they get their headers back where it tells, and nothing outside
+ * the memory is touched. Method: the structures of recvmmsg written by a kernel of a few lines over pretended
+ * addresses.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

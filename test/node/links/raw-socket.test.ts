@@ -1,6 +1,7 @@
 /**
- * Goal: a link beside the kernel's own stack carries packets unchanged and in order, keeps the kernel quiet, and ends with one error.
- * Method: the compliance suite and whole devices over a veth pair between two namespaces; a kernel's own counters as a witness.
+ * Goal: a link beside the kernel's own stack carries packets unchanged and in order, keeps the kernel quiet, and ends
+ * with one error. Method: the compliance suite and whole devices over a veth pair between two namespaces; a kernel's
+ * own counters as a witness.
  */
 import { createSocket } from 'node:dgram';
 import { setFlagsFromString } from 'node:v8';

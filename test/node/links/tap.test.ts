@@ -1,6 +1,6 @@
 /**
- * Goal: a TAP is a link whatever is done to its interface. Method: two TAPs on a bridge, in a namespace of their own, where the test
- * is root: it makes, deletes, takes down and fills interfaces as a user may.
+ * Goal: a TAP is a link whatever is done to its interface. Method: two TAPs on a bridge, in a namespace of their own,
+ * where the test is root: it makes, deletes, takes down and fills interfaces as a user may.
  */
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Goal: whatever the frames, runs of them leave as exactly the same datagrams, and whatever the kernel reports, runs that arrive become
- * exactly the same frames. Method: the structures of the two calls, read and written by a kernel of a few lines over pretended addresses.
+ * Goal: whatever the frames, runs of them leave as exactly the same datagrams, and whatever the kernel reports, runs
+ * that arrive become exactly the same frames. Method: the structures of the two calls, read and written by a kernel of
+ * a few lines over pretended addresses.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

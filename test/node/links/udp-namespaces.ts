@@ -40,7 +40,10 @@ export function suiteInNamespaces(name: string, make: MakeUdpLink, mtu = 4200): 
   );
 }
 
-/** Sends until something has arrived at both ends: a wire just made has no carrier yet, and the kernels have to find each other. */
+/**
+ * Sends until something has arrived at both ends: a wire just made has no carrier yet, and the kernels have to find
+ * each other.
+ */
 async function reach(pair: NetnsPair): Promise<void> {
   const [a, b] = [await within(pair.a, () => bound(9, 'fd99::1')), await within(pair.b, () => bound(9, 'fd99::2'))];
   let heard = 0;
@@ -61,7 +64,9 @@ interface Unchecked {
   sendChecked(byte: number): void;
 }
 
-/** A link on a host, and a sender on the same host that can leave the checksum out as rdma_rxe does (UDP_NO_CHECK6_TX). */
+/**
+ * A link on a host, and a sender on the same host that can leave the checksum out as rdma_rxe does (UDP_NO_CHECK6_TX).
+ */
 export async function withoutChecksum(make: MakeUdpLink, body: (unchecked: Unchecked) => Promise<void>): Promise<void> {
   const pair = makeNetnsPair();
   const libc = await loadLibc();
@@ -90,8 +95,9 @@ export async function withoutChecksum(make: MakeUdpLink, body: (unchecked: Unche
 }
 
 /**
- * Runs of `udp-offload` from `from` to `to` go over the wire packet by packet, and the kernel there may merge them again: on a veth it does
- * only where that is asked for and the sender's side joins no TCP segments (linux:drivers/net/veth.c#veth_skb_is_eligible_for_gro).
+ * Runs of `udp-offload` from `from` to `to` go over the wire packet by packet, and the kernel there may merge them
+ * again: on a veth it does only where that is asked for and the sender's side joins no TCP segments
+ * (linux:drivers/net/veth.c#veth_skb_is_eligible_for_gro).
  */
 export async function mergeOnArrival({ a: from, b: to }: NetnsPair): Promise<void> {
   from.exec('ip', 'link', 'set', from.device, 'gso_max_segs', '1');

@@ -1,6 +1,7 @@
 /**
- * Goal: the link that lets the kernel cut and join datagrams is a link, loses none of what it joins, carries ECN, hears senders without
- * checksum, and does without segmentation where the system refuses it. Method: links to themselves, a pretended sendmmsg, namespaces.
+ * Goal: the link that lets the kernel cut and join datagrams is a link, loses none of what it joins, carries ECN, hears
+ * senders without checksum, and does without segmentation where the system refuses it. Method: links to themselves, a
+ * pretended sendmmsg, namespaces.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../packets/address.ts';

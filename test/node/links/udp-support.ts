@@ -1,4 +1,7 @@
-/** What the tests of both UDP links share: frames as a device makes them, links to themselves, and every bad input once for each. */
+/**
+ * What the tests of both UDP links share: frames as a device makes them, links to themselves, and every bad input once
+ * for each.
+ */
 import { createSocket, type Socket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';

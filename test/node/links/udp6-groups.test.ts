@@ -1,6 +1,6 @@
 /**
- * Goal: on a wire of the kernel the kernel joins multicast groups, and what was sent to one is known by its rebuilt header. Method: two
- * namespaces, a device in each through a UDP socket, datagrams to a group from one to both.
+ * Goal: on a wire of the kernel the kernel joins multicast groups, and what was sent to one is known by its rebuilt
+ * header. Method: two namespaces, a device in each through a UDP socket, datagrams to a group from one to both.
  */
 import { expect, it } from 'vitest';
 import { readGrh } from '../../../packets/grh.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: the link through node:dgram is a link, says what is wrong when it cannot be one, and is deaf exactly where its header says.
- * Method: links to themselves on ::1, without privileges; the compliance suite and a peer that dies in namespaces.
+ * Goal: the link through node:dgram is a link, says what is wrong when it cannot be one, and is deaf exactly where its
+ * header says. Method: links to themselves on ::1, without privileges; the compliance suite and a peer that dies in
+ * namespaces.
  */
 import { expect, it } from 'vitest';
 import { FrameWriter } from '../../../packets/frame-writer.ts';
@@ -51,7 +52,10 @@ describeWith('netns', 'udp6 in namespaces', () => {
   suiteInNamespaces('udp6', (options) => new Udp6Link(options));
   peerThatDies('udp6');
 
-  /** Sends a mixture by udp6 from the first of two hosts to a link of the second that can tell the traffic class; returns the sender's side. */
+  /**
+   * Sends a mixture by udp6 from the first of two hosts to a link of the second that can tell the traffic class;
+   * returns the sender's side.
+   */
   const sendMixture = async (batches: number, rate?: string): Promise<Collector> => {
     const pair = makeNetnsPair();
     try {

@@ -1,6 +1,7 @@
 /**
- * Goal: where the package koffi is not, udp6 and raw-socket are the links that they are with it, but for the traffic class, and say so.
- * Method: the compliance suite, and what else depends on the difference, with a C library that cannot be loaded.
+ * Goal: where the package koffi is not, udp6 and raw-socket are the links that they are with it, but for the traffic
+ * class, and say so. Method: the compliance suite, and what else depends on the difference, with a C library that
+ * cannot be loaded.
  */
 import { expect, it, vi } from 'vitest';
 import { LINK_KINDS } from '../../../src/node/links/index.ts';

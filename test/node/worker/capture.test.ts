@@ -1,4 +1,7 @@
-/** Goal: a capture of a device in a worker shows what one in this thread shows. Method: both ends of a cable captured, compared. */
+/**
+ * Goal: a capture of a device in a worker shows what one in this thread shows. Method: both ends of a cable captured,
+ * compared.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

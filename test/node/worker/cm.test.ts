@@ -1,6 +1,6 @@
 /**
- * Goal: the connection manager's newer calls behave the same wherever the stack runs, or say that they are not there. Method: one
- * conversation with a device in this thread and with one in a worker.
+ * Goal: the connection manager's newer calls behave the same wherever the stack runs, or say that they are not there.
+ * Method: one conversation with a device in this thread and with one in a worker.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CmSidrStatus, IpAddress, MigState, QpState, QpType, ServiceRefused, WrOpcode } from '../../../src/index.ts';

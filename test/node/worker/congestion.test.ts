@@ -1,6 +1,7 @@
 /**
  * Goal: a device reacts to congestion on its wire, and says how fast its queue pairs may send, wherever the stack runs.
- * Method: a cable whose far end marks or not, both placements; what is asserted are counters, rates and data, never speed.
+ * Method: a cable whose far end marks or not, both placements; what is asserted are counters, rates and data, never
+ * speed.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WrOpcode } from '../../../src/index.ts';

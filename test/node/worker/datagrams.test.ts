@@ -1,6 +1,7 @@
 /**
- * Goal: services without a connection, and without acknowledges, work alike wherever the stack runs: datagrams, address handles, groups,
- * UC. Method: the same conversations with a device in this thread and with one in a worker; the expectations are written once.
+ * Goal: services without a connection, and without acknowledges, work alike wherever the stack runs: datagrams, address
+ * handles, groups, UC. Method: the same conversations with a device in this thread and with one in a worker; the
+ * expectations are written once.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {

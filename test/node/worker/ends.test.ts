@@ -1,6 +1,7 @@
 /**
- * Goal: the end of a device ends everything that was made of it, alike wherever the stack runs. Method: one device of each placement,
- * closed or robbed of its wire while everything there is waits. Connections and their queue pairs: connections.test.ts.
+ * Goal: the end of a device ends everything that was made of it, alike wherever the stack runs. Method: one device of
+ * each placement, closed or robbed of its wire while everything there is waits. Connections and their queue pairs:
+ * connections.test.ts.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../src/index.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: keys that work requests make, lend and kill open the same wherever the stack runs, and both threads know what they open; and so
- * do the operations that need them. Method: the same conversations with a device in this thread and with one in a worker.
+ * Goal: keys that work requests make, lend and kill open the same wherever the stack runs, and both threads know what
+ * they open; and so do the operations that need them. Method: the same conversations with a device in this thread and
+ * with one in a worker.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {

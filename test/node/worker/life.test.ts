@@ -1,6 +1,7 @@
 /**
- * Goal: a worker that dies takes nothing down with it and leaves nobody waiting, and its thread ends with its device. Method: a
- * request that the application should never have let through makes it fail; `terminate` kills it; child processes end by themselves.
+ * Goal: a worker that dies takes nothing down with it and leaves nobody waiting, and its thread ends with its device.
+ * Method: a request that the application should never have let through makes it fail; `terminate` kills it; child
+ * processes end by themselves.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,7 @@
 /**
- * Goal: memory registered with a device in a worker is one memory on both sides, for exactly as long as it is registered.
- * Method: bytes written on either side of the thread, regions over parts of a buffer, over one buffer twice, and freed ones.
+ * Goal: memory registered with a device in a worker is one memory on both sides, for exactly as long as it is
+ * registered. Method: bytes written on either side of the thread, regions over parts of a buffer, over one buffer
+ * twice, and freed ones.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type MemoryRegion, WcStatus, WrOpcode } from '../../../src/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: an application cannot tell where the stack runs when it moves bytes, but by what it does with time. Method: the same conversations
- * with a device in this thread and with one in a worker; the expectations are written once.
+ * Goal: an application cannot tell where the stack runs when it moves bytes, but by what it does with time. Method: the
+ * same conversations with a device in this thread and with one in a worker; the expectations are written once.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { IpAddress, QpState, WcOpcode, WcStatus, WorkCompletion, WrOpcode } from '../../../src/index.ts';

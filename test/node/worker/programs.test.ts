@@ -1,6 +1,7 @@
 /**
- * Goal: whole programs that were written for a device in the application's thread run on one in a worker as they stand. Method: the
- * pingpongs of every service and a stream of rsockets, one end in a worker and the other in this thread, each as server and as client.
+ * Goal: whole programs that were written for a device in the application's thread run on one in a worker as they stand.
+ * Method: the pingpongs of every service and a stream of rsockets, one end in a worker and the other in this thread,
+ * each as server and as client.
  */
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

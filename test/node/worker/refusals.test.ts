@@ -1,6 +1,6 @@
 /**
- * Goal: what verbs forbid is refused at once and in the same words wherever the stack runs. Method: the same conversations
- * with a device in this thread and with one in a worker; the expectations are written once.
+ * Goal: what verbs forbid is refused at once and in the same words wherever the stack runs. Method: the same
+ * conversations with a device in this thread and with one in a worker; the expectations are written once.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Access, IpAddress, QpState, WrOpcode } from '../../../src/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: what goes through shared memory comes out as it went in, in order, and never overwrites what was not taken. Method:
- * both ends of a ring in one thread, random sequences of writing and taking, counters near their wrap.
+ * Goal: what goes through shared memory comes out as it went in, in order, and never overwrites what was not taken.
+ * Method: both ends of a ring in one thread, random sequences of writing and taking, counters near their wrap.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

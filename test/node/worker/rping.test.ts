@@ -1,4 +1,7 @@
-/** Goal: rping runs on a device in a worker as on any other, in both roles, and as a command. Method: a cable, ends placed differently. */
+/**
+ * Goal: rping runs on a device in a worker as on any other, in both roles, and as a command. Method: a cable, ends
+ * placed differently.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

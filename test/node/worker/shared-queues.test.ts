@@ -1,8 +1,11 @@
 /**
- * Goal: shared receive queues, XRC domains and what completion queues can do beside polling are the same wherever the stack runs. Method:
- * the same conversations with a device in this thread and with one in a worker; the expectations are written once.
+ * Goal: shared receive queues, XRC domains and what completion queues can do beside polling are the same wherever the
+ * stack runs. Method: the same conversations with a device in this thread and with one in a worker; the expectations
+ * are written once.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { defined } from '../../../packets/defined.ts';
 import {
   type MemoryRegion,
   QpState,
@@ -203,7 +206,7 @@ describe.each(PLACEMENTS)('a device in the thread of the %s', (placement) => {
             () => from.postRecv({ wrId: 1 }),
             () => to.postRecv({ wrId: 1 }),
             () => to.postSend({ wrId: 1, opcode: WrOpcode.Send }),
-            () => far.pd.createQp({ sendCq: far.cq, recvCq: far.cq, ...(srq === undefined ? {} : { srq }) }),
+            () => far.pd.createQp({ sendCq: far.cq, recvCq: far.cq, ...defined({ srq }) }),
             () => xrcd.close(),
             () => to.pd.dealloc(),
           ].map(refusal),

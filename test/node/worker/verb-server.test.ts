@@ -1,6 +1,6 @@
 /**
- * Goal: a call reaches the handler of its verb and nothing else, and every answer and error finds its way back. Method: tables with scripted
- * handlers, and messages as another thread could make them.
+ * Goal: a call reaches the handler of its verb and nothing else, and every answer and error finds its way back. Method:
+ * tables with scripted handlers, and messages as another thread could make them.
  */
 import { describe, expect, it } from 'vitest';
 import { InvariantError, RoceError } from '../../../packets/errors.ts';

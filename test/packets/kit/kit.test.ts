@@ -1,7 +1,10 @@
-// Goal: what the kit builds is what the parser and the kit itself read back, right or wrong, and prints in words. Method: a packet of
-// every opcode over both IP versions; one mistake at a time; frames of rdma_rxe, read and built again byte for byte.
+// Goal: what the kit builds is what the parser and the kit itself read back, right or wrong, and prints in words.
+// Method: a packet of every opcode over both IP versions; one mistake at a time; frames of rdma_rxe, read and built
+// again byte for byte.
+
 import { describe, expect, it } from 'vitest';
 import { IpAddress, parseMac } from '../../../packets/address.ts';
+import { defined } from '../../../packets/defined.ts';
 import { ETHERNET_BYTES, readEthernet } from '../../../packets/ethernet.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import { buildFrame, type Route } from '../../../packets/kit/build.ts';
@@ -306,7 +309,7 @@ describe('a frame of rdma_rxe', () => {
       expect(packet).toMatchObject({
         ...{ opcode: vector.opcode, ackReq: vector.ackReq === 1, solicited: vector.solicited === 1 },
         ...(vector.aeth ?? {}),
-        ...(vector.atomicEth === undefined ? {} : { atomic: vector.atomicEth }),
+        ...defined({ atomic: vector.atomicEth }),
         ...(vector.atomicAckEth ?? {}),
         ...(vector.deth === undefined ? {} : { qkey: vector.deth.qkey, srcQpn: vector.deth.sourceQpn }),
         ...(vector.immDt === undefined ? {} : { imm: vector.immDt.immDt }),

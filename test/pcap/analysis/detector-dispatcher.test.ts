@@ -1,6 +1,6 @@
 /**
- * Goal: a detector sees exactly the kinds of packets that it names, and what it changes its mind about takes effect in time.
- * Method: facts made by hand go to detectors that write down what they see.
+ * Goal: a detector sees exactly the kinds of packets that it names, and what it changes its mind about takes effect in
+ * time. Method: facts made by hand go to detectors that write down what they see.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../packets/address.ts';

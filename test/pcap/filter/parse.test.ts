@@ -1,7 +1,7 @@
 /**
- * Goal: a filter's text and its tree are the same thing in two forms; logic is logic; and what makes no sense is refused with the place and
- * what may have been meant. Method: random trees, printed and parsed again, and judged by an evaluator that knows nothing of closures;
- * random texts and packets; a table of mistakes.
+ * Goal: a filter's text and its tree are the same thing in two forms; logic is logic; and what makes no sense is
+ * refused with the place and what may have been meant. Method: random trees, printed and parsed again, and judged by an
+ * evaluator that knows nothing of closures; random texts and packets; a table of mistakes.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,8 +1,11 @@
 /**
- * Devices on a simulated network that marks packets, with connections of every service between them: posts a scenario's work, lets it run,
- * and keeps what an onlooker on the wire sees: departures of data by flow, notifications by flow, and a hash over all of it.
+ * Devices on a simulated network that marks packets, with connections of every service between them: posts a scenario's
+ * work, lets it run, and keeps what an onlooker on the wire sees: departures of data by flow, notifications by flow,
+ * and a hash over all of it.
  */
+
 import { crc32 } from '../../../packets/crc32.ts';
+import { defined } from '../../../packets/defined.ts';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';
 import { icrcMatches } from '../../../packets/icrc.ts';
 import { Op } from '../../../packets/opcode.ts';
@@ -71,7 +74,10 @@ const QKEY = 0x1111_1111;
 export const MAX_WORK = 12;
 const MAX_TIME_NS = 60e9;
 
-/** One end of a connection. Its memory has a third for what it sends, one for receives, and one for what READs, atomics and the peer bring. */
+/**
+ * One end of a connection. Its memory has a third for what it sends, one for receives, and one for what READs, atomics
+ * and the peer bring.
+ */
 class End {
   readonly qp: Qp;
   readonly mr: MemoryRegion;
@@ -156,7 +162,10 @@ export class CongestedWorld {
     });
   }
 
-  /** Until all work has completed and nothing moves any more. Throws when that takes longer than a minute of its own time. */
+  /**
+   * Until all work has completed and nothing moves any more. Throws when that takes longer than a minute of its own
+   * time.
+   */
   async run(): Promise<this> {
     await this.#makeAddressHandles();
     const posts = this.#scenario.connections.flatMap(({ work }, c) => work.map((each, k) => ({ c, k, each })));
@@ -194,7 +203,7 @@ export class CongestedWorld {
       mtu: mtu + 200,
       neighbours,
       ...(vlan ? { vlan: { id: 5, priority: 3 } } : {}),
-      ...(congestion === undefined ? {} : { congestion }),
+      ...defined({ congestion }),
     });
   }
 

@@ -392,7 +392,9 @@ export class World {
 
 const NOTHING = new Uint8Array(0);
 
-/** TOS, TTL, UDP checksum and BTH byte 4: what the ICRC leaves out and no other check covers once it is damaged alone. */
+/**
+ * TOS, TTL, UDP checksum and BTH byte 4: what the ICRC leaves out and no other check covers once it is damaged alone.
+ */
 function isMasked(at: number): boolean {
   return [1, 8, 10, 11, 26, 27, 32].includes(at);
 }

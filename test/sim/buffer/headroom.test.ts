@@ -1,6 +1,6 @@
 /**
- * Goal: the sizing rules give the figures of ref:dcqcn#4 and ref:dcqcn#5.6. Method: by hand; that the bound holds and is needed is shown
- * with senders in `shared-buffer.test.ts`.
+ * Goal: the sizing rules give the figures of ref:dcqcn#4 and ref:dcqcn#5.6. Method: by hand; that the bound holds and
+ * is needed is shown with senders in `shared-buffer.test.ts`.
  */
 import { describe, expect, it } from 'vitest';
 import { defaultPfcShift, losslessHeadroomBytes, modelHeadroomBytes } from '../../../src/sim/buffer/index.ts';

@@ -1,5 +1,6 @@
 /**
- * Goal: nobody sends what the other end has no room for. Method: block sizes by hand, and random traffic against a plain sum.
+ * Goal: nobody sends what the other end has no room for. Method: block sizes by hand, and random traffic against a
+ * plain sum.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

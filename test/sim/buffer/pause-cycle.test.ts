@@ -1,6 +1,7 @@
 /**
  * Goal: a deadlock is found when there is one, is one when it is found, and is the same one every time.
- * Method: small graphs by hand; random ones against an oracle that takes away whoever waits for nobody until nothing changes.
+ * Method: small graphs by hand; random ones against an oracle that takes away whoever waits for nobody until nothing
+ * changes.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,7 +1,7 @@
 /**
  * Goal: a port is silent for as long as it was asked to, per priority, and knows how long that was in all.
- * Method: the times of ref:dcqcn#4 by hand, the life of a pause step by step, and random frames against a naive model that walks through
- * every nanosecond.
+ * Method: the times of ref:dcqcn#4 by hand, the life of a pause step by step, and random frames against a naive model
+ * that walks through every nanosecond.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

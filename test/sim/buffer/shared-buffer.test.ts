@@ -1,7 +1,7 @@
 /**
- * Goal: every rule of a switch's packet memory (ref:dcqcn#4), and that memory which is sized for it never loses a lossless frame.
- * Method: each rule by hand in round numbers; then random arrivals and departures against the sums that must hold, and senders who stop
- * as late as a link allows.
+ * Goal: every rule of a switch's packet memory (ref:dcqcn#4), and that memory which is sized for it never loses a
+ * lossless frame. Method: each rule by hand in round numbers; then random arrivals and departures against the sums that
+ * must hold, and senders who stop as late as a link allows.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -408,7 +408,8 @@ describe('headroom', () => {
       expect(buffer.counters.peakHeadroomBytes).toBeLessThanOrEqual(headroom);
       return buffer.counters.losslessDrops;
     };
-    // The frame that trips the threshold, one while the pause waits, one that was just begun, and what is on the wire both ways.
+    // The frame that trips the threshold, one while the pause waits, one that was just begun, and what is on the wire
+    // both ways.
     const worstCase = 3 * frame + 2 * delayNs;
     expect(drops(worstCase)).toBe(0);
     expect(drops(worstCase - 1)).toBeGreaterThan(0);

@@ -1,9 +1,9 @@
 /**
- * Senders at the far ends of the links of a switch, as bad as the rules allow: always a frame to send, at line rate, and as late to stop as
- * link and frames make it.
+ * Senders at the far ends of the links of a switch, as bad as the rules allow: always a frame to send, at line rate,
+ * and as late to stop as link and frames make it.
  *
- * One byte takes one nanosecond. A pause or resume waits for a frame that the switch is just sending, takes its own time and that of
- * the link; a frame that was begun is finished.
+ * One byte takes one nanosecond. A pause or resume waits for a frame that the switch is just sending, takes its own
+ * time and that of the link; a frame that was begun is finished.
  */
 
 import { EventQueue } from '../../../src/ground/event-queue.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: gate C2 of ref:dcqcn#8, the convergence bound to 5e-6 s. Method: every row of ref:dcqcn#5.3; the equation of alpha* for random
- * parameters; the wrong exponent of the appendix, which must not fit.
+ * Goal: gate C2 of ref:dcqcn#8, the convergence bound to 5e-6 s. Method: every row of ref:dcqcn#5.3; the equation of
+ * alpha* for random parameters; the wrong exponent of the appendix, which must not fit.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -8,7 +8,9 @@ import { convergenceBound, type FluidParameters, inPackets } from '../../../src/
 import { fcRuns } from '../../transport/support/peer.ts';
 import { paperWith, relativeError, sensibleParameters } from './support.ts';
 
-/** Case, what differs from the paper's parameters, seconds: ref:dcqcn#5.3. The last three are printed with fewer digits. */
+/**
+ * Case, what differs from the paper's parameters, seconds: ref:dcqcn#5.3. The last three are printed with fewer digits.
+ */
 const TABLE: readonly (readonly [string, Partial<FluidParameters>, number])[] = [
   ['2 flows', { flows: 2 }, 0.096901],
   ['4 flows', { flows: 4 }, 0.063592],

@@ -1,6 +1,7 @@
 /**
- * Goal: phase margin and motion tell the same story, and neither time nor a finer step changes it. Method: push the networks of
- * ref:dcqcn#5.4 away from rest by 5 % and watch whether the swing dies; ten times as long and four times as fine for the three famous cases.
+ * Goal: phase margin and motion tell the same story, and neither time nor a finer step changes it. Method: push the
+ * networks of ref:dcqcn#5.4 away from rest by 5 % and watch whether the swing dies; ten times as long and four times as
+ * fine for the three famous cases.
  */
 import { describe, expect, it } from 'vitest';
 import { type FluidParameters, fixedPoint, integrate, phaseMargin } from '../../../src/sim/fluid/index.ts';

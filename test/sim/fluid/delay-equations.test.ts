@@ -1,7 +1,8 @@
 /**
- * Goal: gate C4 of ref:dcqcn#8: with a short loop delay the equations come to rest at the fixed point, and ten flows with 85 us do not.
- * Method: integrate from line rate, compare with the root of the fixed-point equation; a second, naive integration of the printed equations;
- * the order of the method by halving its step; the paper's story of a third flow.
+ * Goal: gate C4 of ref:dcqcn#8: with a short loop delay the equations come to rest at the fixed point, and ten flows
+ * with 85 us do not. Method: integrate from line rate, compare with the root of the fixed-point equation; a second,
+ * naive integration of the printed equations; the order of the method by halving its step; the paper's story of a third
+ * flow.
  */
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,6 +1,6 @@
 /**
- * Goal: gate C1 of ref:dcqcn#8, the fixed point to 1e-6. Method: every row of the tables of ref:dcqcn#5.2; the equation in its printed form
- * for random parameters; laws that hold without any table.
+ * Goal: gate C1 of ref:dcqcn#8, the fixed point to 1e-6. Method: every row of the tables of ref:dcqcn#5.2; the equation
+ * in its printed form for random parameters; laws that hold without any table.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +14,9 @@ import {
 import { fcRuns } from '../../transport/support/peer.ts';
 import { paperWith, relativeError, sensibleParameters } from './support.ts';
 
-/** N, R_C and R_T* in Gb/s, p* exact and approximate, alpha*, q* exact and of the approximate p*, in KB: ref:dcqcn#5.2. */
+/**
+ * N, R_C and R_T* in Gb/s, p* exact and approximate, alpha*, q* exact and of the approximate p*, in KB: ref:dcqcn#5.2.
+ */
 const TABLE = [
   [1, 40, 40.294, 3.182281e-4, 3.702728e-4, 0.08381, 11.21, 12.22],
   [2, 20, 20.218, 7.769886e-4, 9.246866e-4, 0.10136, 20.15, 23.03],

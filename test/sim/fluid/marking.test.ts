@@ -1,6 +1,6 @@
 /**
- * Goal: the terms of ref:dcqcn#5.1 are right, also where p is tiny or 1. Method: limits known in closed form, series for tiny p, the formulas
- * as they are printed for ordinary p.
+ * Goal: the terms of ref:dcqcn#5.1 are right, also where p is tiny or 1. Method: limits known in closed form, series
+ * for tiny p, the formulas as they are printed for ordinary p.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Goal: the tools under the model are right by themselves: halving, polynomials, the delay line. Method: zeros that were put there,
- * complex arithmetic, a plain list of all past states.
+ * Goal: the tools under the model are right by themselves: halving, polynomials, the delay line. Method: zeros that
+ * were put there, complex arithmetic, a plain list of all past states.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

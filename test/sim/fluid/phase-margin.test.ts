@@ -1,6 +1,7 @@
 /**
- * Goal: gate C3 of ref:dcqcn#8, the phase margin within 0.1 degree of the published values. Method: every cell of ref:dcqcn#5.4, also against
- * the value this formula is known to give; H(s) computed once more with complex numbers at each crossing that is found.
+ * Goal: gate C3 of ref:dcqcn#8, the phase margin within 0.1 degree of the published values. Method: every cell of
+ * ref:dcqcn#5.4, also against the value this formula is known to give; H(s) computed once more with complex numbers at
+ * each crossing that is found.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** What the tests of the fluid model share: parameters near those of the paper, sensible random ones, and how much a queue swings. */
+/**
+ * What the tests of the fluid model share: parameters near those of the paper, sensible random ones, and how much a
+ * queue swings.
+ */
 import fc from 'fast-check';
 import { type FluidParameters, PAPER_FLUID } from '../../../src/sim/fluid/index.ts';
 
@@ -8,8 +11,9 @@ export function paperWith(changed: Partial<FluidParameters>): FluidParameters {
 }
 
 /**
- * The RED line of the paper, 5 KB to 200 KB at 1 %, drawn on to 1955 KB at 10 %. Same slope, so the same fixed point and phase margin
- * where the short line has one, and one for 64 flows too. ref:dcqcn#5.4 says of its margins what only holds with a line as long as this.
+ * The RED line of the paper, 5 KB to 200 KB at 1 %, drawn on to 1955 KB at 10 %. Same slope, so the same fixed point
+ * and phase margin where the short line has one, and one for 64 flows too. ref:dcqcn#5.4 says of its margins what only
+ * holds with a line as long as this.
  */
 export const LONG_RED: Partial<FluidParameters> = { kmaxBytes: 1_955_000, pmax: 0.1 };
 

@@ -1,6 +1,6 @@
 /**
- * Goal: hosts of a simulation have the rate of their link, never catch up what they did not send in time, and tell of every notification.
- * Method: frames of one host seen by a tap; series compared with counters.
+ * Goal: hosts of a simulation have the rate of their link, never catch up what they did not send in time, and tell of
+ * every notification. Method: frames of one host seen by a tap; series compared with counters.
  */
 import { describe, expect, it } from 'vitest';
 import { simulate } from '../../../src/sim/simulation/index.ts';

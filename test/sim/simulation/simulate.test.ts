@@ -1,9 +1,11 @@
 /**
- * Goal: a simulation is what its options say: exact completion times on an empty network, fair shares on a full one, nothing lost or
- * made up, and the same result for the same seed.
+ * Goal: a simulation is what its options say: exact completion times on an empty network, fair shares on a full one,
+ * nothing lost or made up, and the same result for the same seed.
  * Method: hand calculation of single flows; sums over all counters; whole results compared as JSON.
  */
+
 import { describe, expect, it } from 'vitest';
+import { defined } from '../../../packets/defined.ts';
 import { jainIndex, type SimulationOptions, simulate } from '../../../src/sim/simulation/index.ts';
 import { clockwiseRoutes, dumbbell, leafSpine, ring, star } from '../../../src/sim/topology/index.ts';
 
@@ -225,7 +227,7 @@ describe('a simulation', () => {
         ...{ seed: 1, topology: star({ hosts: 3, link: LINK }) },
         switches: { ecn: { kminBytes: 0, kmaxBytes: 0, pmax: 1 } },
         flows: [0, 1].map((src) => ({ src, dst: 2, bytes: 100_000, startNs: 0 })),
-        ...(congestion === undefined ? {} : { congestion }),
+        ...defined({ congestion }),
       }).network.marked;
     expect(marked()).toBe(0);
     expect(marked({})).toBeGreaterThan(50);

@@ -1,6 +1,7 @@
 /**
- * The runs that published results are about, as options of a simulation, and what theory says of them where the source has no figure.
- * Sources: ref:dcqcn#6.1, ref:dcqcn#6.2 (parameters of the peer's runs), ref:dcqcn#5.2 (fixed point), ref:dcqcn#5.7 (goodput under loss).
+ * The runs that published results are about, as options of a simulation, and what theory says of them where the source
+ * has no figure. Sources: ref:dcqcn#6.1, ref:dcqcn#6.2 (parameters of the peer's runs), ref:dcqcn#5.2 (fixed point),
+ * ref:dcqcn#5.7 (goodput under loss).
  */
 
 import { mean, type SimulationOptions, type SimulationResult } from '../../../src/sim/simulation/index.ts';
@@ -8,7 +9,10 @@ import { star } from '../../../src/sim/topology/index.ts';
 import type { CongestionOptions } from '../../../transport/congestion/congestion-options.ts';
 import { hpccParameters } from '../../../transport/congestion/dcqcn-parameters.ts';
 
-/** ref:dcqcn#6.2: so many senders to one, 100 Gb/s, 1 us links; the mark comes with the acknowledge, and there is no byte counter. */
+/**
+ * ref:dcqcn#6.2: so many senders to one, 100 Gb/s, 1 us links; the mark comes with the acknowledge, and there is no
+ * byte counter.
+ */
 export function hpccIncast(senders: number, bytes: number, timers: 'mlx' | 'paper', seed = 1): SimulationOptions {
   return {
     seed,
@@ -36,8 +40,8 @@ export interface FixedPointRow {
   /** Of every link; the loop is four links long. */
   readonly delayNs?: number;
   /**
-   * 'two-clocks': the peer's variant, marks in acknowledges. 'paper': notification packets, as the authors describe it. 'periods': the same,
-   * at most one in each period of tau, as in the authors' simulator and in their model.
+   * 'two-clocks': the peer's variant, marks in acknowledges. 'paper': notification packets, as the authors describe it.
+   * 'periods': the same, at most one in each period of tau, as in the authors' simulator and in their model.
    */
   readonly rules: 'two-clocks' | 'paper' | 'periods';
   readonly warmUpNs: number;
@@ -97,11 +101,12 @@ function twoClocks({ aiRateBps }: FixedPointRow): CongestionOptions {
 }
 
 /**
- * Mean queue at which the `paper` rules themselves stand still. The fluid model of ref:dcqcn#5.1 cuts once in tau when anything in it was
- * marked, which is what the two clocks do. With notification packets the next cut needs a mark *after* tau has passed, tau + 1/lambda in the
- * mean when marks come at rate lambda: fewer cuts, fewer updates of alpha, and, as T is longer than tau by little, an increase nearly always
- * before the next cut. So the queue stands higher. With r = exp(-lambda T) and c = exp(lambda tau), n rounds come before a cut with
- * P(n >= k) = c r^k; alpha is then 1 / (1 + E n), and of a cut alpha/2 a part 2^-n is left, against R_AI for every round past F.
+ * Mean queue at which the `paper` rules themselves stand still. The fluid model of ref:dcqcn#5.1 cuts once in tau when
+ * anything in it was marked, which is what the two clocks do. With notification packets the next cut needs a mark
+ * *after* tau has passed, tau + 1/lambda in the mean when marks come at rate lambda: fewer cuts, fewer updates of
+ * alpha, and, as T is longer than tau by little, an increase nearly always before the next cut. So the queue stands
+ * higher. With r = exp(-lambda T) and c = exp(lambda tau), n rounds come before a cut with P(n >= k) = c r^k; alpha is
+ * then 1 / (1 + E n), and of a cut alpha/2 a part 2^-n is left, against R_AI for every round past F.
  */
 export function paperQueueBytes({ flows, pmax, kmaxBytes, aiRateBps }: FixedPointRow): number {
   const rateBps = 40e9 / flows;
@@ -132,8 +137,8 @@ function drift(lambda: number, rateBps: number, aiRateBps: number): number {
 /** Of 1,024 bytes of payload on Ethernet. */
 export const FRAME_BYTES = 1_082;
 /**
- * The fixed points of ref:dcqcn#5.2 are of packets of 1,000 bytes, and grow with them: SENDs of one packet, 1,002 bytes on the wire. With
- * packets of 1,024 bytes of payload they are 8 % higher.
+ * The fixed points of ref:dcqcn#5.2 are of packets of 1,000 bytes, and grow with them: SENDs of one packet, 1,002 bytes
+ * on the wire. With packets of 1,024 bytes of payload they are 8 % higher.
  */
 const MODEL_PAYLOAD_BYTES = 942;
 const PACKETS = { paper: {}, 'two-clocks': { operation: 'send' }, periods: { operation: 'send' } } as const;

@@ -1,10 +1,12 @@
 /**
- * Goal: what others have measured or derived comes out of the simulator, at full length: queues, limit cycles, fairness, completion times.
- * Method: the parameters of the source, the figure of the source, the tolerance of ref:dcqcn#8. Ten million packets; minutes.
+ * Goal: what others have measured or derived comes out of the simulator, at full length: queues, limit cycles,
+ * fairness, completion times. Method: the parameters of the source, the figure of the source, the tolerance of
+ * ref:dcqcn#8. Ten million packets; minutes.
  *
- * What does not fit, and why: with notification packets that keep a distance of tau (`paper`) queues stand a third above the fixed point of the
- * fluid model, exactly where these rules stand still themselves (`paperQueueBytes`); counted by periods of tau they fit. And 64 flows with a loop of 85 us swing, though the fluid model comes to
- * rest there: its margin is -8 degrees with the exact p*, and in the peer's own packets 64 flows swing with 4 us already.
+ * What does not fit, and why: with notification packets that keep a distance of tau (`paper`) queues stand a third
+ * above the fixed point of the fluid model, exactly where these rules stand still themselves (`paperQueueBytes`);
+ * counted by periods of tau they fit. And 64 flows with a loop of 85 us swing, though the fluid model comes to rest
+ * there: its margin is -8 degrees with the exact p*, and in the peer's own packets 64 flows swing with 4 us already.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { installBulkCrc32 } from '../../../src/node/bulk-crc32.ts';
@@ -106,7 +108,8 @@ describe('notification packets and the profile of the paper', () => {
     });
 
     it(`share fairly among ${row.flows} flows`, () => {
-      // Gate C6, after the bound of ref:dcqcn#5.3, which the warm-up is longer than: Jain's index, and every flow within 10 % of C/N.
+      // Gate C6, after the bound of ref:dcqcn#5.3, which the warm-up is longer than: Jain's index, and every flow
+      // within 10 % of C/N.
       const { flows, network } = run(row);
       const rates = flows.map(({ windowBps }) => windowBps);
       const share = (40e9 * 1_024) / FRAME_BYTES / row.flows;

@@ -1,6 +1,6 @@
 /**
- * Goal: what others have measured or derived comes out of the simulator. The short forms; the long ones are in truth.long.test.ts.
- * Method: the parameters of the source, the figure of the source, the tolerance of ref:dcqcn#8.
+ * Goal: what others have measured or derived comes out of the simulator. The short forms; the long ones are in
+ * truth.long.test.ts. Method: the parameters of the source, the figure of the source, the tolerance of ref:dcqcn#8.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { installBulkCrc32 } from '../../../src/node/bulk-crc32.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: what happens rarely leaves nothing behind either: no way to a host, frames for oneself, ports that close in the middle of an instant, credits of
- * one priority and not of another. Method: networks of a byte a nanosecond made for one corner each.
+ * Goal: what happens rarely leaves nothing behind either: no way to a host, frames for oneself, ports that close in the
+ * middle of an instant, credits of one priority and not of another. Method: networks of a byte a nanosecond made for
+ * one corner each.
  */
 import { describe, expect, it } from 'vitest';
 import { FrameWriter } from '../../../packets/frame-writer.ts';

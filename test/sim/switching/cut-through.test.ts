@@ -1,4 +1,7 @@
-/** Goal: a switch that cuts through is early by what it does not wait for, and only where it may be. Method: every time by hand. */
+/**
+ * Goal: a switch that cuts through is early by what it does not wait for, and only where it may be. Method: every time
+ * by hand.
+ */
 import { describe, expect, it } from 'vitest';
 import { custom, parkingLot, star } from '../../../src/sim/topology/index.ts';
 import { BYTE_A_NS, rig } from './support.ts';
@@ -104,7 +107,8 @@ describe('cutting through', () => {
 });
 
 describe('links so fast that a head takes less than a nanosecond', () => {
-  // 1.6 Tb/s: 64 bytes are 0.32 ns, so that the end of a frame and the head of the next one come in the same nanosecond.
+  // 1.6 Tb/s: 64 bytes are 0.32 ns, so that the end of a frame and the head of the next one come in the same
+  // nanosecond.
   const link = { rateBps: 1.6e12, delayNs: 3 };
 
   it('keep the order of a flow, whether switches cut through or not, and of short frames and long ones', () => {

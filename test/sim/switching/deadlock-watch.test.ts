@@ -1,6 +1,6 @@
 /**
- * Goal: only queues that will never move again are called a deadlock. Method: ports put together by hand, with frames in their queues and blocked when
- * the test says so; networks with circles in which everything arrives in the end.
+ * Goal: only queues that will never move again are called a deadlock. Method: ports put together by hand, with frames
+ * in their queues and blocked when the test says so; networks with circles in which everything arrives in the end.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

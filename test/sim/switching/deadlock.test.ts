@@ -1,4 +1,7 @@
-/** Goal: a circle of queues that wait for each other is found, named and reported once. Method: a ring whose routes go one way round. */
+/**
+ * Goal: a circle of queues that wait for each other is found, named and reported once. Method: a ring whose routes go
+ * one way round.
+ */
 import { describe, expect, it } from 'vitest';
 import type { SwitchOptions } from '../../../src/sim/switching/index.ts';
 import { clockwiseRoutes, ring } from '../../../src/sim/topology/index.ts';
@@ -7,7 +10,9 @@ import { type Rig, rig } from './support.ts';
 const LINK = { rateBps: 100e9, delayNs: 1000 };
 const TOPOLOGY = ring({ switches: 4, hostsPerSwitch: 2, link: LINK });
 
-/** Every host sends to a host some switches on: with two every link of the ring carries what two switches put into it. */
+/**
+ * Every host sends to a host some switches on: with two every link of the ring carries what two switches put into it.
+ */
 function ringRun(switches: SwitchOptions, distance = 2): Rig {
   const made = rig(TOPOLOGY, { routes: clockwiseRoutes(TOPOLOGY), switches });
   for (let host = 0; host < 8; host++) made.station(host).send({ to: (host + 2 * distance) % 8, bytes: 1500 }, 2000);

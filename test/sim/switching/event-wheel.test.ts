@@ -1,4 +1,7 @@
-/** Goal: a wheel is an `EventQueue` that is faster. Method: the same pushes and pops of both, near and far, and what comes out compared. */
+/**
+ * Goal: a wheel is an `EventQueue` that is faster. Method: the same pushes and pops of both, near and far, and what
+ * comes out compared.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvariantError } from '../../../packets/errors.ts';

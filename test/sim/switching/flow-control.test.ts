@@ -1,6 +1,6 @@
 /**
- * Goal: lossless fabrics lose nothing, pause only when they must, and a pause is a frame on the wire that hosts and switches obey.
- * Method: incasts of stations that send without any restraint; times of pauses by hand.
+ * Goal: lossless fabrics lose nothing, pause only when they must, and a pause is a frame on the wire that hosts and
+ * switches obey. Method: incasts of stations that send without any restraint; times of pauses by hand.
  */
 import { describe, expect, it } from 'vitest';
 import { readPfc } from '../../../packets/pfc.ts';
@@ -52,7 +52,8 @@ describe('PFC', () => {
   }
 
   it('pauses nobody below the threshold', () => {
-    // Reserve and threshold take 4096 and 20,000 bytes; each of 4 senders has 20 frames of 1000 and keeps some of them on the wire.
+    // Reserve and threshold take 4096 and 20,000 bytes; each of 4 senders has 20 frames of 1000 and keeps some of them
+    // on the wire.
     const { world, network } = incast(4, 20, { flowControl: 'pfc', staticXoffBytes: 20_000 });
     world.runUntilIdle(BOUNDS);
     expect(network.counters).toMatchObject({ pausesSent: 0, delivered: 80 });
@@ -74,8 +75,8 @@ describe('PFC', () => {
     };
     station(0).send({ to: 1, bytes: 1000 }, 20);
     world.runFor(12_500);
-    // Frames come at 1100 + 1000 n; one leaves at 1100 and one every 4000. What waits beyond the reserve of 4096 exceeds 3000 when
-    // 8 wait: when the 11th comes, at 11,100, three have left.
+    // Frames come at 1100 + 1000 n; one leaves at 1100 and one every 4000. What waits beyond the reserve of 4096
+    // exceeds 3000 when 8 wait: when the 11th comes, at 11,100, three have left.
     expect(seen.slice(0, 2)).toEqual([
       [11_100, 'switch0:0', 'out', 1 << 3, 0xff_ff],
       [11_100 + 64 + 100, 'switch0:0', 'in', 1 << 3, 0xff_ff],
@@ -151,7 +152,8 @@ describe('PFC', () => {
     });
 
   it('renews a pause that is meant for longer than a frame can say', () => {
-    // 65,535 quanta of 512 bits at 100 Gb/s are 335.5 us; the bottleneck needs 12 us for a frame and there are 64 of them.
+    // 65,535 quanta of 512 bits at 100 Gb/s are 335.5 us; the bottleneck needs 12 us for a frame and there are 64 of
+    // them.
     const bottleneck = { rateBps: 1e9, delayNs: 1000 };
     const { world, network, station } = rig(dumbbell({ pairs: 1, edge: FAST, bottleneck }), {
       switches: { flowControl: 'pfc', staticXoffBytes: 30_000 },

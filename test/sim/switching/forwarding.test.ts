@@ -1,6 +1,6 @@
 /**
- * Goal: frames go where their addresses say, at times that can be computed by hand. Method: links of a byte a nanosecond, so that
- * every time is a sum of lengths and delays.
+ * Goal: frames go where their addresses say, at times that can be computed by hand. Method: links of a byte a
+ * nanosecond, so that every time is a sum of lengths and delays.
  */
 import { describe, expect, it } from 'vitest';
 import { InvariantError } from '../../../packets/errors.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: a network that makes and verifies ICRCs for its hosts shows whole frames to whoever looks, and devices that do it themselves fare the same.
- * Method: an incast with either; every frame on every link parsed, and what arrives compared.
+ * Goal: a network that makes and verifies ICRCs for its hosts shows whole frames to whoever looks, and devices that do
+ * it themselves fare the same. Method: an incast with either; every frame on every link parsed, and what arrives
+ * compared.
  */
 import { describe, expect, it } from 'vitest';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../packets/frame.ts';

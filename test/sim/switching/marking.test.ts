@@ -1,6 +1,6 @@
 /**
- * Goal: RED marks what it should as often as it should, and lossy queues are cut at the tail. Method: queues of a known length; counts against
- * the closed form of ref:dcqcn#5.6, and frame by frame where every decision is certain.
+ * Goal: RED marks what it should as often as it should, and lossy queues are cut at the tail. Method: queues of a known
+ * length; counts against the closed form of ref:dcqcn#5.6, and frame by frame where every decision is certain.
  */
 import { describe, expect, it } from 'vitest';
 import { ipv4HeaderChecksum } from '../../../packets/checksum.ts';
@@ -70,7 +70,8 @@ describe('marking', () => {
     if (marked === undefined) throw new Error('three frames arrive');
     const view = new DataView(marked.buffer);
     expect(view.getUint8(15) & 3).toBe(3);
-    // The test's frames have a checksum of 0, which is wrong by a known difference: what was 0xffff ^ sum stays wrong by as much.
+    // The test's frames have a checksum of 0, which is wrong by a known difference: what was 0xffff ^ sum stays wrong
+    // by as much.
     const before = new DataView(marked.slice().buffer);
     before.setUint8(15, (26 << 2) | 2);
     expect((view.getUint16(24) - ipv4HeaderChecksum(view, 14) + 0x1_ff_fe) % 0xff_ff).toBe(

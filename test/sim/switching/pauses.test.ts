@@ -1,6 +1,7 @@
 /**
  * Goal: what a port has to say about pauses is never late and never piles up, and pauses that end leave nothing behind.
- * Method: memory without a pool, so that every frame makes a pause and a resume; frames of flow control watched on the wire.
+ * Method: memory without a pool, so that every frame makes a pause and a resume; frames of flow control watched on the
+ * wire.
  */
 import { describe, expect, it } from 'vitest';
 import { MAX_ETHERNET_BYTES } from '../../../packets/ethernet.ts';

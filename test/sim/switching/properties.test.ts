@@ -1,6 +1,7 @@
 /**
- * Goal: whatever the network and the traffic, every frame is accounted for, nothing is left behind, and the same seed gives the same frames at the
- * same times. Method: random networks and senders; counts at the end; a hash over everything a tap sees.
+ * Goal: whatever the network and the traffic, every frame is accounted for, nothing is left behind, and the same seed
+ * gives the same frames at the same times. Method: random networks and senders; counts at the end; a hash over
+ * everything a tap sees.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -116,7 +117,8 @@ describe('a switched network', () => {
         const last = new Map<string, number>();
         for (const { number, received } of stations)
           for (const { from, tag, bytes } of received) {
-            // Lengths tell bursts apart well enough: two bursts of one length are one after the other at their sender, or of two priorities.
+            // Lengths tell bursts apart well enough: two bursts of one length are one after the other at their sender,
+            // or of two priorities.
             const flow = `${from} ${number} ${bytes}`;
             if (drawn.bursts.filter((other) => other.bytes === bytes).length > 1) continue;
             expect(tag).toBeGreaterThan(last.get(flow) ?? -1);

@@ -1,6 +1,7 @@
 /**
- * Goal: routes are all shortest ways and only those, in little memory; addresses lead back to hosts; flows spread over equal ways.
- * Method: followed to the end on random networks against a breadth-first search of the test's own; chi-square for the hash.
+ * Goal: routes are all shortest ways and only those, in little memory; addresses lead back to hosts; flows spread over
+ * equal ways. Method: followed to the end on random networks against a breadth-first search of the test's own;
+ * chi-square for the hash.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

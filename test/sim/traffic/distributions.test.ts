@@ -1,6 +1,7 @@
 /**
  * Goal: the published distributions are as published, and draws follow them.
- * Method: mean and quantiles by hand against those computed, Kolmogorov-Smirnov distance of 100,000 draws at every point of the tables.
+ * Method: mean and quantiles by hand against those computed, Kolmogorov-Smirnov distance of 100,000 draws at every
+ * point of the tables.
  */
 import { describe, expect, it } from 'vitest';
 import { Prng } from '../../../src/ground/prng.ts';

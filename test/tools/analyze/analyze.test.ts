@@ -1,7 +1,7 @@
 /**
- * Goal: `roce analyze` says first what is wrong, ends with the code that its severity calls for, and shows what is whole of a damaged file.
- * Method: the command's action in this process, with streams in memory, on captures that are made here: a WRITE that is refused, one that
- * waits for a receive, one that is fine.
+ * Goal: `roce analyze` says first what is wrong, ends with the code that its severity calls for, and shows what is
+ * whole of a damaged file. Method: the command's action in this process, with streams in memory, on captures that are
+ * made here: a WRITE that is refused, one that waits for a receive, one that is fine.
  */
 import { linkSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * Goal: the report says what an analysis holds, in bounds, whatever it holds. Method: the analysis of a capture with CNPs, changed by hand into
- * what captures rarely have: several interfaces, VLANs, thousands of conversations, things omitted.
+ * Goal: the report says what an analysis holds, in bounds, whatever it holds. Method: the analysis of a capture with
+ * CNPs, changed by hand into what captures rarely have: several interfaces, VLANs, thousands of conversations, things
+ * omitted.
  */
 import { describe, expect, it } from 'vitest';
 import type { Analysis, ConversationReport, EndReport, Finding } from '../../../pcap/analysis/types.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: the partners of rdmacm-utils' smaller programs understand each other, tell what the stock ones tell, and end well.
- * Method: two devices in a simulated world, a program on each, by its command line. Against the stock ones: the interop matrix.
+ * Goal: the partners of rdmacm-utils' smaller programs understand each other, tell what the stock ones tell, and end
+ * well. Method: two devices in a simulated world, a program on each, by its command line. Against the stock ones: the
+ * interop matrix.
  */
 import { describe, expect, it } from 'vitest';
 import type { Device } from '../../../src/index.ts';

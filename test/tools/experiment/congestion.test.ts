@@ -1,6 +1,7 @@
 /**
- * Goal: an experiment can say how its hosts react to congestion and what its wires do about it, and leaves rates that can be read and
- * judged. Method: two stacks in this process, a wire that marks and notifies; the watcher alone with hosts whose rates are made up.
+ * Goal: an experiment can say how its hosts react to congestion and what its wires do about it, and leaves rates that
+ * can be read and judged. Method: two stacks in this process, a wire that marks and notifies; the watcher alone with
+ * hosts whose rates are made up.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,7 +48,9 @@ const MARKED: CaseSpec = {
 
 const RATE = 4e6;
 const BURST_BYTES = 65_536;
-/** By as much may a packet be seen later than it left, in seconds; data that no rate holds back would be over in less. */
+/**
+ * By as much may a packet be seen later than it left, in seconds; data that no rate holds back would be over in less.
+ */
 const LATENESS = 0.25;
 
 /** Bytes of WRITEs and READ responses as they came in on the wire, and the time from the first of them to the last. */

@@ -1,6 +1,7 @@
 /**
- * Goal: a capture with an alarm that nobody expects fails a run, and one without the alarm that is expected too; a slow host excuses
- * only what the capture bears out. Method: two stacks and a wire that loses one packet, analyzed; then the analysis altered.
+ * Goal: a capture with an alarm that nobody expects fails a run, and one without the alarm that is expected too; a slow
+ * host excuses only what the capture bears out. Method: two stacks and a wire that loses one packet, analyzed; then the
+ * analysis altered.
  */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * Goal: the programs of stacks talk to each other as to the stock tools they stand for, and those that misbehave do so as they say.
- * Method: experiments between two stacks; the same programs meet real guests in test/interop.
+ * Goal: the programs of stacks talk to each other as to the stock tools they stand for, and those that misbehave do so
+ * as they say. Method: experiments between two stacks; the same programs meet real guests in test/interop.
  */
 import { expect, it } from 'vitest';
 import { PROGRAMS } from '../../../tools/experiment/programs/index.ts';

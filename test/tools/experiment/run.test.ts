@@ -1,6 +1,7 @@
 /**
- * Goal: an experiment runs as its file says, and says what it found, good or bad. Method: two stacks in this process on a real wire
- * (Unix sockets and a bump), what every kind of step and expectation does, and a folder that can be read back.
+ * Goal: an experiment runs as its file says, and says what it found, good or bad. Method: two stacks in this process on
+ * a real wire (Unix sockets and a bump), what every kind of step and expectation does, and a folder that can be read
+ * back.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

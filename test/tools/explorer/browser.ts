@@ -1,5 +1,6 @@
 /**
- * A real Chromium, without a window, for tests of the page: one browser and one server for a test file, a fresh page for each test.
+ * A real Chromium, without a window, for tests of the page: one browser and one server for a test file, a fresh page
+ * for each test.
  *
  * What a page asks of the network, writes to its console or throws is kept, so that a test can say there was nothing.
  */

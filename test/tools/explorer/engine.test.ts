@@ -1,7 +1,7 @@
 /**
- * Goal: the worker's side of the explorer keeps every packet, filters and places them right, answers every question once, and says of any
- * bytes what is wrong with them. Method: a capture with losses made by the stack, the same one damaged anywhere, and any bytes; the analysis
- * itself is the oracle.
+ * Goal: the worker's side of the explorer keeps every packet, filters and places them right, answers every question
+ * once, and says of any bytes what is wrong with them. Method: a capture with losses made by the stack, the same one
+ * damaged anywhere, and any bytes; the analysis itself is the oracle.
  */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';

@@ -1,6 +1,6 @@
 /**
- * Goal: a ladder shows every packet, what was lost before it and long silences, in the right direction and with what makes it remarkable.
- * Method: packets made by hand, rows and shapes compared; any packets, for what must hold always.
+ * Goal: a ladder shows every packet, what was lost before it and long silences, in the right direction and with what
+ * makes it remarkable. Method: packets made by hand, rows and shapes compared; any packets, for what must hold always.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

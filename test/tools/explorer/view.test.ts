@@ -1,7 +1,7 @@
 /**
- * Goal: `roce view` serves the page and one file to whoever opens the printed address on this machine, and nothing to anybody else; one HTML
- * file can hold both; what is built is one file that needs neither Node nor the network. Method: the server over HTTP, the command in a
- * process of its own, the built page as text.
+ * Goal: `roce view` serves the page and one file to whoever opens the printed address on this machine, and nothing to
+ * anybody else; one HTML file can hold both; what is built is one file that needs neither Node nor the network. Method:
+ * the server over HTTP, the command in a process of its own, the built page as text.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * Goal: the table of cells makes sound experiments, and covers what the matrix is to cover. Method: make all of them, with
- * guests in one role and in both, and look at names, tools and filters.
+ * Goal: the table of cells makes sound experiments, and covers what the matrix is to cover. Method: make all of them,
+ * with guests in one role and in both, and look at names, tools and filters.
  */
 import { describe, expect, it } from 'vitest';
 import { filterProblems } from '../../../tools/experiment/filters.ts';

@@ -1,4 +1,7 @@
-/** Goal: docs/interop.md can be read back, and says what is true of one set of versions. Method: write, read, merge small files. */
+/**
+ * Goal: docs/interop.md can be read back, and says what is true of one set of versions. Method: write, read, merge
+ * small files.
+ */
 import { describe, expect, it } from 'vitest';
 import type { InteropCell } from '../../../tools/interop/cell.ts';
 import {

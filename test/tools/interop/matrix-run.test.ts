@@ -1,6 +1,6 @@
 /**
- * Goal: a verdict says whose fault a failure is, and only what is racy runs twice. Method: cells whose stock programs are ours as
- * well, between stacks in this process; `fails` is a command line that makes no sense.
+ * Goal: a verdict says whose fault a failure is, and only what is racy runs twice. Method: cells whose stock programs
+ * are ours as well, between stacks in this process; `fails` is a command line that makes no sense.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * Goal: the commands work where users run them: `roce perf` over a real wire, the stock names in experiments, and one line with
- * exit code 2 for what makes no sense. Method: processes, on a Unix socket and on the kernel's addresses.
+ * Goal: the commands work where users run them: `roce perf` over a real wire, the stock names in experiments, and one
+ * line with exit code 2 for what makes no sense. Method: processes, on a Unix socket and on the kernel's addresses.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * Goal: every kind of pingpong ends well between two devices of ours, tells what the stock programs tell, and leaves nothing.
- * Method: two devices in a simulated world in virtual time. Against the stock programs: the interop matrix.
+ * Goal: every kind of pingpong ends well between two devices of ours, tells what the stock programs tell, and leaves
+ * nothing. Method: two devices in a simulated world in virtual time. Against the stock programs: the interop matrix.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../src/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: rcopy copies files as that of rdmacm-utils does, and a server's files stay where they belong; streams work over a real
- * wire and from a worker thread. Method: two devices in this process, or two commands, joined by a Unix socket.
+ * Goal: rcopy copies files as that of rdmacm-utils does, and a server's files stay where they belong; streams work over
+ * a real wire and from a worker thread. Method: two devices in this process, or two commands, joined by a Unix socket.
  */
 import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

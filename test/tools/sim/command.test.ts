@@ -1,6 +1,7 @@
 /**
- * Goal: the command does what its options say, and ends as they say. Method: the command in this process, and in one of its own for ctrl-C, on a scenario of milliseconds;
- * what shards write is put together again and compared with the run that was not divided.
+ * Goal: the command does what its options say, and ends as they say. Method: the command in this process, and in one of
+ * its own for ctrl-C, on a scenario of milliseconds; what shards write is put together again and compared with the run
+ * that was not divided.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Goal: figures are what their names say, and verdicts follow from them. Method: outcomes made by hand, figures computed by hand. */
+/**
+ * Goal: figures are what their names say, and verdicts follow from them. Method: outcomes made by hand, figures
+ * computed by hand.
+ */
 import { describe, expect, it } from 'vitest';
 import { judge } from '../../../tools/sim/run/judge.ts';
 import { measure, slowdownBySize, summary } from '../../../tools/sim/run/measure.ts';

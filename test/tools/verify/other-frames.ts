@@ -1,4 +1,7 @@
-/** What this project sends beside RoCE: neighbours, groups, pings, TCP, pause frames. By its own encoders, with values of a seed. */
+/**
+ * What this project sends beside RoCE: neighbours, groups, pings, TCP, pause frames. By its own encoders, with values
+ * of a seed.
+ */
 import { IpAddress, type MacAddress, parseMac } from '../../../packets/address.ts';
 import { ARP_BYTES, ArpOperation, writeArp } from '../../../packets/arp.ts';
 import { finishChecksum, onesComplementSum } from '../../../packets/checksum.ts';

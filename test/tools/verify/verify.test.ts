@@ -1,7 +1,8 @@
 /**
- * Goal: verify says of every kind of frame that this project writes what tshark says of it, and cannot be fooled: whatever one side reads
- * otherwise is told. Method: frames of every kind with values of a seed; the same frames with one bit flipped for both sides, and for one
- * side only, which must be noticed exactly where the field values say so; captures that are cut.
+ * Goal: verify says of every kind of frame that this project writes what tshark says of it, and cannot be fooled:
+ * whatever one side reads otherwise is told. Method: frames of every kind with values of a seed; the same frames with
+ * one bit flipped for both sides, and for one side only, which must be noticed exactly where the field values say so;
+ * captures that are cut.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Medium } from '../../../packets/frame.ts';
@@ -15,10 +16,10 @@ import {
   allTsharkFrames,
   compareFrame,
   EXPECTATIONS,
-  type KnownDifference,
   expectationsFor,
   FrameDescriber,
   type FrameDifference,
+  type KnownDifference,
   type TsharkFrame,
   type VerifySummary,
   verifyFrames,

@@ -1,7 +1,8 @@
 /**
- * Goal: the post-dissector says of every packet what this project says, and marks exactly what was done to a conversation. Method: tshark
- * with the script, on frames of every kind, on damaged ones, on captures of rdma_rxe, and on conversations of the real stack on a wire
- * that loses, delays, doubles and damages the frames that a rule names, seen from both ends.
+ * Goal: the post-dissector says of every packet what this project says, and marks exactly what was done to a
+ * conversation. Method: tshark with the script, on frames of every kind, on damaged ones, on captures of rdma_rxe, and
+ * on conversations of the real stack on a wire that loses, delays, doubles and damages the frames that a rule names,
+ * seen from both ends.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

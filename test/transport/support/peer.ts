@@ -1,7 +1,7 @@
 /**
- * The scripted peer: one queue pair under test, and the test itself as the other end of its connection, packet by packet.
- * `rx` sends the subject real frames through the parser and the ICRC check, `expectTx` compares everything that left the
- * subject with a list, and nothing more may have left. Time is a number that `advance` moves.
+ * The scripted peer: one queue pair under test, and the test itself as the other end of its connection, packet by
+ * packet. `rx` sends the subject real frames through the parser and the ICRC check, `expectTx` compares everything that
+ * left the subject with a list, and nothing more may have left. Time is a number that `advance` moves.
  */
 import { expect } from 'vitest';
 import { FrameStatus } from '../../../packets/frame.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: datagrams go over UDP until queue pairs know each other and from queue pair to queue pair then; bytes are those of
- * rsocket.c; what anybody may send does no harm. Method: sockets on two devices of the simulated world, with UDP by hand.
+ * Goal: datagrams go over UDP until queue pairs know each other and from queue pair to queue pair then; bytes are those
+ * of rsocket.c; what anybody may send does no harm. Method: sockets on two devices of the simulated world, with UDP by
+ * hand.
  */
 
 import fc from 'fast-check';

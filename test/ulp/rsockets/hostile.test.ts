@@ -1,6 +1,7 @@
 /**
- * Goal: a peer that lies gets an error on our socket and nothing else: no throw, no byte that it did not write, no other socket
- * harmed. Method: a peer of bare verbs that connects with private data of its choice and posts any message.
+ * Goal: a peer that lies gets an error on our socket and nothing else: no throw, no byte that it did not write, no
+ * other socket harmed. Method: a peer of bare verbs that connects with private data of its choice and posts any
+ * message.
  */
 import { describe, expect, it } from 'vitest';
 import { Access, type Connection, type Device, type Qp, QpState, RoceError, WrOpcode } from '../../../src/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: the bytes are those of rsocket.c. Method: layouts written out by hand from its structures, real private data from a
- * stock rstream, and the round trip as a property.
+ * Goal: the bytes are those of rsocket.c. Method: layouts written out by hand from its structures, real private data
+ * from a stock rstream, and the round trip as a property.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 /**
  * Goal: a stream of bytes arrives as it was sent, whatever the sizes and the wire.
- * Method: pairs of sockets on two devices of the simulated world, with small buffers and queues so that they wrap and stall.
+ * Method: pairs of sockets on two devices of the simulated world, with small buffers and queues so that they wrap and
+ * stall.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

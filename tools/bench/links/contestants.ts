@@ -1,6 +1,6 @@
 /**
- * Who takes part: every link, each on a medium it is made for, and Node's own sockets on the same media. What a goal compares stands
- * on the same medium. Owns the list and how the ends of each are made; measures nothing.
+ * Who takes part: every link, each on a medium it is made for, and Node's own sockets on the same media. What a goal
+ * compares stands on the same medium. Owns the list and how the ends of each are made; measures nothing.
  */
 
 import type { BenchMedium, BenchPlace } from './places.ts';
@@ -49,7 +49,10 @@ export const CONTESTANTS: readonly Contestant[] = [
   },
 ];
 
-/** Those that `names` choose: names, or `name@medium`; all when there are none. The first name that is nobody's is `unknown`. */
+/**
+ * Those that `names` choose: names, or `name@medium`; all when there are none. The first name that is nobody's is
+ * `unknown`.
+ */
 export function chosen(names: readonly string[]): { readonly those: readonly Contestant[]; readonly unknown?: string } {
   const matches = (name: string, one: Contestant): boolean => name === one.name || name === `${one.name}@${one.medium}`;
   const unknown = names.find((name) => !CONTESTANTS.some((one) => matches(name, one)));

@@ -1,10 +1,11 @@
 /**
  * Bare `node:dgram` between two processes: what our links are measured against. Datagrams are as long as our packets.
  *
- * goodput and rate: one way, at most `WINDOW` datagrams unacknowledged, the receiver acknowledges every `ACK_EVERY`th with a few bytes;
- * every byte of a datagram counts as payload. flood: as fast as the sender can, and what arrives is counted. roundTrip: a datagram is
- * sent back as it came. As on the link `udp6`, one socket serves any peer and names it with each datagram, and no name is looked up;
- * `connected` sockets know one peer only and are cheaper, by a sixth or so.
+ * goodput and rate: one way, at most `WINDOW` datagrams unacknowledged, the receiver acknowledges every `ACK_EVERY`th
+ * with a few bytes; every byte of a datagram counts as payload. flood: as fast as the sender can, and what arrives is
+ * counted. roundTrip: a datagram is sent back as it came. As on the link `udp6`, one socket serves any peer and names
+ * it with each datagram, and no name is looked up; `connected` sockets know one peer only and are cheaper, by a sixth
+ * or so.
  */
 import { createSocket, type Socket } from 'node:dgram';
 import { setImmediate as eventLoop, setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,8 @@
-/** What the links are to reach, as rows of the bench: a figure of one contestant beside that of another in the same round. */
+/**
+ * What the links are to reach, as rows of the bench: a figure of one contestant beside that of another in the same
+ * round.
+ */
+import { defined } from 'rocev2/packets';
 import { type BenchRow, type Goal, rowFrom } from '../bench.ts';
 import type { ContestantResult } from './rounds.ts';
 
@@ -84,7 +88,7 @@ function compare(one: Comparison, results: readonly ContestantResult[]): readonl
   const theirRounds = roundsOf(results, theirs, theirFigure ?? figure);
   if (ourRounds.length === 0 || theirRounds.length === 0) return [];
   const unit = { goodput: 'MiB/s', rate: 'messages/s', p50: 'us' }[figure];
-  const sides = { unit, peer, ...(goal === undefined ? {} : { goal }) };
+  const sides = { unit, peer, ...defined({ goal }) };
   const divisor = figure === 'goodput' ? MIB : 1;
   const scale = (values: readonly number[]): number[] => values.map((value) => value / divisor);
   return [rowFrom(name, sides, scale(ourRounds), scale(theirRounds))];

@@ -1,4 +1,7 @@
-/** `npm run bench -- --links` and `--soak`: runs the contestants and prints what came of it. Owns the table and the JSON rows. */
+/**
+ * `npm run bench -- --links` and `--soak`: runs the contestants and prints what came of it. Owns the table and the JSON
+ * rows.
+ */
 import { formatTable } from '../../table.ts';
 import { type BenchSettings, median } from '../bench.ts';
 import { report, short } from '../report.ts';

@@ -1,4 +1,7 @@
-/** What the kernel of this namespace has thrown away on the way to a socket or from an interface. Owns the reading of /proc. */
+/**
+ * What the kernel of this namespace has thrown away on the way to a socket or from an interface. Owns the reading of
+ * /proc.
+ */
 import { readFileSync } from 'node:fs';
 import type { PeerCounters } from './protocol.ts';
 

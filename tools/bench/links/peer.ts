@@ -1,6 +1,6 @@
 /**
- * One end of a contestant, in a process of its own: reads commands from standard input, answers on standard output, ends when the
- * input does. Owns the conversation; what a peer does is in the file of its kind.
+ * One end of a contestant, in a process of its own: reads commands from standard input, answers on standard output,
+ * ends when the input does. Owns the conversation; what a peer does is in the file of its kind.
  */
 import { createInterface } from 'node:readline';
 import { RoceError } from 'rocev2/packets';

@@ -1,6 +1,6 @@
 /**
- * Where two peers stand: media that are made for them and removed after. Owns namespaces, interfaces and directories; knows no link.
- * Every contestant has a place of its own, made like that of any other on the same medium.
+ * Where two peers stand: media that are made for them and removed after. Owns namespaces, interfaces and directories;
+ * knows no link. Every contestant has a place of its own, made like that of any other on the same medium.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

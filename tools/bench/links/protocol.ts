@@ -11,7 +11,10 @@ export const MESSAGE_SLOTS = 16;
 export const PATH_MTU = 4096;
 /** Payload of the smallest messages: the round trip's SENDs and the message rate's WRITEs. */
 export const SMALL_BYTES = 64;
-/** What we put between UDP and payload, so that bare datagrams can be as long as ours: BTH and ICRC, for WRITE ONLY a RETH too. */
+/**
+ * What we put between UDP and payload, so that bare datagrams can be as long as ours: BTH and ICRC, for WRITE ONLY a
+ * RETH too.
+ */
 export const MIDDLE_HEADER_BYTES = 12 + 4;
 export const WRITE_ONLY_HEADER_BYTES = 12 + 16 + 4;
 export const SEND_ONLY_HEADER_BYTES = 12 + 4;
@@ -27,8 +30,8 @@ export interface Amount {
 }
 
 /**
- * What a task has measured. goodput and flood: `goodput` in bytes/s that arrived; flood: `sent` and `received` datagrams;
- * rate: `rate` in messages/s; roundTrip: `p50` and `p99` in microseconds.
+ * What a task has measured. goodput and flood: `goodput` in bytes/s that arrived; flood: `sent` and `received`
+ * datagrams; rate: `rate` in messages/s; roundTrip: `p50` and `p99` in microseconds.
  */
 export type Figures = Readonly<Record<string, number>>;
 

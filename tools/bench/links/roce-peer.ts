@@ -1,6 +1,6 @@
 /** A peer on a link of ours, either role. Owns the device. */
 import { type Device, type OpenDevice, openDevice } from 'rocev2';
-import { Medium } from 'rocev2/packets';
+import { defined, Medium } from 'rocev2/packets';
 import { kernelDrops } from './kernel-drops.ts';
 import type { Amount, BenchPeer, Figures, MeasuredTask, PeerCounters, RoceConfig } from './protocol.ts';
 import { RoceSession } from './roce-session.ts';
@@ -26,7 +26,7 @@ export class RocePeer implements BenchPeer {
     const opened = await openDevice({
       link,
       ...(address === undefined ? {} : { addresses: [address] }),
-      ...(mtu === undefined ? {} : { mtu }),
+      ...defined({ mtu }),
     });
     const peer = new RocePeer(config, opened);
     if (role === 'server') peer.#serve();

@@ -1,6 +1,6 @@
 /**
- * One connected queue pair and its memory, either role. The server lends a region and sends every SEND back; the client works.
- * Owns queue pair, regions and the exchange of the region's address in the connection manager's private data.
+ * One connected queue pair and its memory, either role. The server lends a region and sends every SEND back; the client
+ * works. Owns queue pair, regions and the exchange of the region's address in the connection manager's private data.
  */
 
 import type { Connection, Cq, Device, Qp } from 'rocev2';

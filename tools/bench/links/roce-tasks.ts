@@ -1,4 +1,7 @@
-/** What a connected client measures: goodput and message rate of RC WRITEs, round trips of SENDs. Owns the loops, not the connection. */
+/**
+ * What a connected client measures: goodput and message rate of RC WRITEs, round trips of SENDs. Owns the loops, not
+ * the connection.
+ */
 import { WcOpcode, WrOpcode } from 'rocev2/transport';
 import { type Amount, type Figures, MESSAGE_BYTES, MESSAGE_SLOTS, type MeasuredTask, SMALL_BYTES } from './protocol.ts';
 import type { RoceSession } from './roce-session.ts';
@@ -23,7 +26,9 @@ export function runTask(session: RoceSession, task: MeasuredTask, amount: Amount
   }
 }
 
-/** Acknowledged bytes between the first completion and the last: neither the first round trip nor an idle end counts. */
+/**
+ * Acknowledged bytes between the first completion and the last: neither the first round trip nor an idle end counts.
+ */
 async function goodput(session: RoceSession, { seconds, least }: Amount): Promise<Figures> {
   const clock = new Interval(seconds);
   let posted = 0;

@@ -1,6 +1,6 @@
 /**
- * Measures every contestant in turn, round after round: in each round each figure of all of them, one after the other, so that what
- * else the machine does hurts all. Owns the order; the first round, which warms up, does not count.
+ * Measures every contestant in turn, round after round: in each round each figure of all of them, one after the other,
+ * so that what else the machine does hurts all. Owns the order; the first round, which warms up, does not count.
  */
 import type { BenchSettings } from '../bench.ts';
 import type { Contestant } from './contestants.ts';

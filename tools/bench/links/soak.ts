@@ -1,6 +1,6 @@
 /**
- * Full load on one link for a long time: data verified by the client, memory of both processes sampled after a collection, losses counted.
- * Owns the watch and the verdict; the load is roce-soak.ts.
+ * Full load on one link for a long time: data verified by the client, memory of both processes sampled after a
+ * collection, losses counted. Owns the watch and the verdict; the load is roce-soak.ts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Contestant } from './contestants.ts';
@@ -10,7 +10,9 @@ import { ContestantUnavailable, type PacketLosses, RunningContestant } from './s
 export interface SoakVerdict {
   readonly name: string;
   readonly medium: string;
-  /** Data right, nothing lost by a receiver, memory flat in a run of a minute or more. What cannot run here is not bad. */
+  /**
+   * Data right, nothing lost by a receiver, memory flat in a run of a minute or more. What cannot run here is not bad.
+   */
   readonly good: boolean;
   /** What there is to say, most important first. */
   readonly words: readonly string[];

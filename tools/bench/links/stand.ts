@@ -1,6 +1,6 @@
 /**
- * A contestant that is set up: its place, its processes and their connection. Owns all three until it is closed, and the difference
- * of counters before and after.
+ * A contestant that is set up: its place, its processes and their connection. Owns all three until it is closed, and
+ * the difference of counters before and after.
  */
 import { join } from 'node:path';
 import { LINK_KINDS } from 'rocev2/node';
@@ -160,6 +160,7 @@ function available<T>(make: () => T): T {
 }
 
 function profileFlags(directory: string, name: string): readonly string[] {
-  // A directory each: the threads of a process leave a profile each, and would take a name given to them for theirs alone.
+  // A directory each: the threads of a process leave a profile each, and would take a name given to them for theirs
+  // alone.
   return ['--cpu-prof', `--cpu-prof-dir=${join(directory, name)}`];
 }

@@ -1,6 +1,7 @@
 /**
- * A bare TCP stream of Node between two processes. goodput: writes of 64 KiB, counted where they arrive; roundTrip: 64 bytes and their echo,
- * without Nagle's delay. Each measurement has a connection of its own, whose first byte says what it is for.
+ * A bare TCP stream of Node between two processes. goodput: writes of 64 KiB, counted where they arrive; roundTrip: 64
+ * bytes and their echo, without Nagle's delay. Each measurement has a connection of its own, whose first byte says what
+ * it is for.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import {

@@ -1,6 +1,6 @@
 /**
- * Both ends in one process, on the simulated network: what the stack costs without any wire. Owns the world and gives the event loop
- * its turn while it runs.
+ * Both ends in one process, on the simulated network: what the stack costs without any wire. Owns the world and gives
+ * the event loop its turn while it runs.
  */
 import { setImmediate as eventLoop } from 'node:timers/promises';
 import * as zlib from 'node:zlib';

@@ -63,7 +63,10 @@ async function repeatsAfterSends(t: Tester): Promise<void> {
   }
 }
 
-/** The last acknowledge was a READ response: it may be repeated as ACKNOWLEDGE. `after`: behind which of the responses that is done. */
+/**
+ * The last acknowledge was a READ response: it may be repeated as ACKNOWLEDGE. `after`: behind which of the responses
+ * that is done.
+ */
 async function repeatsAfterReads(t: Tester, after: 'all' | 'last', more: boolean): Promise<void> {
   const r = await responder(t);
   const works = [read(1, 700), ...(more ? [write(2)] : [])];

@@ -1,4 +1,7 @@
-/** Cases of area ACK where the device is the responder: when ACKs are sent, and in which order. Their fields are in ack-fields.ts. */
+/**
+ * Cases of area ACK where the device is the responder: when ACKs are sent, and in which order. Their fields are in
+ * ack-fields.ts.
+ */
 import { Op } from 'rocev2/packets';
 import {
   ack,

@@ -1,6 +1,7 @@
 /**
- * What scripts about the responder share: requests to the region of a connection, answers that come in several packets or may be
- * left out, and sentinels where some answers are allowed. Owns no verdict of its own beyond what is said at each function.
+ * What scripts about the responder share: requests to the region of a connection, answers that come in several packets
+ * or may be left out, and sentinels where some answers are allowed. Owns no verdict of its own beyond what is said at
+ * each function.
  */
 import { Op } from 'rocev2/packets';
 import {
@@ -29,7 +30,9 @@ export const word = (peer: TesterPeer, offset: number): { readonly va: bigint; r
   rkey: peer.region.rkey,
 });
 
-/** READs `length` bytes at `offset`; the answer has to come whole, in order and with nothing but earlier ACKs before it. */
+/**
+ * READs `length` bytes at `offset`; the answer has to come whole, in order and with nothing but earlier ACKs before it.
+ */
 export async function read(peer: TesterPeer, psn: number, offset: number, length: number): Promise<Uint8Array> {
   peer.tx(readRequest({ psn, reth: target(peer, offset, length), ackReq: true }));
   return readAnswer(peer, psn, length);
@@ -76,8 +79,8 @@ export const isAck = ({ opcode, syndrome = 0xff }: Packet): boolean => opcode ==
 export const isNak = ({ opcode, syndrome = 0 }: Packet): boolean => opcode === Op.Acknowledge && syndrome >= 0x20;
 
 /**
- * The sentinel where something may come before it: a WRITE of no bytes at `psn` must be acknowledged as the next new request, and
- * whatever comes before that acknowledge must be allowed. Returns what came.
+ * The sentinel where something may come before it: a WRITE of no bytes at `psn` must be acknowledged as the next new
+ * request, and whatever comes before that acknowledge must be allowed. Returns what came.
  */
 export async function nothingBut(
   peer: TesterPeer,
@@ -120,7 +123,9 @@ export async function expectOneNak(
   }
 }
 
-/** What was sent was refused with NAK 0x61, or dropped: a READ of nothing at the same PSN is then the next new request. */
+/**
+ * What was sent was refused with NAK 0x61, or dropped: a READ of nothing at the same PSN is then the next new request.
+ */
 export async function refusedOrDropped(peer: TesterPeer, psn: number, msn: number): Promise<'refused' | 'dropped'> {
   peer.tx(readRequest({ psn, ackReq: true, reth: target(peer, 0, 0), note: 'sentinel' }));
   const received = await peer.take();

@@ -1,6 +1,6 @@
 /**
- * Area ANX, what the device sends: header fields that come from the address vector, and every passive rule compared with a mixed exchange.
- * Sources: ref:conformance#ANX; the passive rules are those of passive-checks/.
+ * Area ANX, what the device sends: header fields that come from the address vector, and every passive rule compared
+ * with a mixed exchange. Sources: ref:conformance#ANX; the passive rules are those of passive-checks/.
  */
 
 import { pattern, readRequest, type Sighting, sendOnly } from 'rocev2/packets/kit';
@@ -141,7 +141,10 @@ function both(first: ((sighting: Sighting) => void) | undefined, checks: Passive
   checks.check(sighting);
 }
 
-/** Something of everything: messages of odd lengths, a READ of three packets, a NAK, and work of the device where it has host control. */
+/**
+ * Something of everything: messages of odd lengths, a READ of three packets, a NAK, and work of the device where it has
+ * host control.
+ */
 async function exchange(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
     const line = await RequestSequence.open(t, { version });

@@ -1,7 +1,7 @@
 /**
  * Area ANX, what arrives: headers below the BTH that a RoCEv2 packet does not have, and fields that mean nothing to it.
- * Sources: ref:conformance#ANX, ref:wire#1. What the annex does not foresee has no recipe for its ICRC: stimuli then carry it in
- * each way that an implementation could compute it.
+ * Sources: ref:conformance#ANX, ref:wire#1. What the annex does not foresee has no recipe for its ICRC: stimuli then
+ * carry it in each way that an implementation could compute it.
  */
 import { ETHERTYPE_AT, OPCODES, Op } from 'rocev2/packets';
 import { type Draft, type Edit, type Packet, pattern, readRequest, request, sendOnly } from 'rocev2/packets/kit';
@@ -56,7 +56,10 @@ async function ipv4Options(t: Tester): Promise<void> {
   await line.accepts(whole);
 }
 
-/** Four bytes of no operation. The last recipe is that of who copies a header of 20 bytes and a UDP header from where the IP header begins. */
+/**
+ * Four bytes of no operation. The last recipe is that of who copies a header of 20 bytes and a UDP header from where
+ * the IP header begins.
+ */
 const withOptions =
   (recipe: number): Edit =>
   (draft) => {
@@ -71,7 +74,10 @@ const withOptions =
     return bytes;
   };
 
-/** What an ICRC covers: all; the IP header of `header` bytes without what was put behind it; or the first bytes as if UDP came next. */
+/**
+ * What an ICRC covers: all; the IP header of `header` bytes without what was put behind it; or the first bytes as if
+ * UDP came next.
+ */
 function covered(recipe: number, header: number, at: Pick<Draft, 'ip' | 'udp' | 'bth' | 'icrc'>): readonly ByteRange[] {
   const { ip, udp, bth, icrc } = at;
   if (recipe === 0) return [[ip, icrc]];
@@ -116,7 +122,8 @@ const withExtension =
     bytes[ip + 6] = 60;
     view.setUint16(ip + 4, bytes.length - ip - 40);
     const checksum = recipe === 2 ? ip + 46 : udp + 6;
-    // The first byte has the version in its upper half, which is 6: with ones below 0x6f, and that is what is put there meanwhile.
+    // The first byte has the version in its upper half, which is 6: with ones below 0x6f, and that is what is put there
+    // meanwhile.
     const first = bytes[ip] ?? 0;
     bytes[ip] = first | 0x0f;
     const masked = [ip + 1, ip + 2, ip + 3, ip + 7, checksum, checksum + 1, bth + 4];
@@ -167,7 +174,10 @@ async function loneFragment(t: Tester): Promise<void> {
   await line.accepts(whole);
 }
 
-/** A packet in two fragments that a host could put together again; the ICRC is right for what it was, or for what that would be. */
+/**
+ * A packet in two fragments that a host could put together again; the ICRC is right for what it was, or for what that
+ * would be.
+ */
 async function allFragments(t: Tester): Promise<void> {
   const line = await RequestSequence.open(t, { version: 4 });
   for (const flags of [0x40_00, 0]) {

@@ -1,6 +1,6 @@
 /**
- * Area ANX, interfaces and congestion management: what the verbs of a RoCEv2 port say, and that notifications are made and obeyed.
- * Sources: ref:conformance#ANX.
+ * Area ANX, interfaces and congestion management: what the verbs of a RoCEv2 port say, and that notifications are made
+ * and obeyed. Sources: ref:conformance#ANX.
  */
 
 import { IpAddress, Op } from 'rocev2/packets';
@@ -75,7 +75,10 @@ async function noEvent(t: Tester, names: readonly string[]): Promise<void> {
   t.note(`events: ${events.map(({ event }) => event).join(', ') || 'none'}`);
 }
 
-/** Packets of a queue pair on a GID of RoCEv2 are RoCEv2: whatever else they were, the station would not have taken them for an answer. */
+/**
+ * Packets of a queue pair on a GID of RoCEv2 are RoCEv2: whatever else they were, the station would not have taken them
+ * for an answer.
+ */
 async function protocolOfConnection(t: Tester): Promise<void> {
   for (const version of versionsOf(t)) {
     const ours = await responder(t, { version });
@@ -119,7 +122,9 @@ async function bothProtocols(t: Tester): Promise<void> {
   await end.delivered(packet);
 }
 
-/** Marks on one packet, on ten, on a thousand: at least one notification for each row, and no more than there are marks. */
+/**
+ * Marks on one packet, on ten, on a thousand: at least one notification for each row, and no more than there are marks.
+ */
 async function notifications(t: Tester): Promise<void> {
   for (const count of [1, 10, 1000]) {
     const line = await RequestSequence.open(t);

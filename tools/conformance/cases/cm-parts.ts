@@ -1,6 +1,6 @@
 /**
- * What cases about connection management share: a listener on the device, connections that a script makes message by message,
- * connections that the device begins, and what the host control are told of both.
+ * What cases about connection management share: a listener on the device, connections that a script makes message by
+ * message, connections that the device begins, and what the host control are told of both.
  */
 import type { CmRep, CmReq } from 'rocev2/packets';
 import type { HostCalls } from '../host-control/host-control.ts';

@@ -1,6 +1,7 @@
 /**
- * What RoCEv2 changes in connection management: LIDs mean nothing, in whatever message (ref:conformance#ANX-34 to ANX-38).
- * The suggested path message has no layout that anybody has published: its number follows that of APR, and its bytes are taken for LAP's.
+ * What RoCEv2 changes in connection management: LIDs mean nothing, in whatever message (ref:conformance#ANX-34 to
+ * ANX-38). The suggested path message has no layout that anybody has published: its number follows that of APR, and its
+ * bytes are taken for LAP's.
  */
 import { CmMessageRef, type CmPath, type CmReq, CmTransport } from 'rocev2/packets';
 import type { Case } from '../tester/case.ts';
@@ -102,7 +103,9 @@ async function alternatePathLids(t: Tester): Promise<void> {
   t.note(`a LAP draws ${first}`);
 }
 
-/** REQs that are wrong in many ways; which reasons came, and for what. Connections that come about are refused by us. */
+/**
+ * REQs that are wrong in many ways; which reasons came, and for what. Connections that come about are refused by us.
+ */
 async function provokeRejections(t: Tester): Promise<Map<number, string>> {
   const cm = await t.cm();
   const port = await listen(t);

@@ -1,6 +1,6 @@
 /**
- * Cases of area CNP whose device gets a notification: what it does, and what it must leave alone (CNP-03, -09 to -11). A rate is measured by
- * the gaps between packets of a long WRITE; in virtual time only, where nothing else makes gaps.
+ * Cases of area CNP whose device gets a notification: what it does, and what it must leave alone (CNP-03, -09 to -11).
+ * A rate is measured by the gaps between packets of a long WRITE; in virtual time only, where nothing else makes gaps.
  */
 import { cnp, marked, type Packet, pattern, writeFirst, writeLast, writeMiddle } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
@@ -27,8 +27,8 @@ const junk = (): Packet =>
   });
 
 /**
- * Median of the gaps between the packets of a long WRITE, in nanoseconds: while nothing is said, then after each of the notifications.
- * A sender that was idle may begin with a burst, so the first packets do not count.
+ * Median of the gaps between the packets of a long WRITE, in nanoseconds: while nothing is said, then after each of the
+ * notifications. A sender that was idle may begin with a burst, so the first packets do not count.
  */
 export async function rates(t: Tester, notifications: readonly Packet[]): Promise<readonly number[]> {
   const { peer } = await responder(t, { mtu: 1024 });

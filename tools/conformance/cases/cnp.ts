@@ -1,4 +1,7 @@
-/** Cases of area CNP whose device is told of congestion by marks: when it sends a notification, and what that looks like (CNP-01, -02, -04 to -08). */
+/**
+ * Cases of area CNP whose device is told of congestion by marks: when it sends a notification, and what that looks like
+ * (CNP-01, -02, -04 to -08).
+ */
 import { Op } from 'rocev2/packets';
 import { marked, type Packet, pattern, type Sighting, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';

@@ -1,6 +1,6 @@
 /**
- * A datagram queue pair of the device and our end of it: messages that must be delivered, each into the next receive, and packets that must
- * be as if they had never been. Owns the count of receives.
+ * A datagram queue pair of the device and our end of it: messages that must be delivered, each into the next receive,
+ * and packets that must be as if they had never been. Owns the count of receives.
  */
 
 import { datagram, type Packet, pattern } from 'rocev2/packets/kit';
@@ -36,7 +36,10 @@ export class DatagramPeer {
     return { ...datagram({ psn: 0, qkey: this.qkey, srcQpn: this.peer.qpn, payload }), ...more };
   }
 
-  /** The message must be delivered into the receive that is next, whole and with nothing lost before it; gives its completion. */
+  /**
+   * The message must be delivered into the receive that is next, whole and with nothing lost before it; gives its
+   * completion.
+   */
   async delivers(packet: Packet, receiveBytes = 1024): Promise<HostCompletion> {
     this.peer.tx(packet);
     return this.delivered(packet, receiveBytes);

@@ -1,6 +1,7 @@
 /**
- * What stimuli change in a frame: single bits, lengths, IP options and extension headers, trailers, checksums, and where an ICRC goes.
- * Owns the arithmetic of frames that are wrong on purpose; says nothing of what a device must make of them.
+ * What stimuli change in a frame: single bits, lengths, IP options and extension headers, trailers, checksums, and
+ * where an ICRC goes. Owns the arithmetic of frames that are wrong on purpose; says nothing of what a device must make
+ * of them.
  */
 import {
   crc32Update,
@@ -94,8 +95,8 @@ export function insertBehindIp(draft: Draft, inserted: Uint8Array): Draft {
 export type ByteRange = readonly [start: number, end: number];
 
 /**
- * An ICRC that begins at `icrc`, over parts of the frame, with ones where `masked` says. For headers that the recipe of the annex does not
- * foresee, of which implementations make different things.
+ * An ICRC that begins at `icrc`, over parts of the frame, with ones where `masked` says. For headers that the recipe of
+ * the annex does not foresee, of which implementations make different things.
  */
 export function icrcOver(
   bytes: Uint8Array,

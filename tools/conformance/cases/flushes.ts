@@ -1,6 +1,7 @@
 /**
- * FLUSHes of a script. rdma_rxe judges a FLUSH only with an ICRC of its own (packets/rxe-flush-icrc.ts) and drops a right one in silence: so
- * that its other rules can be looked at all the same, a case finds out once which form the device takes, and says so when it is the wrong one.
+ * FLUSHes of a script. rdma_rxe judges a FLUSH only with an ICRC of its own (packets/rxe-flush-icrc.ts) and drops a
+ * right one in silence: so that its other rules can be looked at all the same, a case finds out once which form the
+ * device takes, and says so when it is the wrong one.
  */
 import { computeIcrc, FETH_AT, OPCODE_HEADER_BYTES, Op, rxeFlushIcrc } from 'rocev2/packets';
 import { type Draft, describePacket, flush, type Packet, writeOnly } from 'rocev2/packets/kit';
@@ -28,7 +29,10 @@ export const flushAt = (peer: TesterPeer, psn: number, offset: number, length: n
 
 export const answered = (psn: number) => ({ opcode: Op.ReadResponseOnly, psn });
 
-/** Tries a FLUSH as it has to be, and where that is dropped in silence the one of rdma_rxe, which is an allowed variation at best. */
+/**
+ * Tries a FLUSH as it has to be, and where that is dropped in silence the one of rdma_rxe, which is an allowed
+ * variation at best.
+ */
 export async function flushForm(t: Tester): Promise<FlushForm> {
   const peer = await connectFlushable(t);
   if (await isTaken(peer, asItIs)) return asItIs;

@@ -1,6 +1,6 @@
 /**
- * Our end of queue pair 1: one message of connection management and what answers it, enough to see whether a device takes MADs at all.
- * Owns the datagram around the MAD. Connections are others' affair.
+ * Our end of queue pair 1: one message of connection management and what answers it, enough to see whether a device
+ * takes MADs at all. Owns the datagram around the MAD. Connections are others' affair.
  */
 import { GSI_QKEY, GSI_QPN, MAD_BYTES, readMadHeader, writeCmMad } from 'rocev2/packets';
 import { buildFrame, datagram, describePacket, type Packet, type Route } from 'rocev2/packets/kit';
@@ -36,7 +36,10 @@ export class GsiPeer {
     }
   }
 
-  /** Sends a DREQ for a connection that does not exist, which draws a DREP; `more` is what is odd about it. Gives its transaction. */
+  /**
+   * Sends a DREQ for a connection that does not exist, which draws a DREP; `more` is what is odd about it. Gives its
+   * transaction.
+   */
   ask(more: Partial<Packet> = {}): bigint {
     const payload = new Uint8Array(MAD_BYTES);
     const transaction = (BigInt(this.#t.random.u32()) << 32n) | BigInt(++this.#asked);

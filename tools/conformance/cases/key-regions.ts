@@ -1,4 +1,7 @@
-/** Cases of area KEY on regions, decided with host control: rights, domains, keys that die, receives in bad memory, events. */
+/**
+ * Cases of area KEY on regions, decided with host control: rights, domains, keys that die, receives in bad memory,
+ * events.
+ */
 import { Op } from 'rocev2/packets';
 import {
   describePacket,
@@ -157,8 +160,8 @@ async function keyDiesInRead(t: Tester): Promise<void> {
 }
 
 /**
- * The PSN at which a NAK has ended a READ whose last response is `last`; undefined when it came to its end, or that cannot be told: a network
- * may lose responses, which is no fault of the device.
+ * The PSN at which a NAK has ended a READ whose last response is `last`; undefined when it came to its end, or that
+ * cannot be told: a network may lose responses, which is no fault of the device.
  */
 async function endOfStream(t: Tester, peer: TesterPeer, last: number): Promise<number | undefined> {
   for (let newest = 0; ; ) {

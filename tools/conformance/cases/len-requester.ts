@@ -1,6 +1,6 @@
 /**
- * Cases of area LEN about what the device sends: sizes of its packets and pads, what it makes of READ responses of the wrong size, and
- * messages of every size, both ways (LEN-13 to LEN-19).
+ * Cases of area LEN about what the device sends: sizes of its packets and pads, what it makes of READ responses of the
+ * wrong size, and messages of every size, both ways (LEN-13 to LEN-19).
  */
 
 import {

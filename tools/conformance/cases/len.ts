@@ -1,6 +1,6 @@
 /**
- * Cases of area LEN: sizes of packets, pads and messages that a responder has to take or to refuse. Sizes that a requester sends or is
- * answered with are in len-requester.ts.
+ * Cases of area LEN: sizes of packets, pads and messages that a responder has to take or to refuse. Sizes that a
+ * requester sends or is answered with are in len-requester.ts.
  */
 
 import { Op, opcodeInfo } from 'rocev2/packets';
@@ -340,7 +340,10 @@ async function padded(
   } else await refusedOrDropped(peer, psn, 1);
 }
 
-/** The packet with PSN 1 inside a message was refused, or dropped: then a good one in its place is taken, which its bytes show. */
+/**
+ * The packet with PSN 1 inside a message was refused, or dropped: then a good one in its place is taken, which its
+ * bytes show.
+ */
 async function refusedOrOpen(t: Tester, peer: TesterPeer, good: Packet): Promise<void> {
   const { payload = pattern(0), opcode } = good;
   peer.tx({ ...good, ackReq: true, note: 'sentinel' });

@@ -1,6 +1,6 @@
 /**
- * A connection and where it stands: what the device must take is the next packet, what it must ignore leaves the next one as it was.
- * Owns the count of PSNs and messages, so that a case can send long rows of stimuli over one connection.
+ * A connection and where it stands: what the device must take is the next packet, what it must ignore leaves the next
+ * one as it was. Owns the count of PSNs and messages, so that a case can send long rows of stimuli over one connection.
  */
 import { describePacket, type Packet, type RethFields, writeOnly } from 'rocev2/packets/kit';
 import type { TesterConnectOptions } from '../tester/connect.ts';
@@ -33,8 +33,8 @@ export class RequestSequence {
   }
 
   /**
-   * None of these may draw an answer or change anything: a few at a time, each few with a sentinel behind them. A READ of no bytes is no
-   * stimulus: it could not be told from the sentinel.
+   * None of these may draw an answer or change anything: a few at a time, each few with a sentinel behind them. A READ
+   * of no bytes is no stimulus: it could not be told from the sentinel.
    */
   async ignores(stimuli: readonly MakePacket[], few = FEW): Promise<void> {
     for (let i = 0; i < stimuli.length; i += few)

@@ -1,6 +1,7 @@
 /**
- * A responder that acts by itself, for streams of many packets: it takes what comes in order, loses what it is told to lose, and answers
- * as any responder does: an ACK where one is asked for, one NAK 0x60 for a gap. Keeps the PSNs it has seen, in the order of the wire.
+ * A responder that acts by itself, for streams of many packets: it takes what comes in order, loses what it is told to
+ * lose, and answers as any responder does: an ACK where one is asked for, one NAK 0x60 for a gap. Keeps the PSNs it has
+ * seen, in the order of the wire.
  */
 import { Syndrome } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';
@@ -21,7 +22,10 @@ export interface ReceivedRequest {
   readonly expected: number;
 }
 
-/** Runs until all of the stream was taken, or nothing comes any more. `msnAt`: messages completed once that many packets were taken. */
+/**
+ * Runs until all of the stream was taken, or nothing comes any more. `msnAt`: messages completed once that many packets
+ * were taken.
+ */
 export async function takeStream(
   r: ScriptedResponder,
   stream: Stream,

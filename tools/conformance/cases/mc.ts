@@ -1,6 +1,6 @@
 /**
- * Area MC: Multicast. Who gets a datagram that is sent to a group. The groups are those that every host is in already, so that the only
- * thing that decides is which queue pairs are attached.
+ * Area MC: Multicast. Who gets a datagram that is sent to a group. The groups are those that every host is in already,
+ * so that the only thing that decides is which queue pairs are attached.
  * Sources: ref:conformance#MC.
  */
 

@@ -1,6 +1,6 @@
 /**
- * What cases on memory have in common: words of 64 bits, keys that open nothing, regions and windows beside those of a connection.
- * Owns no rule; a probe that has to work and does not makes a case inconclusive.
+ * What cases on memory have in common: words of 64 bits, keys that open nothing, regions and windows beside those of a
+ * connection. Owns no rule; a probe that has to work and does not makes a case inconclusive.
  */
 import type { AccessFlag, HostHandle } from '../host-control/host-control.ts';
 import { register } from '../tester/connect.ts';
@@ -79,7 +79,10 @@ export const LENDING: readonly AccessFlag[] = [
   'mw-bind',
 ];
 
-/** Binds a new window to `length` bytes at `offset` of the connection's region, through its queue pair. @throws Inconclusive */
+/**
+ * Binds a new window to `length` bytes at `offset` of the connection's region, through its queue pair. @throws
+ * Inconclusive
+ */
 export async function bindWindow(t: Tester, peer: TesterPeer, offset: number, length: number): Promise<Window> {
   const mw = t.handle();
   const { rkey: unbound } = await t.hostControl.call('mw.alloc', { mw, pd: peer.pd });

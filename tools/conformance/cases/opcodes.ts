@@ -1,6 +1,7 @@
 /**
- * The responder's opcode matrix (ref:conformance#D) as data, and a good packet for every opcode. What an opcode does depends
- * on the message that is open; everything else about the packet is right, so that its order is all that can be wrong with it.
+ * The responder's opcode matrix (ref:conformance#D) as data, and a good packet for every opcode. What an opcode does
+ * depends on the message that is open; everything else about the packet is right, so that its order is all that can be
+ * wrong with it.
  */
 import { OPCODE_FLAGS, Op, OpFlag, opcodeInfo, Service } from 'rocev2/packets';
 import { type Packet, pattern, request } from 'rocev2/packets/kit';
@@ -18,8 +19,8 @@ export const CONTINUATIONS: readonly number[] = [
 ];
 
 /**
- * What becomes of a request of the right class: `execute`, a whole message; `open` and `stay`, a part of one; `close`, its end; `refuse`,
- * NAK 0x61 and ERROR; `ignore`, nothing at all.
+ * What becomes of a request of the right class: `execute`, a whole message; `open` and `stay`, a part of one; `close`,
+ * its end; `refuse`, NAK 0x61 and ERROR; `ignore`, nothing at all.
  */
 export type OpcodeOutcome = 'execute' | 'open' | 'stay' | 'close' | 'refuse' | 'ignore';
 
@@ -43,7 +44,10 @@ const BY_OPCODE = new Map(
   ROWS.flatMap(([opcodes, ...outcomes]) => opcodes.map((opcode) => [opcode, outcomes] as const)),
 );
 
-/** What an RC responder makes of an opcode at the expected PSN. Those of other classes, the CNP among them, are not for it. */
+/**
+ * What an RC responder makes of an opcode at the expected PSN. Those of other classes, the CNP among them, are not for
+ * it.
+ */
 export function outcomeOf(open: OpenName, opcode: number): OpcodeOutcome {
   return BY_OPCODE.get(opcode)?.[OPEN_MESSAGES.indexOf(open)] ?? 'ignore';
 }

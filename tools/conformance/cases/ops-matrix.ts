@@ -1,6 +1,7 @@
 /**
- * OPS-18: the responder's whole opcode matrix, one queue pair for each field. What a device does otherwise is its profile: a note for
- * each field, and one allowed variation. Virtual devices are asked all of it; of the classes that are not RC a live one is asked samples.
+ * OPS-18: the responder's whole opcode matrix, one queue pair for each field. What a device does otherwise is its
+ * profile: a note for each field, and one allowed variation. Virtual devices are asked all of it; of the classes that
+ * are not RC a live one is asked samples.
  */
 import { Op } from 'rocev2/packets';
 import { describePacket, type Packet, pattern, sendLast, writeLast, writeOnly } from 'rocev2/packets/kit';
@@ -50,7 +51,10 @@ export function everyRight(t: Tester): TesterConnectOptions {
   return { access: [...ALL_ACCESS, ...more], regionAccess: [...windows, ...more] };
 }
 
-/** An opcode that the device cannot know, or says that it does not: an unpatched kernel may not survive it (CVE-2026-46133). */
+/**
+ * An opcode that the device cannot know, or says that it does not: an unpatched kernel may not survive it
+ * (CVE-2026-46133).
+ */
 export const mayCrash = (t: Tester, opcode: number): boolean =>
   isReserved(opcode) ||
   (opcode === Op.Flush && !t.has('flush')) ||

@@ -1,6 +1,6 @@
 /**
- * Cases of area OPS: which opcode a responder takes behind which, and whose requests it takes at all. The whole matrix is in
- * ops-matrix.ts, what a requester sends in ops-requester.ts.
+ * Cases of area OPS: which opcode a responder takes behind which, and whose requests it takes at all. The whole matrix
+ * is in ops-matrix.ts, what a requester sends in ops-requester.ts.
  */
 import { Op, opcodeInfo } from 'rocev2/packets';
 import {
@@ -222,7 +222,10 @@ async function follows(t: Tester, peer: TesterPeer, open: OpenMessage, opcode: n
   return false;
 }
 
-/** What a device does not know it may drop inside a message, where NAK 0x61 would be due: known of devices, and reported. */
+/**
+ * What a device does not know it may drop inside a message, where NAK 0x61 would be due: known of devices, and
+ * reported.
+ */
 async function isRefused(t: Tester, peer: TesterPeer, open: OpenMessage, opcode: number): Promise<boolean> {
   peer.tx(closing(peer, open, 1));
   const { packet } = await peer.rx([
@@ -300,7 +303,10 @@ async function idleRequester(t: Tester): Promise<void> {
 
 const nameOf = (opcode: number): string => opcodeInfo(opcode).name;
 
-/** Reserved opcodes, and those of the memory placement extensions: rdma_rxe has an ICRC of its own for its FLUSH, and drops others'. */
+/**
+ * Reserved opcodes, and those of the memory placement extensions: rdma_rxe has an ICRC of its own for its FLUSH, and
+ * drops others'.
+ */
 const mayDrop = (opcode: number): boolean => isReserved(opcode) || opcode === Op.Flush || opcode === Op.AtomicWrite;
 
 type OpenMessage = Exclude<OpenName, 'none'>;

@@ -1,6 +1,7 @@
 /**
  * Area PKQ: P_Key. A P_Key that does not match makes a packet vanish.
- * Sources: ref:conformance#PKQ. Which P_Keys the port has, the host control say; the default one is taken for granted without them.
+ * Sources: ref:conformance#PKQ. Which P_Keys the port has, the host control say; the default one is taken for granted
+ * without them.
  */
 import { pattern } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';

@@ -1,6 +1,6 @@
 /**
- * Area PKT, second part: fields of the BTH and addresses that decide whose a packet is, and fields that must not matter.
- * Sources: ref:conformance#PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22, ref:hostile#4.1.
+ * Area PKT, second part: fields of the BTH and addresses that decide whose a packet is, and fields that must not
+ * matter. Sources: ref:conformance#PKT-05 to PKT-11, PKT-15 to PKT-18, PKT-22, ref:hostile#4.1.
  */
 import { OPCODES, Op, opcodeInfo, SERVICE_MASK, Service } from 'rocev2/packets';
 import { cnp, datagram, pattern, request, sendOnly, uc } from 'rocev2/packets/kit';
@@ -52,7 +52,10 @@ async function transportVersions(t: Tester): Promise<void> {
   await line.accepts(whole);
 }
 
-/** Numbers near the live one, and those that differ from it in one bit; 0, 1 and the multicast number are others' affair. */
+/**
+ * Numbers near the live one, and those that differ from it in one bit; 0, 1 and the multicast number are others'
+ * affair.
+ */
 async function unknownQpns(t: Tester): Promise<void> {
   const line = await RequestSequence.open(t);
   const { dutQpn } = line.peer;
@@ -136,7 +139,10 @@ async function reservedOpcodes(t: Tester): Promise<void> {
   }
 }
 
-/** Requests to a queue pair that is not there yet leave nothing behind: what it expects, once it is ready, is its first PSN. */
+/**
+ * Requests to a queue pair that is not there yet leave nothing behind: what it expects, once it is ready, is its first
+ * PSN.
+ */
 async function notReady(t: Tester): Promise<void> {
   const live = await RequestSequence.open(t);
   for (const state of ['RESET', 'INIT'] as const) {

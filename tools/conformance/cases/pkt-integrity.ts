@@ -1,6 +1,6 @@
 /**
- * Area PKT, first part: what ICRC, lengths and checksums have to be for a packet to exist at all. Every fault is answered by silence.
- * Sources: ref:conformance#PKT-01 to PKT-04, PKT-12 to PKT-14, PKT-19, ref:wire#3.
+ * Area PKT, first part: what ICRC, lengths and checksums have to be for a packet to exist at all. Every fault is
+ * answered by silence. Sources: ref:conformance#PKT-01 to PKT-04, PKT-12 to PKT-14, PKT-19, ref:wire#3.
  */
 import { BTH_BYTES, Medium, OPCODES, Op, Service } from 'rocev2/packets';
 import { ack, type Draft, type Packet, pattern, request, sendOnly } from 'rocev2/packets/kit';
@@ -166,7 +166,10 @@ const icrcBeforePad = (padBytes: number) =>
     view.setUint32(icrc, new DataView(after.buffer).getUint32(icrc - padBytes));
   });
 
-/** Each opcode with its headers cut short, or with fewer bytes behind them than its pad takes: valid to the last byte otherwise. */
+/**
+ * Each opcode with its headers cut short, or with fewer bytes behind them than its pad takes: valid to the last byte
+ * otherwise.
+ */
 async function truncated(t: Tester): Promise<void> {
   const line = await RequestSequence.open(t);
   const stimuli: MakePacket[] = [];

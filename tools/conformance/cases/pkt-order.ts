@@ -1,6 +1,6 @@
 /**
- * Area PKT, third part: what a packet with more than one fault draws. Which fault is found first is the device's affair, but for this:
- * what is answered by silence comes before what is answered by a NAK.
+ * Area PKT, third part: what a packet with more than one fault draws. Which fault is found first is the device's
+ * affair, but for this: what is answered by silence comes before what is answered by a NAK.
  * Sources: ref:conformance#PKT-20, PKT-21.
  */
 import {
@@ -98,7 +98,10 @@ const write = (psn: number, { region: { va, rkey } }: TesterPeer, xor = 0, lengt
   writeOnly({ psn, ackReq: true, payload: pattern(8), reth: { va, rkey: rkey ^ xor, length } });
 const WRONG = 0x5a_5a_00;
 
-/** Opcode order, right of access, no receive, length, rkey: each with each. Where a right is missing some devices say 0x62. */
+/**
+ * Opcode order, right of access, no receive, length, rkey: each with each. Where a right is missing some devices say
+ * 0x62.
+ */
 const PAIRS: readonly Pair[] = [
   { faults: 'order and access', options: NO_WRITE, open: true, make: write, answers: [0x61, 0x62] },
   { faults: 'order and no receive', options: NO_RECEIVE, make: LAST_OF_NOTHING, answers: [0x61, ...RNR] },

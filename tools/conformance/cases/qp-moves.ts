@@ -29,7 +29,10 @@ export function attributesOf(t: Tester, peer: TesterPeer, offset = 0): Readonly<
   };
 }
 
-/** A fresh queue pair of the device in `state`. SQE is reached by a local error, where the device goes there: else undefined. */
+/**
+ * A fresh queue pair of the device in `state`. SQE is reached by a local error, where the device goes there: else
+ * undefined.
+ */
 export async function inState(t: Tester, type: QpTypeName, state: QpStateName): Promise<TesterPeer | undefined> {
   if (state === 'RESET' || state === 'INIT' || state === 'RTR' || state === 'RTS')
     return t.connect({ type, state, receives: 0 });

@@ -1,4 +1,7 @@
-/** Cases of area QPS that packets show: what each state does with them, events, and local faults (QPS-04 to -08, -11 to -13, -15, -17 to -19, -21). */
+/**
+ * Cases of area QPS that packets show: what each state does with them, events, and local faults (QPS-04 to -08, -11 to
+ * -13, -15, -17 to -19, -21).
+ */
 import { Op } from 'rocev2/packets';
 import { ack, pattern, readRequest, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import { WcStatus } from 'rocev2/transport';

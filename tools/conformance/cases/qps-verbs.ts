@@ -1,4 +1,7 @@
-/** Cases of area QPS that the host's verbs answer alone: what is refused, in which state (QPS-01 to QPS-03, -09, -10, -14, -16, -20). */
+/**
+ * Cases of area QPS that the host's verbs answer alone: what is refused, in which state (QPS-01 to QPS-03, -09, -10,
+ * -14, -16, -20).
+ */
 import { Op } from 'rocev2/packets';
 import { WcStatus } from 'rocev2/transport';
 import {

@@ -1,4 +1,7 @@
-/** Cases of area RD where the device is the requester: what READ responses acknowledge, and where a READ goes on after a loss. */
+/**
+ * Cases of area RD where the device is the requester: what READ responses acknowledge, and where a READ goes on after a
+ * loss.
+ */
 import { Op } from 'rocev2/packets';
 import { describePacket, pattern, readResponses } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';

@@ -1,4 +1,7 @@
-/** Cases of area RD: how READs are answered. Repeated READs are in rd-replay.ts, the requester's side in rd-requester.ts. */
+/**
+ * Cases of area RD: how READs are answered. Repeated READs are in rd-replay.ts, the requester's side in
+ * rd-requester.ts.
+ */
 import { Op } from 'rocev2/packets';
 import {
   describePacket,
@@ -116,7 +119,10 @@ const RD_ANSWER_CASES: readonly Case[] = [
 
 export const RD_CASES: readonly Case[] = [...RD_ANSWER_CASES, ...RD_REPLAY_CASES, ...RD_REQUESTER_CASES];
 
-/** READs of every length that matters, one after the other; `check` sees each packet of the answers beside what any responder sends. */
+/**
+ * READs of every length that matters, one after the other; `check` sees each packet of the answers beside what any
+ * responder sends.
+ */
 async function everyRead(t: Tester, check: (received: ReceivedPacket, expected: Packet) => void): Promise<void> {
   const peer = await t.connect();
   const data = await paint(peer, pattern(5 * peer.mtu + 64));
@@ -135,7 +141,9 @@ async function everyRead(t: Tester, check: (received: ReceivedPacket, expected: 
   await peer.expectNextPsn(psn, readLengths(peer.mtu).length + 1);
 }
 
-/** More READs at once than the queue pair was given resources for: served in order, or refused once there are too many. */
+/**
+ * More READs at once than the queue pair was given resources for: served in order, or refused once there are too many.
+ */
 async function tooManyReads(t: Tester): Promise<void> {
   const limit = 4;
   for (const count of [limit + 1, limit + 2, 4 * limit]) {

@@ -1,6 +1,7 @@
 /**
- * Cases of area REQ: the ACK timer, how often requests are repeated, and what they look like then (REQ-20 to REQ-23, REQ-25, REQ-26).
- * A wait is measured from a moment before it can have begun, so that neither tester nor link can make it look shorter.
+ * Cases of area REQ: the ACK timer, how often requests are repeated, and what they look like then (REQ-20 to REQ-23,
+ * REQ-25, REQ-26). A wait is measured from a moment before it can have begun, so that neither tester nor link can make
+ * it look shorter.
  */
 import { Syndrome } from 'rocev2/packets';
 import type { Packet, Sighting } from 'rocev2/packets/kit';
@@ -190,7 +191,10 @@ async function repeatsIdentically(t: Tester): Promise<void> {
     }
 }
 
-/** Where two sightings of one packet differ, apart from AckReq, the IP identification and the checksums over them; -1: nowhere. */
+/**
+ * Where two sightings of one packet differ, apart from AckReq, the IP identification and the checksums over them; -1:
+ * nowhere.
+ */
 function firstDifference(a: Sighting, b: Sighting): number {
   const [x, y] = [comparable(a), comparable(b)];
   if (x.length !== y.length) return Math.min(x.length, y.length);

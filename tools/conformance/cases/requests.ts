@@ -1,6 +1,6 @@
 /**
- * What scripts about the requester share: memory that the device sends from and reads into, messages of the device as they come, and
- * answers at the pace of a device that is slow. Acknowledges what asks for it, and nothing else.
+ * What scripts about the requester share: memory that the device sends from and reads into, messages of the device as
+ * they come, and answers at the pace of a device that is slow. Acknowledges what asks for it, and nothing else.
  */
 import { OPCODE_FLAGS, OpFlag } from 'rocev2/packets';
 import { describePacket, type Packet, pattern, readResponses } from 'rocev2/packets/kit';
@@ -62,8 +62,9 @@ export function work(
 }
 
 /**
- * The packets of the device's next message, from `psn` on and without gaps; repetitions of what was taken are passed over. Those that ask
- * for it are acknowledged, and a message that needs nothing else is at its end: `msn` is its number.
+ * The packets of the device's next message, from `psn` on and without gaps; repetitions of what was taken are passed
+ * over. Those that ask for it are acknowledged, and a message that needs nothing else is at its end: `msn` is its
+ * number.
  */
 export async function takeMessage(peer: TesterPeer, psn: number, msn: number): Promise<Packet[]> {
   const packets: Packet[] = [];

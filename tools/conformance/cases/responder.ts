@@ -1,9 +1,9 @@
 /**
- * Our end as the responder of a script: work that the device is given, the packets it must make of it, and answers to them.
- * Owns what the device finds when it asks for our memory, and the sentinel that shows that nothing completed and nothing was sent.
- * Never answers by itself, but for `LossyResponder` (lossy-responder.ts).
+ * Our end as the responder of a script: work that the device is given, the packets it must make of it, and answers to
+ * them. Owns what the device finds when it asks for our memory, and the sentinel that shows that nothing completed and
+ * nothing was sent. Never answers by itself, but for `LossyResponder` (lossy-responder.ts).
  */
-import { Op } from 'rocev2/packets';
+import { defined, Op } from 'rocev2/packets';
 import {
   atomicAck,
   compareSwap,
@@ -54,7 +54,10 @@ export const read = (wrId: number, length = 64): PostedWork => ({ opcode: 'read'
 export const add = (wrId: number): PostedWork => ({ opcode: 'fetch-add', wrId, length: 8 });
 export const swap = (wrId: number): PostedWork => ({ opcode: 'cmp-swap', wrId, length: 8 });
 
-/** A connection whose device sends and whose tester answers, from memory of so many bytes. The device's PSNs begin where the tester's do: near the wrap, or as the sweep says. */
+/**
+ * A connection whose device sends and whose tester answers, from memory of so many bytes. The device's PSNs begin where
+ * the tester's do: near the wrap, or as the sweep says.
+ */
 export async function responder(
   t: Tester,
   options: TesterConnectOptions = {},
@@ -90,8 +93,7 @@ export class ScriptedResponder {
     return {
       ...{ wrId, opcode },
       pieces: length === 0 ? [] : [{ mr: this.#t.need(this.local.mr), offset: placeOf(wrId), length }],
-      ...(fence === undefined ? {} : { fence }),
-      ...(signaled === undefined ? {} : { signaled }),
+      ...defined({ fence, signaled }),
       ...(opcode === 'send' || opcode === 'send-imm' ? {} : { remoteAddr: remoteOf(wrId), rkey: REMOTE_RKEY }),
       ...(opcode === 'send-imm' || opcode === 'write-imm' ? { imm: wrId } : {}),
       ...(atomic ? { compareAdd: COMPARE_ADD, swap: SWAP } : {}),
@@ -171,7 +173,10 @@ export class ScriptedResponder {
     return found;
   }
 
-  /** What was sent before has completed nothing, and the device has sent nothing because of it. Proven by a sentinel, not by waiting. */
+  /**
+   * What was sent before has completed nothing, and the device has sent nothing because of it. Proven by a sentinel,
+   * not by waiting.
+   */
   async undisturbed(): Promise<void> {
     await this.peer.expectNextPsn(this.#sentinels, this.#sentinels + 1);
     this.#sentinels++;
@@ -228,7 +233,10 @@ export function psnsOf({ length, opcode }: PostedWork, mtu = 256): number {
   return opcode === 'fetch-add' || opcode === 'cmp-swap' ? 1 : cut(new Uint8Array(length), mtu).length;
 }
 
-/** Since `fromNs`, which was before the wait began, at least `waitNs` have passed: a late tester only makes the difference larger. */
+/**
+ * Since `fromNs`, which was before the wait began, at least `waitNs` have passed: a late tester only makes the
+ * difference larger.
+ */
 export function waitedAtLeast(waitNs: number, fromNs: number, seenNs: number, what: string): void {
   const passed = seenNs - fromNs;
   demand(

@@ -1,6 +1,7 @@
 /**
- * Cases of area RNR whose device is the requester: how long it waits after an RNR NAK, and how often it tries again (RNR-08 to RNR-15).
- * A wait is measured from the moment the tester sends the NAK: neither link nor tester can make it look shorter.
+ * Cases of area RNR whose device is the requester: how long it waits after an RNR NAK, and how often it tries again
+ * (RNR-08 to RNR-15). A wait is measured from the moment the tester sends the NAK: neither link nor tester can make it
+ * look shorter.
  */
 import { Syndrome } from 'rocev2/packets';
 import { rnrNak } from 'rocev2/packets/kit';
@@ -56,7 +57,8 @@ async function refuseOnce(
 }
 
 async function waitsTheLongInterval(t: Tester): Promise<void> {
-  // With the ACK timer out of the way, and with one that ends during the wait; not so short that it ends before the NAK is there.
+  // With the ACK timer out of the way, and with one that ends during the wait; not so short that it ends before the NAK
+  // is there.
   for (const timeout of t.dut.virtual ? [21, 14, 10] : [21, 16, 14]) {
     const r = await responder(t, { timeout, retryCnt: 6 });
     await r.post(send(1));

@@ -1,4 +1,7 @@
-/** Cases of area RNR where the device is the responder: what a message draws that finds no receive, and what draws nothing of the kind. */
+/**
+ * Cases of area RNR where the device is the responder: what a message draws that finds no receive, and what draws
+ * nothing of the kind.
+ */
 import { Op } from 'rocev2/packets';
 import {
   datagram,

@@ -1,5 +1,6 @@
 /**
- * Cases of area RSP-PSN: what a responder makes of requests that it has executed before (RSP-PSN-07, RSP-PSN-10 to RSP-PSN-17).
+ * Cases of area RSP-PSN: what a responder makes of requests that it has executed before (RSP-PSN-07, RSP-PSN-10 to
+ * RSP-PSN-17).
  */
 import { Op } from 'rocev2/packets';
 import {
@@ -256,7 +257,9 @@ async function receivedOnce(t: Tester, peer: TesterPeer): Promise<void> {
   }
 }
 
-/** Each repeats something that RSP-PSN-15 has executed, and each has a fault for which a new request would be refused. */
+/**
+ * Each repeats something that RSP-PSN-15 has executed, and each has a fault for which a new request would be refused.
+ */
 function faultyDuplicates(peer: TesterPeer, atomics: boolean): Packet[] {
   const good = target(peer, 0, 8);
   const badKey = { ...good, rkey: (good.rkey ^ 0xff_ff_00) >>> 0 };
@@ -284,8 +287,9 @@ function faultyDuplicates(peer: TesterPeer, atomics: boolean): Packet[] {
 }
 
 /**
- * READ a, READ b; b again, and at once a again. Once the first response to a has come, all of a has to come before anything of b; and
- * the device must not first finish b, which is so long that a comes into it, whatever waits in a queue of its own.
+ * READ a, READ b; b again, and at once a again. Once the first response to a has come, all of a has to come before
+ * anything of b; and the device must not first finish b, which is so long that a comes into it, whatever waits in a
+ * queue of its own.
  */
 async function preemption(t: Tester): Promise<void> {
   const mtu = Math.min(1024, t.dut.hostControl?.description.activeMtu ?? 1024);

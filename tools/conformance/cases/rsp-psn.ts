@@ -1,6 +1,6 @@
 /**
- * Cases of area RSP-PSN: what a responder makes of a PSN that is expected or ahead. Duplicates are in rsp-psn-duplicates.ts.
- * All run with starting PSNs at every border of the number space.
+ * Cases of area RSP-PSN: what a responder makes of a PSN that is expected or ahead. Duplicates are in
+ * rsp-psn-duplicates.ts. All run with starting PSNs at every border of the number space.
  */
 import { Op } from 'rocev2/packets';
 import {

@@ -1,6 +1,7 @@
 /**
- * Cases of area UC: a responder that never answers. What it did is seen in memory and in receives; that it did nothing, in what comes
- * after: good traffic is delivered, and what was sent before it was not. Writes that only the wire would show are awaited in memory.
+ * Cases of area UC: a responder that never answers. What it did is seen in memory and in receives; that it did nothing,
+ * in what comes after: good traffic is delivered, and what was sent before it was not. Writes that only the wire would
+ * show are awaited in memory.
  */
 import { Op } from 'rocev2/packets';
 import {

@@ -2,7 +2,7 @@
  * Area UD: Unreliable datagram. Whatever is wrong with a datagram is silent and costs no more than itself.
  * Sources: ref:conformance#UD, ref:wire#6.
  */
-import { GSI_QKEY, OPCODES, Op, readGrh, Service } from 'rocev2/packets';
+import { defined, GSI_QKEY, OPCODES, Op, readGrh, Service } from 'rocev2/packets';
 import { datagram, pattern, request, sendOnly, writeOnly } from 'rocev2/packets/kit';
 import type { Case } from '../tester/case.ts';
 import { DUT_QKEY } from '../tester/connect.ts';
@@ -157,7 +157,7 @@ async function datagramToReliable(t: Tester): Promise<void> {
   const line = await RequestSequence.open(t);
   const { qpn } = line.peer;
   const of = (psn: number, imm?: number) =>
-    datagram({ psn, qkey: DUT_QKEY, srcQpn: qpn, payload: pattern(8), ...(imm === undefined ? {} : { imm }) });
+    datagram({ psn, qkey: DUT_QKEY, srcQpn: qpn, payload: pattern(8), ...defined({ imm }) });
   await line.ignores([(psn) => of(psn), (psn) => of(psn, 7), (psn) => ({ ...of(psn), ackReq: true })]);
 }
 

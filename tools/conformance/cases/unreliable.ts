@@ -1,5 +1,6 @@
 /**
- * What a responder did that never answers: messages that have arrived or not, and the sentinel of a service without ACKs.
+ * What a responder did that never answers: messages that have arrived or not, and the sentinel of a service without
+ * ACKs.
  */
 
 import { pattern, sendOnly, uc, writeOnly } from 'rocev2/packets/kit';
@@ -9,7 +10,10 @@ import type { TesterPeer } from '../tester/peer.ts';
 import type { Tester } from '../tester/tester.ts';
 import { RECEIVE_BYTES, target } from './answers.ts';
 
-/** The sentinel of UC: a good WRITE with bytes that nothing else has, awaited in memory, so that all before it has been looked at. */
+/**
+ * The sentinel of UC: a good WRITE with bytes that nothing else has, awaited in memory, so that all before it has been
+ * looked at.
+ */
 export async function stored(t: Tester, peer: TesterPeer, psn: number): Promise<void> {
   const offset = peer.region.length - 64;
   const mark = pattern(16, 0x100 + (psn & 0xff_ff) + 1);
@@ -46,8 +50,8 @@ export async function delivered(
 }
 
 /**
- * What was sent before is not delivered, and a good message is: the first behind a broken one, which is UC-03's and UC-05's affair, or
- * one of the next. Returns the PSN behind them.
+ * What was sent before is not delivered, and a good message is: the first behind a broken one, which is UC-03's and
+ * UC-05's affair, or one of the next. Returns the PSN behind them.
  */
 export async function recovers(t: Tester, peer: TesterPeer, psn: number, wrId: number): Promise<number> {
   for (let tried = 0; tried < TRIES; tried++) {

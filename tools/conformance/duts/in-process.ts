@@ -1,4 +1,7 @@
-/** Our own stack as the device under test: a device and the tester's station on a simulated wire, in virtual time. A fresh world for each. */
+/**
+ * Our own stack as the device under test: a device and the tester's station on a simulated wire, in virtual time. A
+ * fresh world for each.
+ */
 
 import { attachDevice, type Device, World } from 'rocev2';
 import { IpAddress, IpPrefix } from 'rocev2/packets';

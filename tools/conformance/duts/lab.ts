@@ -1,6 +1,6 @@
 /**
- * Linux rdma_rxe as the device under test: a guest of the lab, the agent in it, and our station at the other end of its cable. A guest that
- * dies is exchanged for a fresh one at the same wire; what its kernel said last is the reason.
+ * Linux rdma_rxe as the device under test: a guest of the lab, the agent in it, and our station at the other end of its
+ * cable. A guest that dies is exchanged for a fresh one at the same wire; what its kernel said last is the reason.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,10 @@ export class LabDut implements Dut {
     this.#watch(host.guest);
   }
 
-  /** Boots a guest and starts the agent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be none, and as `Guest.boot` */
+  /**
+   * Boots a guest and starts the agent. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be none, and as
+   * `Guest.boot`
+   */
   static async open(options: LabDutOptions): Promise<LabDut> {
     const lab = labAvailable();
     if (!lab.ok) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', lab.reason);

@@ -1,6 +1,6 @@
 /**
- * What live devices have in common: our station on a real link, in real time. Owns the driver and its end. What the device is, the files
- * beside say.
+ * What live devices have in common: our station on a real link, in real time. Owns the driver and its end. What the
+ * device is, the files beside say.
  */
 
 import type { Link } from 'rocev2';

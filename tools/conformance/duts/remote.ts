@@ -1,6 +1,6 @@
 /**
- * A device on a wire of this machine: any RoCEv2 port, a NIC for one. With an agent on its host it is told what to do; without one there is
- * what a target program hands out through the connection manager. The tester must not crash it.
+ * A device on a wire of this machine: any RoCEv2 port, a NIC for one. With an agent on its host it is told what to do;
+ * without one there is what a target program hands out through the connection manager. The tester must not crash it.
  */
 import { randomBytes } from 'node:crypto';
 import { openLink } from 'rocev2/node';

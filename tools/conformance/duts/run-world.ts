@@ -4,9 +4,9 @@ import type { World } from 'rocev2';
 import { InvariantError } from 'rocev2/packets';
 
 /**
- * Lets virtual time pass until `promise` settles. A script thinks in no time: all that hangs on promises is over before time passes, however
- * long the chain of them is. `what` names the script in errors. @throws InvariantError for a world that falls silent before, and for a script
- * without end
+ * Lets virtual time pass until `promise` settles. A script thinks in no time: all that hangs on promises is over before
+ * time passes, however long the chain of them is. `what` names the script in errors. @throws InvariantError for a world
+ * that falls silent before, and for a script without end
  */
 export async function runWorld<T>(
   world: Pick<World, 'now' | 'steps' | 'step'>,

@@ -1,6 +1,7 @@
 /**
- * What the tester found out about Linux rdma_rxe, as data: docs/rxe-findings.md is made from what is published, and tests compare all of it
- * with our own stack and the kernels of the lab. What else is known of rxe, the registry's deviations have.
+ * What the tester found out about Linux rdma_rxe, as data: docs/rxe-findings.md is made from what is published, and
+ * tests compare all of it with our own stack and the kernels of the lab. What else is known of rxe, the registry's
+ * deviations have.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

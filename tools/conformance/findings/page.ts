@@ -1,6 +1,6 @@
 /**
- * docs/rxe-findings.md: findings and the registry's deviations of rdma_rxe, as far as they are published. Owns the layout; the facts are data
- * beside and in the rules.
+ * docs/rxe-findings.md: findings and the registry's deviations of rdma_rxe, as far as they are published. Owns the
+ * layout; the facts are data beside and in the rules.
  */
 import { KERNELS } from '../../lab/recipe.ts';
 import { findRule, RULES } from '../rules/index.ts';
@@ -64,7 +64,9 @@ function section(one: RxeFinding): string[] {
   ];
 }
 
-/** One command that shows it, on a kernel that has it; what is fixed in all, on an older one that the archive still has. */
+/**
+ * One command that shows it, on a kernel that has it; what is fixed in all, on an older one that the archive still has.
+ */
 function commandOf({ name, rule, kernels, byRule, command }: RxeFinding): string {
   if (command !== undefined) return command;
   const kernel = kernels.find((label) => label === '6.12') ?? kernels[0] ?? '6.1';

@@ -1,4 +1,7 @@
-/** What a finding is: a rule that Linux rdma_rxe breaks, shown by a ladder of docs/rxe-findings or by the cases of the rule. Data only. */
+/**
+ * What a finding is: a rule that Linux rdma_rxe breaks, shown by a ladder of docs/rxe-findings or by the cases of the
+ * rule. Data only.
+ */
 import type { KernelLabel } from '../../lab/recipe.ts';
 import type { FindingSeverity } from './severities.ts';
 

@@ -1,7 +1,8 @@
 /**
- * Host control of a device elsewhere: JSON lines to an agent on its host. Owns the calls under way and the end of it all: an agent that does not
- * answer in time, answers what makes no sense, or goes away is gone for good, and every call under way and every later one says so.
- * Calls leave at once, in the order in which they were made, whether or not earlier ones were answered. Protocol: protocol.ts.
+ * Host control of a device elsewhere: JSON lines to an agent on its host. Owns the calls under way and the end of it
+ * all: an agent that does not answer in time, answers what makes no sense, or goes away is gone for good, and every
+ * call under way and every later one says so. Calls leave at once, in the order in which they were made, whether or not
+ * earlier ones were answered. Protocol: protocol.ts.
  */
 import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -175,7 +176,10 @@ export class AgentClient implements HostControl {
     return undefined;
   }
 
-  /** Something is to be said by the agent from now on. One timer serves all: it is set again where the agent has spoken meanwhile. */
+  /**
+   * Something is to be said by the agent from now on. One timer serves all: it is set again where the agent has spoken
+   * meanwhile.
+   */
   #expect(): void {
     if (this.#pending.size === 0) this.#heardAt = this.#timers.now();
     if (this.#stopTimer !== undefined) return;
@@ -204,8 +208,9 @@ export class AgentClient implements HostControl {
 }
 
 /**
- * Host control of the agent that listens at `HOST:PORT` (an IPv6 address in brackets). Rejects with RoceError ERR_ROCE_ARGUMENT for what is no
- * such address, and with HandsError `gone` when nobody listens there, or nobody who speaks the protocol.
+ * Host control of the agent that listens at `HOST:PORT` (an IPv6 address in brackets). Rejects with RoceError
+ * ERR_ROCE_ARGUMENT for what is no such address, and with HandsError `gone` when nobody listens there, or nobody who
+ * speaks the protocol.
  */
 export async function connectAgent(address: string, options: ConnectAgentOptions): Promise<AgentClient> {
   const socket = await connected(address, options);

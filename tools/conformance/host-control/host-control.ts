@@ -1,10 +1,11 @@
 /**
  * Host control on the host of the device under test: verbs, called from afar. Types only.
  *
- * An implementation of `HostControl` opens one device and executes calls one after the other, in the order they were made; the
- * caller need not wait between calls. The caller names the objects it makes: `qp: 7` in `qp.create` is queue pair 7 from then on.
- * `client.ts` speaks to an agent (JSON lines; `agent/`, docs/conformance-agent.md), `in-process.ts` is a device of our own.
- * Names, values and units are those of verbs; numbers are decimal, those of 64 bits are bigint (in JSON: "0x..." strings).
+ * An implementation of `HostControl` opens one device and executes calls one after the other, in the order they were
+ * made; the caller need not wait between calls. The caller names the objects it makes: `qp: 7` in `qp.create` is queue
+ * pair 7 from then on. `client.ts` speaks to an agent (JSON lines; `agent/`, docs/conformance-agent.md),
+ * `in-process.ts` is a device of our own. Names, values and units are those of verbs; numbers are decimal, those of 64
+ * bits are bigint (in JSON: "0x..." strings).
  */
 
 /** What the caller calls an object: any whole number from 1, for each kind by itself. */
@@ -176,7 +177,10 @@ export interface HostCompletion {
   readonly grh: boolean;
 }
 
-/** An asynchronous event, name as ibv_event_type without IBV_EVENT_, in lower case: `qp-expectFatalNak`, `qp-access-err`, `sq-drained`, ... */
+/**
+ * An asynchronous event, name as ibv_event_type without IBV_EVENT_, in lower case: `qp-expectFatalNak`,
+ * `qp-access-err`, `sq-drained`, ...
+ */
 export interface AsyncEvent {
   readonly event: string;
   /** Which object, where it is of one the caller made. */
@@ -268,10 +272,10 @@ export interface HostCalls {
   /** Counters of the port by the driver's names (hw_counters); none where it has none. */
   counters: { readonly takes: Nothing; readonly gives: { counters: Readonly<Record<string, number>> } };
   /**
-   * A listener of the connection manager that accepts who comes: each connection has an RC queue pair with `receives` receives of
-   * `receiveBytes`, and a region of `regionBytes` whose va (8 bytes), rkey (4) and length (4), big-endian, begin the private data of the
-   * REP. What comes in is never looked at. With `reject` it refuses everybody (consumer reject, private data `reject` as hex).
-   * With `mute` requests are not answered at all.
+   * A listener of the connection manager that accepts who comes: each connection has an RC queue pair with `receives`
+   * receives of `receiveBytes`, and a region of `regionBytes` whose va (8 bytes), rkey (4) and length (4), big-endian,
+   * begin the private data of the REP. What comes in is never looked at. With `reject` it refuses everybody (consumer
+   * reject, private data `reject` as hex). With `mute` requests are not answered at all.
    */
   'cm.listen': {
     readonly takes: {
@@ -287,7 +291,10 @@ export interface HostCalls {
     readonly gives: Nothing;
   };
   'cm.close': { readonly takes: { listener: HostHandle }; readonly gives: Nothing };
-  /** Begins to connect to somebody who listens (rdma_connect), with private data as hex; what comes of it, `cm.events` tells. */
+  /**
+   * Begins to connect to somebody who listens (rdma_connect), with private data as hex; what comes of it, `cm.events`
+   * tells.
+   */
   'cm.connect': {
     readonly takes: {
       connection: HostHandle;
@@ -303,7 +310,10 @@ export interface HostCalls {
   };
   /** Ends a connection that `cm.connect` made, or of a listener's the newest. */
   'cm.disconnect': { readonly takes: { connection?: HostHandle; listener?: HostHandle }; readonly gives: Nothing };
-  /** Events of the connection manager since the last call (rdma_event_str without RDMA_CM_EVENT_, lower case with hyphens). */
+  /**
+   * Events of the connection manager since the last call (rdma_event_str without RDMA_CM_EVENT_, lower case with
+   * hyphens).
+   */
   'cm.events': {
     readonly takes: Nothing;
     readonly gives: {
@@ -336,8 +346,8 @@ export interface HostControl {
 }
 
 /**
- * Why a call failed: `refused` with the errno's name that verbs gave (`EINVAL`), `unsupported` where the host control cannot do that,
- * `gone` when the agent does not answer.
+ * Why a call failed: `refused` with the errno's name that verbs gave (`EINVAL`), `unsupported` where the host control
+ * cannot do that, `gone` when the agent does not answer.
  */
 export class HostControlError extends Error {
   readonly kind: 'refused' | 'unsupported' | 'gone';

@@ -1,7 +1,7 @@
 /**
- * Calls on the connection manager: who listens here and accepts, refuses or says nothing; connections that begin here; and a list of what
- * has happened, with the names of rdma_event_str(3). Owns the ends of connections: a queue pair with receives and a region for the peer,
- * which go with the connection. What comes in is never looked at.
+ * Calls on the connection manager: who listens here and accepts, refuses or says nothing; connections that begin here;
+ * and a list of what has happened, with the names of rdma_event_str(3). Owns the ends of connections: a queue pair with
+ * receives and a region for the peer, which go with the connection. What comes in is never looked at.
  */
 
 import { type CmService, type Connection, ConnectionRejected, type ConnectionRequest, type UdRequest } from 'rocev2';

@@ -1,7 +1,8 @@
 /**
- * Ends of connections that host control of our own make by themselves: a queue pair with receives posted, and a region that the peer may do
- * everything with. Owns what is in them, what the peer is told of the region, and the domain that they share: so has librdmacm it, and a
- * tester without host control can look at the region of one connection through another.
+ * Ends of connections that host control of our own make by themselves: a queue pair with receives posted, and a region
+ * that the peer may do everything with. Owns what is in them, what the peer is told of the region, and the domain that
+ * they share: so has librdmacm it, and a tester without host control can look at the region of one connection through
+ * another.
  */
 
 import type { Device, Pd, Qp } from 'rocev2';

@@ -1,6 +1,6 @@
 /**
- * The objects that host control of our own have made, by the caller's names: tables, the order in which all of them can be destroyed, and what
- * calls of every kind need: names of rights as bits, and finding an object or refusing.
+ * The objects that host control of our own have made, by the caller's names: tables, the order in which all of them can
+ * be destroyed, and what calls of every kind need: names of rights as bits, and finding an object or refusing.
  */
 
 import { type Ah, Cq, type Device, type Mw, type Pd, type Qp, type Srq } from 'rocev2';

@@ -1,7 +1,7 @@
 /**
- * Calls on queue pairs: made, modified, asked, given work, attached to groups. Owns the translation between the attributes of
- * ibv_modify_qp and those of our own API, and what of the former the latter does not have: port and P_Key index, of which there is one
- * each, demanded and allowed where verbs do (linux:core/verbs.c#qp_state_table).
+ * Calls on queue pairs: made, modified, asked, given work, attached to groups. Owns the translation between the
+ * attributes of ibv_modify_qp and those of our own API, and what of the former the latter does not have: port and P_Key
+ * index, of which there is one each, demanded and allowed where verbs do (linux:core/verbs.c#qp_state_table).
  */
 
 import type { Device, ModifyAttributes, Qp } from 'rocev2';

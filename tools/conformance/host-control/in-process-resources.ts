@@ -1,6 +1,7 @@
 /**
- * Calls on what queue pairs are made from and use: domains, completion queues, memory, windows, shared receive queues, address handles;
- * and what is asked of the port. Owns how bytes and completions look to the caller. Never: queue pairs and connections.
+ * Calls on what queue pairs are made from and use: domains, completion queues, memory, windows, shared receive queues,
+ * address handles; and what is asked of the port. Owns how bytes and completions look to the caller. Never: queue pairs
+ * and connections.
  */
 import type { Device } from 'rocev2';
 import { type MemoryRegion, WcStatus, WorkCompletion } from 'rocev2/transport';

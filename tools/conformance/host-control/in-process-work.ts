@@ -1,7 +1,7 @@
 /**
- * From what the caller says to work requests of our verbs API: pieces of memory, operations, and the way to a peer. Owns the translation
- * and nothing that lives. Where the caller is wrong on purpose (a key that opens nothing, an address outside) the request is made in
- * such a way that the queue pair finds the same fault that a device would.
+ * From what the caller says to work requests of our verbs API: pieces of memory, operations, and the way to a peer.
+ * Owns the translation and nothing that lives. Where the caller is wrong on purpose (a key that opens nothing, an
+ * address outside) the request is made in such a way that the queue pair finds the same fault that a device would.
  */
 import type { AddressVector, Device } from 'rocev2';
 import { IpAddress } from 'rocev2/packets';
@@ -54,7 +54,10 @@ function levelOf(level: number): 0 | 1 {
   return level;
 }
 
-/** What a queue pair makes of a piece: a key or an address that the region does not have is a protection error when it is used. */
+/**
+ * What a queue pair makes of a piece: a key or an address that the region does not have is a protection error when it
+ * is used.
+ */
 function sgeOf(objects: Objects, { mr, offset, length, lkey, address }: MemoryPiece): Sge {
   const named = objects.mrs.get(mr);
   if (lkey === undefined && address === undefined) return { mr: named, offset, length };

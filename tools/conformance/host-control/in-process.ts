@@ -1,10 +1,12 @@
 /**
- * Host control of a device of our own, in this process: what an agent does with libibverbs, done with our verbs API, so that a case sees no
- * difference. Owns the order of calls, the words for what is refused, and the description. The objects are in in-process-objects.ts,
- * the calls on them in in-process-resources.ts and in-process-queue-pairs.ts, the connection manager in in-process-cm.ts.
+ * Host control of a device of our own, in this process: what an agent does with libibverbs, done with our verbs API, so
+ * that a case sees no difference. Owns the order of calls, the words for what is refused, and the description. The
+ * objects are in in-process-objects.ts, the calls on them in in-process-resources.ts and in-process-queue-pairs.ts, the
+ * connection manager in in-process-cm.ts.
  *
- * Never waits for real time: what takes time (finding a neighbour) takes virtual time, and whoever runs the world lets it pass.
- * Errno names as verbs have them: ibv_post_send(3), ibv_modify_qp(3), rdma_connect(3), by way of packets/errors.ts.
+ * Never waits for real time: what takes time (finding a neighbour) takes virtual time, and whoever runs the world lets
+ * it pass. Errno names as verbs have them: ibv_post_send(3), ibv_modify_qp(3), rdma_connect(3), by way of
+ * packets/errors.ts.
  */
 import type { Device } from 'rocev2';
 import { RoceError } from 'rocev2/packets';
@@ -36,7 +38,10 @@ export interface InProcessHostOptions {
 /** What a device of our own can do, but for congestion control, which it may be made without. */
 export const IN_PROCESS_FEATURES: readonly Feature[] = FEATURES.filter((feature) => feature !== 'cnp');
 
-/** Host control of `device`, which stays the caller's: `close` destroys what was made through the host control, and not the device. */
+/**
+ * Host control of `device`, which stays the caller's: `close` destroys what was made through the host control, and not
+ * the device.
+ */
 export function inProcessHostControl(device: Device, options: InProcessHostOptions = {}): HostControl {
   return new InProcessHostControl(device, options);
 }

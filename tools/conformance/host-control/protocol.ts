@@ -1,9 +1,10 @@
 /**
- * The line protocol between host control and who uses them, as data: what each call takes and gives, in JSON. Owns the shapes and the bounds, and
- * that numbers of 64 bits travel as "0x..." strings. docs/conformance-agent.md is the text to it.
+ * The line protocol between host control and who uses them, as data: what each call takes and gives, in JSON. Owns the
+ * shapes and the bounds, and that numbers of 64 bits travel as "0x..." strings. docs/conformance-agent.md is the text
+ * to it.
  *
- * From the agent, first: {"hello":{...,"protocol":1}}. To it: {"id":1,"call":"qp.create","args":{...}}. From it, for each call:
- * {"id":1,"ok":{...}} or {"id":1,"error":{"kind":"refused","errno":"EINVAL","message":"..."}}.
+ * From the agent, first: {"hello":{...,"protocol":1}}. To it: {"id":1,"call":"qp.create","args":{...}}. From it, for
+ * each call: {"id":1,"ok":{...}} or {"id":1,"error":{"kind":"refused","errno":"EINVAL","message":"..."}}.
  */
 import { z } from 'zod';
 import { FEATURES, type HostCall, type HostCalls } from './host-control.ts';

@@ -1,13 +1,17 @@
 /**
- * An agent in TypeScript: serves any host control to one client by JSON lines. Owns reading requests, writing answers, and that what a client has
- * made goes with it. What is no request ends the connection: a client that has lost count cannot be answered. Protocol: protocol.ts.
+ * An agent in TypeScript: serves any host control to one client by JSON lines. Owns reading requests, writing answers,
+ * and that what a client has made goes with it. What is no request ends the connection: a client that has lost count
+ * cannot be answered. Protocol: protocol.ts.
  */
 import type { Duplex } from 'node:stream';
 import { type HostCall, type HostControl, HostControlError } from './host-control.ts';
 import { LineReader } from './lines.ts';
 import { AGENT_PROTOCOL, faultOf, isCall, line, MAX_REQUEST_BYTES, REQUEST, TAKES } from './protocol.ts';
 
-/** Serves `hostControl` until the client hangs up, then destroys what it has made. The host control stay open: another client may come. */
+/**
+ * Serves `hostControl` until the client hangs up, then destroys what it has made. The host control stay open: another
+ * client may come.
+ */
 export async function serveHostControl(hostControl: HostControl, stream: Duplex): Promise<void> {
   const reader = new LineReader(MAX_REQUEST_BYTES);
   const under = new Set<Promise<void>>();

@@ -1,6 +1,7 @@
 /**
- * All checks on one run: the trace is whole, the go-back-N machines of both ends, what their NAKs and repetitions took, notifications, and
- * counters. Pure: a list of packets goes in, results come out. Owns which checks a run is given, and what makes a trace worth none.
+ * All checks on one run: the trace is whole, the go-back-N machines of both ends, what their NAKs and repetitions took,
+ * notifications, and counters. Pure: a list of packets goes in, results come out. Owns which checks a run is given, and
+ * what makes a trace worth none.
  */
 import { type CnpOptions, cnpCheck } from './cnp.ts';
 import type { TrafficConnection } from './connection.ts';
@@ -59,8 +60,9 @@ export function checkRun(trace: Trace, facts: RunFacts): CheckResult[] {
 }
 
 /**
- * Why nothing can be judged by this trace: the bump did not do what it was to do, or packets passed it that the capture does not have.
- * Undefined: it is whole. (Lumina's integrity_check: every packet of the sender is delivered, or was taken away on purpose.)
+ * Why nothing can be judged by this trace: the bump did not do what it was to do, or packets passed it that the capture
+ * does not have. Undefined: it is whole. (Lumina's integrity_check: every packet of the sender is delivered, or was
+ * taken away on purpose.)
  */
 export function traceFault(
   { packets, injections }: Trace,

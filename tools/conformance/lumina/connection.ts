@@ -1,6 +1,6 @@
 /**
- * One connection of a trace as one of its ends saw it: steps, with PSNs counted from the first of the requester. Owns which packets belong to
- * it and what each of them is. Never judges.
+ * One connection of a trace as one of its ends saw it: steps, with PSNs counted from the first of the requester. Owns
+ * which packets belong to it and what each of them is. Never judges.
  */
 import { OPCODE_FLAGS, Op, OpFlag, psnDiff } from 'rocev2/packets';
 import { otherEnd, type Trace, type TracePacket, type TrafficEnd } from './trace.ts';

@@ -1,11 +1,12 @@
 /**
- * A device's counters against the trace: what each of them has to have risen by, from what passed the bump. Lumina found counters of NICs
- * that stood still, so a counter is not believed. No rule of the registry speaks of them: a difference is reported, and breaks none.
+ * A device's counters against the trace: what each of them has to have risen by, from what passed the bump. Lumina
+ * found counters of NICs that stood still, so a counter is not believed. No rule of the registry speaks of them: a
+ * difference is reported, and breaks none.
  *
- * Owns the expectations. Names are those of rdma_rxe's hw_counters (ref:rxe#12), which our device shares; a counter that a device does not
- * have is passed over, one that it has and that stood still is not.
+ * Owns the expectations. Names are those of rdma_rxe's hw_counters (ref:rxe#12), which our device shares; a counter
+ * that a device does not have is passed over, one that it has and that stood still is not.
  */
-import { OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
+import { defined, OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
 import type { Deviation } from '../rules/types.ts';
 import { type EndPacket, endPackets, type TrafficConnection, type TrafficRole } from './connection.ts';
 import type { CheckResult } from './findings.ts';
@@ -56,8 +57,7 @@ export function expectedCounters(
     ...{ out_of_seq_request: 0, send_rnr_err: 0, duplicate_request: 0, rcvd_seq_err: impliedNaks, rcvd_rnr_err: 0 },
     ...{ retry_exceeded_err: 0, retry_rnr_exceeded_err: 0, retransmitted_pkts: 0 },
     ...{ rdma_sends: 0, rdma_recvs: 0 },
-    ...(timeouts === undefined ? {} : { local_ack_timeout_err: timeouts }),
-    ...(goesBack === undefined ? {} : { completer_retry_err: goesBack }),
+    ...defined({ local_ack_timeout_err: timeouts, completer_retry_err: goesBack }),
   };
   for (const connection of connections) {
     const role: TrafficRole = connection.requester === end ? 'requester' : 'responder';

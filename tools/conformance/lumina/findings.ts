@@ -1,6 +1,7 @@
 /**
- * What a check has found: for each rule whether it was kept, on how many occasions it was looked at, the first difference in words, and
- * figures. Owns the counting; a rule that no occasion tried proves nothing and says so (`seen` 0).
+ * What a check has found: for each rule whether it was kept, on how many occasions it was looked at, the first
+ * difference in words, and figures. Owns the counting; a rule that no occasion tried proves nothing and says so (`seen`
+ * 0).
  */
 import type { TrafficEnd } from './trace.ts';
 

@@ -1,9 +1,11 @@
 /**
- * Go-back-N as the responder plays it: one NAK for each gap, with the PSN that is missing; ACKs in order, never ahead of what came,
- * and for what comes again as well. Rules: RSP-PSN-04, -05, -06, -10, ACK-05, ACK-14, ACK-15 (the idea is Lumina's gbn_check).
+ * Go-back-N as the responder plays it: one NAK for each gap, with the PSN that is missing; ACKs in order, never ahead
+ * of what came, and for what comes again as well. Rules: RSP-PSN-04, -05, -06, -10, ACK-05, ACK-14, ACK-15 (the idea is
+ * Lumina's gbn_check).
  *
- * Owns the receiver's state machine, and the time from the packet behind a gap to its NAK. It sees the responder from the bump: a NAK may
- * pass after the packet that closed its gap has, so a gap remembers whether it was NAKed after it is closed.
+ * Owns the receiver's state machine, and the time from the packet behind a gap to its NAK. It sees the responder from
+ * the bump: a NAK may pass after the packet that closed its gap has, so a gap remembers whether it was NAKed after it
+ * is closed.
  */
 import { type EndPacket, endOf, endPackets, type TrafficConnection } from './connection.ts';
 import { type CheckResult, Findings, median } from './findings.ts';

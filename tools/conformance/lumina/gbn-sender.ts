@@ -1,9 +1,11 @@
 /**
- * Go-back-N as the requester of WRITEs and SENDs plays it: packets in order, back to a loss for a reason, and in order again from there.
- * Rules: REQ-27, REQ-28, REQ-15, REQ-24 (ref:conformance#REQ; the idea is Lumina's gbn_check, SIGCOMM 2023).
+ * Go-back-N as the requester of WRITEs and SENDs plays it: packets in order, back to a loss for a reason, and in order
+ * again from there. Rules: REQ-27, REQ-28, REQ-15, REQ-24 (ref:conformance#REQ; the idea is Lumina's gbn_check, SIGCOMM
+ * 2023).
  *
- * Owns the sender's state machine. It sees the requester from the bump: an answer that has left the bump is not at the requester yet, so
- * packets that follow in order after a NAK are no fault, and what is repeated although its acknowledge is under way is none either.
+ * Owns the sender's state machine. It sees the requester from the bump: an answer that has left the bump is not at the
+ * requester yet, so packets that follow in order after a NAK are no fault, and what is repeated although its
+ * acknowledge is under way is none either.
  */
 import { type EndPacket, endOf, endPackets, lossesOf, type TrafficConnection } from './connection.ts';
 import { type CheckResult, Findings } from './findings.ts';
@@ -13,7 +15,9 @@ import type { Trace } from './trace.ts';
 export interface Pace {
   /** The requester's ACK timeout, 4.096 us * 2^t; 0: it has none. */
   readonly timeoutNs: number;
-  /** How far times of the bump may be from those of a device: its clock ticks, and a packet is under way for a while. */
+  /**
+   * How far times of the bump may be from those of a device: its clock ticks, and a packet is under way for a while.
+   */
   readonly slackNs: number;
 }
 
@@ -117,7 +121,9 @@ class Sender {
     if (psn < nak.psn) this.#earlier++;
   }
 
-  /** Since when the timer for this packet runs, at the latest: since it was sent last, or since it became the oldest. */
+  /**
+   * Since when the timer for this packet runs, at the latest: since it was sent last, or since it became the oldest.
+   */
   #quietSince(psn: number): number {
     const sent = this.#sentAt.get(Math.max(psn, 0))?.at(-1) ?? 0;
     return psn < this.#una ? sent : Math.max(sent, this.#unaAt);

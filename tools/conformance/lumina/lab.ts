@@ -1,6 +1,6 @@
 /**
- * Linux rdma_rxe in a guest, with the agent, at one end of the wire; a device of ours, or another guest, at the other. Booted once for all
- * scenarios.
+ * Linux rdma_rxe in a guest, with the agent, at one end of the wire; a device of ours, or another guest, at the other.
+ * Booted once for all scenarios.
  */
 import { join } from 'node:path';
 import { openDevice } from 'rocev2';
@@ -23,7 +23,10 @@ export interface LabOptions {
   readonly log?: (line: string) => void;
 }
 
-/** Boots the devices; the guest under test is end a. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be none, and as `Guest.boot` */
+/**
+ * Boots the devices; the guest under test is end a. @throws RoceError ERR_ROCE_LINK_UNAVAILABLE where there can be
+ * none, and as `Guest.boot`
+ */
 export async function openLab(options: LabOptions): Promise<TestbedFactory> {
   const lab = labAvailable();
   if (!lab.ok) throw new RoceError('ERR_ROCE_LINK_UNAVAILABLE', lab.reason);

@@ -1,6 +1,6 @@
 /**
- * Two devices on real wires, and a bump between: a bump of its own for each scenario, between cables that stay. Owns the bump and its capture.
- * What the devices are, lab.ts and remote.ts say.
+ * Two devices on real wires, and a bump between: a bump of its own for each scenario, between cables that stay. Owns
+ * the bump and its capture. What the devices are, lab.ts and remote.ts say.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,10 @@ export interface LiveEnd {
   close(): Promise<void>;
 }
 
-/** Opens two ends, one after the other, in a directory that is gone afterwards; the theatre closes them. Rejects as they do. */
+/**
+ * Opens two ends, one after the other, in a directory that is gone afterwards; the theatre closes them. Rejects as they
+ * do.
+ */
 export async function liveTestbeds(
   openA: (directory: string) => Promise<LiveEnd>,
   openB: (directory: string) => Promise<LiveEnd>,

@@ -1,6 +1,6 @@
 /**
- * One connection between two devices by the host control of both: memory, queue pairs, work. Owns the calls, their order, and what is in the memory
- * before and has to be there after.
+ * One connection between two devices by the host control of both: memory, queue pairs, work. Owns the calls, their
+ * order, and what is in the memory before and has to be there after.
  */
 
 import { cut, pattern } from 'rocev2/packets/kit';
@@ -96,7 +96,10 @@ export async function sameData(
   return true;
 }
 
-/** Every object of a connection has the same handle, that of the connection; what it sends completes in a queue of its own. */
+/**
+ * Every object of a connection has the same handle, that of the connection; what it sends completes in a queue of its
+ * own.
+ */
 async function makeSide(hostControl: HostControl, index: number, bytes: number): Promise<Side> {
   const handle = index + 1;
   const [, , { va, rkey }, { qpn }] = await Promise.all([

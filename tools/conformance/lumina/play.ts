@@ -1,7 +1,9 @@
 /**
- * Plays one scenario on a stage: connections by the host control of both ends, work, completions, counters before and after. Owns the order of calls
- * and what makes a run worth nothing: host control that are gone, a trace with holes. Work that fails is judged like all else.
+ * Plays one scenario on a stage: connections by the host control of both ends, work, completions, counters before and
+ * after. Owns the order of calls and what makes a run worth nothing: host control that are gone, a trace with holes.
+ * Work that fails is judged like all else.
  */
+import { defined } from 'rocev2/packets';
 import { HostControlError } from '../host-control/host-control.ts';
 import {
   type CheckResult,
@@ -138,7 +140,7 @@ function factsOf(stage: TrafficTestbed, scenario: LossScenario, requester: Traff
     cnp: {
       end,
       options: {
-        ...(distance === undefined ? {} : { minTimeBetweenCnpsNs: distance }),
+        ...defined({ minTimeBetweenCnpsNs: distance }),
         flows: connections.map(({ requesterQpn, responderQpn }) => ({ qpn: responderQpn, peerQpn: requesterQpn })),
         slackNs: live ? LIVE_SLACK_NS : 0,
       },

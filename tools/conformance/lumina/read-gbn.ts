@@ -1,9 +1,10 @@
 /**
- * Go-back-N of READs, both ends: the requester asks again exactly from the first response that is missing, for a part of what it had asked
- * for; the responder answers in order from where it is asked. Rules: RD-18, REQ-14, REQ-25, REQ-28 and RD-01 (Lumina's read_gbn_check).
+ * Go-back-N of READs, both ends: the requester asks again exactly from the first response that is missing, for a part
+ * of what it had asked for; the responder answers in order from where it is asked. Rules: RD-18, REQ-14, REQ-25, REQ-28
+ * and RD-01 (Lumina's read_gbn_check).
  *
- * Owns both state machines, for connections that carry READs only. When the requester notices a loss, at once or by its timer, is a
- * figure: both are legal.
+ * Owns both state machines, for connections that carry READs only. When the requester notices a loss, at once or by its
+ * timer, is a figure: both are legal.
  */
 import { type EndPacket, endOf, endPackets, lossesOf, type TrafficConnection } from './connection.ts';
 import { type CheckResult, Findings } from './findings.ts';

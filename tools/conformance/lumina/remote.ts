@@ -1,10 +1,10 @@
 /**
- * Two devices on hosts of their own, NICs for one, each with an agent, and this machine between their cables: two Ethernet links that lead to one
- * of them each. Owns the way to the agents and which GIDs are meant.
+ * Two devices on hosts of their own, NICs for one, each with an agent, and this machine between their cables: two
+ * Ethernet links that lead to one of them each. Owns the way to the agents and which GIDs are meant.
  */
 
 import { openLink } from 'rocev2/node';
-import { IpAddress, RoceError } from 'rocev2/packets';
+import { defined, IpAddress, RoceError } from 'rocev2/packets';
 import { CablePort } from '../../experiment/port.ts';
 import { type AgentClient, connectAgent } from '../host-control/client.ts';
 import { HostControlError } from '../host-control/host-control.ts';
@@ -23,7 +23,10 @@ export interface RemoteEnd {
   readonly minTimeBetweenCnpsNs?: number;
 }
 
-/** @throws RoceError ERR_ROCE_LINK_UNAVAILABLE for a wire or an agent that is not there, ERR_ROCE_ADDRESS for an address that is no GID */
+/**
+ * @throws RoceError ERR_ROCE_LINK_UNAVAILABLE for a wire or an agent that is not there, ERR_ROCE_ADDRESS for an address
+ * that is no GID
+ */
 export function openRemotes(a: RemoteEnd, b: RemoteEnd): Promise<TestbedFactory> {
   return liveTestbeds(
     () => openRemote(a),
@@ -44,7 +47,7 @@ async function openRemote({ link, agent, addresses, minTimeBetweenCnpsNs }: Remo
       version: rxe ? (/^\d+\.\d+/.exec(version)?.[0] ?? version) : version,
       hostControl,
       addresses: gidsOf(hostControl, addresses),
-      ...(minTimeBetweenCnpsNs === undefined ? {} : { minTimeBetweenCnpsNs }),
+      ...defined({ minTimeBetweenCnpsNs }),
     };
     const connected = hostControl;
     const close = async (): Promise<void> => {

@@ -1,8 +1,8 @@
 /**
- * Lumina's checks against a device: all scenarios, the device asking and answering, and one verdict for each rule. Owns the order, and how
- * results of many runs become a verdict; what a rule's breach means, its level says (rules/).
+ * Lumina's checks against a device: all scenarios, the device asking and answering, and one verdict for each rule. Owns
+ * the order, and how results of many runs become a verdict; what a rule's breach means, its level says (rules/).
  */
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import { KERNELS } from '../../lab/recipe.ts';
 import { findRule } from '../rules/index.ts';
 import type { Deviation } from '../rules/types.ts';
@@ -41,7 +41,9 @@ export interface LuminaResult {
   readonly known: Deviation | undefined;
 }
 
-/** Medians of the medians of all runs, in nanoseconds, seen from the bump: the way to the device and back is in them. */
+/**
+ * Medians of the medians of all runs, in nanoseconds, seen from the bump: the way to the device and back is in them.
+ */
 export interface LuminaLatency {
   readonly device: string;
   readonly version: string;
@@ -118,7 +120,7 @@ async function openTheatre(dut: string, { seed, peer, log }: LuminaOptions): Pro
       `'${dut}' is neither in-process nor lab: and one of ${KERNELS.join(', ')}`,
     );
   const { openLab } = await import('./lab.ts');
-  return openLab({ kernel, peer: peer ?? 'rocev2', ...(log === undefined ? {} : { log }) });
+  return openLab({ kernel, peer: peer ?? 'rocev2', ...defined({ log }) });
 }
 
 function judgedOf({ results, scenario }: Played, ends: Readonly<Record<TrafficEnd, TestbedEnd>>): Judged[] {

@@ -1,7 +1,7 @@
 /**
- * What is tried: a message of 100 packets over a wire that does one thing to it. Data only; `play.ts` plays them, on any stage.
- * The list is Lumina's (drop, damage, mark; first, middle, last; WRITE, SEND and READ), and what go-back-N has beyond it: a lost ACK, a copy,
- * a second loss, a repetition that is lost as well.
+ * What is tried: a message of 100 packets over a wire that does one thing to it. Data only; `play.ts` plays them, on
+ * any stage. The list is Lumina's (drop, damage, mark; first, middle, last; WRITE, SEND and READ), and what go-back-N
+ * has beyond it: a lost ACK, a copy, a second loss, a repetition that is lost as well.
  */
 import type { WireRule } from 'rocev2/faults';
 

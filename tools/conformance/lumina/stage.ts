@@ -1,5 +1,7 @@
-/** Where a scenario is played: two devices with host control, and a bump between them. Types only; who implements them is in-process.ts, lab.ts
- * and remote.ts. */
+/**
+ * Where a scenario is played: two devices with host control, and a bump between them. Types only; who implements them
+ * is in-process.ts, lab.ts and remote.ts.
+ */
 import type { WireRule } from 'rocev2/faults';
 import type { HostControl } from '../host-control/host-control.ts';
 import type { TrafficEnd } from './trace.ts';
@@ -11,7 +13,10 @@ export interface TestbedEnd {
   /** As deviations name versions; empty for our own. */
   readonly version: string;
   readonly hostControl: HostControl;
-  /** Its addresses, each with the GID that stands for it; the other end has as many, each on the same subnet as the one here. */
+  /**
+   * Its addresses, each with the GID that stands for it; the other end has as many, each on the same subnet as the one
+   * here.
+   */
   readonly addresses: readonly { readonly address: string; readonly gidIndex: number }[];
   /** Its distance between CNPs in nanoseconds, where it sends some and we know. */
   readonly minTimeBetweenCnpsNs?: number;

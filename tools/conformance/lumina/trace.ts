@@ -1,9 +1,9 @@
 /**
- * What passed a bump, as values: every RoCE packet once as its sender sent it and once as its receiver got it, and what the bump did on
- * purpose. Owns the way from the bump's capture (pcap/ reads and dissects it) to both. Never judges.
+ * What passed a bump, as values: every RoCE packet once as its sender sent it and once as its receiver got it, and what
+ * the bump did on purpose. Owns the way from the bump's capture (pcap/ reads and dissects it) to both. Never judges.
  *
- * A bump's capture has two interfaces, one for each end of the wire: inbound is what that end sent, outbound what it got. A comment on an
- * inbound frame says what was done to it (tools/bump/recorder.ts).
+ * A bump's capture has two interfaces, one for each end of the wire: inbound is what that end sent, outbound what it
+ * got. A comment on an inbound frame says what was done to it (tools/bump/recorder.ts).
  */
 import {
   AETH_AT,

@@ -1,6 +1,6 @@
 /**
- * What a device is known to do otherwise, as data: a difference that a switch explains is told as the deviation it is, and hides no other.
- * Owns names, rules and evidence of the switches; the models ask for them by name.
+ * What a device is known to do otherwise, as data: a difference that a switch explains is told as the deviation it is,
+ * and hides no other. Owns names, rules and evidence of the switches; the models ask for them by name.
  */
 
 /** One known deviation, or one liberty that the rules leave open and a device takes. */
@@ -141,7 +141,9 @@ export interface Profile {
   readonly name: string;
   /** Deviations that are known and therefore expected as much as the right answer is. */
   readonly switches: readonly SwitchName[];
-  /** Reserved opcodes, addresses that wrap and wrong sizes of ATOMIC WRITE are not sent: a device may not survive them. */
+  /**
+   * Reserved opcodes, addresses that wrap and wrong sizes of ATOMIC WRITE are not sent: a device may not survive them.
+   */
   readonly fragile: boolean;
 }
 

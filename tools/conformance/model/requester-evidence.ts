@@ -1,6 +1,7 @@
 /**
- * What an answer proves to a requester (ref:conformance#REQ-03 to REQ-17, REQ-32, ACK-13, ACK-16, ACK-17, C.2), for one that holds all PSNs before
- * `bound` for acknowledged. Written as a function: what is acknowledged then, and what the answer makes of the requester.
+ * What an answer proves to a requester (ref:conformance#REQ-03 to REQ-17, REQ-32, ACK-13, ACK-16, ACK-17, C.2), for one
+ * that holds all PSNs before `bound` for acknowledged. Written as a function: what is acknowledged then, and what the
+ * answer makes of the requester.
  */
 import { Op } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';
@@ -72,12 +73,16 @@ function plain({ works, profile }: OpenWork, bound: number, psn: number): Eviden
   if (barrier === undefined || barrier.first > psn) return { bound: Math.max(bound, psn + 1) };
   const from = Math.max(bound, barrier.first);
   if (psn > barrier.last) return { bound: from, again: { from, must: false, ruleId: 'REQ-11' } };
-  // Inside of an open READ, or of the atomic itself: no answer to it (REQ-13). What came before it may count as acknowledged.
+  // Inside of an open READ, or of the atomic itself: no answer to it (REQ-13). What came before it may count as
+  // acknowledged.
   const completes = psn === barrier.last && profile.switches.includes('ack-in-read-completes');
   return { bound: completes ? psn + 1 : from, again: { from, must: false, ruleId: 'REQ-13' } };
 }
 
-/** NAK 0x60 and RNR NAK acknowledge what is before them (REQ-16, RNR-14) but READs and atomics, which they refuse (REQ-17). */
+/**
+ * NAK 0x60 and RNR NAK acknowledge what is before them (REQ-16, RNR-14) but READs and atomics, which they refuse
+ * (REQ-17).
+ */
 function refused(works: readonly Placed[], bound: number, psn: number, ruleId: string): Evidence {
   const from = stop(works, bound, psn);
   return { bound: from, again: { from, must: true, ruleId } };

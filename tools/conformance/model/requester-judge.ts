@@ -1,7 +1,8 @@
 /**
- * Holds what a requester sends and completes against what was posted and answered (ref:conformance#REQ, RNR, OPS-12..OPS-17, LEN-13). Two bounds
- * say what it must and what it may hold for acknowledged; between them it is free. Time is a number: timeouts are allowed once the oldest
- * unacknowledged packet has been out for the interval, and never demanded.
+ * Holds what a requester sends and completes against what was posted and answered (ref:conformance#REQ, RNR,
+ * OPS-12..OPS-17, LEN-13). Two bounds say what it must and what it may hold for acknowledged; between them it is free.
+ * Time is a number: timeouts are allowed once the oldest unacknowledged packet has been out for the interval, and never
+ * demanded.
  */
 import { Op, RNR_TIMER_NS } from 'rocev2/packets';
 import { describePacket, isResponse, type Packet } from 'rocev2/packets/kit';
@@ -51,7 +52,10 @@ export class RequesterJudge {
   /** It was told to send again, or did, and nothing was acknowledged since. */
   #told = false;
   #quietUntil = -Infinity;
-  /** First packet of the oldest work request that was not complete when the device was last quiet: what was complete is not sent again. */
+  /**
+   * First packet of the oldest work request that was not complete when the device was last quiet: what was complete is
+   * not sent again.
+   */
   #floor = 0;
   /** Newest PSN that was sent with AckReq. */
   #asked = -1;
@@ -96,8 +100,8 @@ export class RequesterJudge {
   }
 
   /**
-   * Nothing more is to be had of it: a work request failed, or it has done what its profile knows of and after which nobody can say what it
-   * does. In the second case nothing is held against it any more.
+   * Nothing more is to be had of it: a work request failed, or it has done what its profile knows of and after which
+   * nobody can say what it does. In the second case nothing is held against it any more.
    */
   get over(): boolean {
     return this.failed || this.#strayed;
@@ -145,7 +149,8 @@ export class RequesterJudge {
         this.unproven.add(work.index);
     const again = least.again ?? most.again;
     if (again !== undefined) this.#again.push(Math.max(again.from, most.again?.from ?? 0, this.#may));
-    // Without progress since, another NAK may be taken for an echo of the first (ACK-14): its timer is then what makes the device go on.
+    // Without progress since, another NAK may be taken for an echo of the first (ACK-14): its timer is then what makes
+    // the device go on.
     if (least.again?.must === true && most.again?.must === true && !this.#told) this.#due = least.again;
     if (again !== undefined) this.#told = true;
     if (this.#due !== undefined && this.#must > this.#due.from) this.#due = undefined;
@@ -270,7 +275,10 @@ export class RequesterJudge {
     return opcode === empty.opcode && imm === empty.imm;
   }
 
-  /** The oldest packet that is not acknowledged has been out for the interval, and it is from there that packets go out again. */
+  /**
+   * The oldest packet that is not acknowledged has been out for the interval, and it is from there that packets go out
+   * again.
+   */
   #mayTimeOut(psn: number, nowNs: number): boolean {
     if (psn > this.#may) return false;
     const out = Math.min(...[this.#must, this.#may].map((at) => this.#lastSent.get(at) ?? Infinity));

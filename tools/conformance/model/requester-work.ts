@@ -1,6 +1,6 @@
 /**
- * Work that was posted, where it stands in the number space, and the request packets that it must become (ref:conformance#REQ-01, REQ-25,
- * OPS-12..OPS-17, LEN-13). PSNs count from the device's first and never wrap.
+ * Work that was posted, where it stands in the number space, and the request packets that it must become
+ * (ref:conformance#REQ-01, REQ-25, OPS-12..OPS-17, LEN-13). PSNs count from the device's first and never wrap.
  */
 import { Op } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';
@@ -67,7 +67,10 @@ function opcodeAt(write: boolean, first: boolean, last: boolean, imm: boolean): 
   return write ? (imm ? Op.WriteLastImm : Op.WriteLast) : imm ? Op.SendLastImm : Op.SendLast;
 }
 
-/** The rule that the packet breaks as a request at its PSN; undefined when it is right. AckReq is the device's affair (REQ-02). */
+/**
+ * The rule that the packet breaks as a request at its PSN; undefined when it is right. AckReq is the device's affair
+ * (REQ-02).
+ */
 export function requestFault(
   work: Placed,
   packet: Packet,

@@ -1,6 +1,7 @@
 /**
- * Plain ACKs: a device may send one for each request, one for many, and the newest again at any time (ACK-02, ACK-03, ACK-13,
- * RSP-PSN-12). Owns which of them make sense (ACK-05..ACK-07, RSP-PSN-08, RSP-PSN-11, RD-13) and what they settle.
+ * Plain ACKs: a device may send one for each request, one for many, and the newest again at any time (ACK-02, ACK-03,
+ * ACK-13, RSP-PSN-12). Owns which of them make sense (ACK-05..ACK-07, RSP-PSN-08, RSP-PSN-11, RD-13) and what they
+ * settle.
  */
 import { Op } from 'rocev2/packets';
 import { describePacket, type Packet } from 'rocev2/packets/kit';
@@ -50,7 +51,10 @@ export function acknowledged(way: Hypothesis, packet: Packet, profile: Profile):
   return { ...way, pending, owed: way.owed.filter((debt) => debt.psn > psn), newestAck: Math.max(psn, -1) };
 }
 
-/** What was asked for before the packet that is acknowledged comes before its acknowledge; a packet that is refused gets none. */
+/**
+ * What was asked for before the packet that is acknowledged comes before its acknowledge; a packet that is refused gets
+ * none.
+ */
 function blocks(item: Pending, psn: number): boolean {
   return item.again ? item.at <= psn : item.psn <= psn;
 }

@@ -1,6 +1,7 @@
 /**
- * Requests before the expected PSN (ref:conformance#RSP-PSN-10 to RSP-PSN-17, RD-07..RD-10, RD-16, ATM-05..ATM-08, MPE-07, MPE-12, C.3): nothing is
- * executed again but a READ. What must be answered is what was there and is still remembered; the rest may be, rightly, or not at all.
+ * Requests before the expected PSN (ref:conformance#RSP-PSN-10 to RSP-PSN-17, RD-07..RD-10, RD-16, ATM-05..ATM-08,
+ * MPE-07, MPE-12, C.3): nothing is executed again but a READ. What must be answered is what was there and is still
+ * remembered; the rest may be, rightly, or not at all.
  */
 import { Op } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';

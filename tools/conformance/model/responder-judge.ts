@@ -1,10 +1,11 @@
 /**
- * Holds what a responder sends against the model. It follows every way that the device may have taken (a hypothesis: a state, and the replies
- * that are still to come) and speaks when none is left, or when what must have come has not.
+ * Holds what a responder sends against the model. It follows every way that the device may have taken (a hypothesis: a
+ * state, and the replies that are still to come) and speaks when none is left, or when what must have come has not.
  *
- * Owns the order of replies (ACK-05, RD-13, RSP-PSN-13), coalescing (ACK-01..ACK-03) and which plain ACKs make sense at all.
+ * Owns the order of replies (ACK-05, RD-13, RSP-PSN-13), coalescing (ACK-01..ACK-03) and which plain ACKs make sense at
+ * all.
  */
-import { Op } from 'rocev2/packets';
+import { defined, Op } from 'rocev2/packets';
 import { describePacket, type Packet } from 'rocev2/packets/kit';
 import { type ModelDifference, TooManyWays } from './difference.ts';
 import type { Profile } from './profiles.ts';
@@ -135,7 +136,7 @@ function after(way: Hypothesis, outcome: ModelOutcome, request: Packet): Hypothe
       (reply) => reply.again && reply.data !== undefined && reply.psn === item.psn,
     );
     if (images === item.images && !restarted) return item;
-    return { ...item, ...(images === undefined ? {} : { images }), must: item.must && !restarted };
+    return { ...item, ...defined({ images }), must: item.must && !restarted };
   });
   const queued = outcome.replies.map((reply) => ({ ...reply, request: psn, at: state.expected }));
   return {
@@ -153,7 +154,8 @@ function follow(way: Hypothesis, packet: Packet, profile: Profile): Hypothesis[]
   }
   const found: Hypothesis[] = [];
   let why: ModelDifference | undefined;
-  // PSN of the earliest reply that must come and was passed over: only an answer to a duplicate from before it goes first (RSP-PSN-13).
+  // PSN of the earliest reply that must come and was passed over: only an answer to a duplicate from before it goes
+  // first (RSP-PSN-13).
   let barrier = Infinity;
   for (const [i, item] of way.pending.entries()) {
     const inTurn = barrier === Infinity || (item.again && item.psn < barrier);

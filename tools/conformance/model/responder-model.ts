@@ -1,9 +1,11 @@
 /**
- * An abstract responder, written from ref:conformance#3 alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE, appendices C and D): what one
- * packet after another changes and which replies it draws. It knows nothing of frames, queues or timers, and shares no code with transport/.
+ * An abstract responder, written from ref:conformance#3 alone (RSP-PSN, OPS, LEN, KEY, RD, ATM, ACK, RNR, MPE,
+ * appendices C and D): what one packet after another changes and which replies it draws. It knows nothing of frames,
+ * queues or timers, and shares no code with transport/.
  *
- * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain ACKs are no replies here: which are
- * in order is decided from the state (`acknowledges`), for a device may coalesce and repeat them as it likes.
+ * Where a device may choose, `step` gives several outcomes or marks a reply as optional. Plain ACKs are no replies
+ * here: which are in order is decided from the state (`acknowledges`), for a device may coalesce and repeat them as it
+ * likes.
  */
 import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from 'rocev2/packets';
 import { isResponse, type Packet } from 'rocev2/packets/kit';
@@ -18,7 +20,9 @@ import {
   type ResponderState,
 } from './responder-state.ts';
 
-/** What may come of `packet`, the likeliest first. `inProgress`: READs and atomics whose answers have not all been seen. */
+/**
+ * What may come of `packet`, the likeliest first. `inProgress`: READs and atomics whose answers have not all been seen.
+ */
 export function step(
   setup: ResponderSetup,
   state: ResponderState,
@@ -182,7 +186,10 @@ function executeAnswered(setup: ResponderSetup, state: ResponderState, packet: P
   return { state: next, replies: answersTo(setup, past, { psn: expected, memory: state.memory, again: false }) };
 }
 
-/** Memory after an atomic, and what it held before (ATM-01..ATM-03, ATM-14: operands in the order of the host, which is little-endian). */
+/**
+ * Memory after an atomic, and what it held before (ATM-01..ATM-03, ATM-14: operands in the order of the host, which is
+ * little-endian).
+ */
 function changed(memory: Uint8Array, packet: Packet, base: bigint): { memory: Uint8Array; original: bigint } {
   if (packet.opcode === Op.AtomicWrite && packet.reth !== undefined)
     return { memory: written(memory, Number(packet.reth.va - base), packet.payload ?? NOTHING), original: 0n };

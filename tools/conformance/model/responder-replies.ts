@@ -1,4 +1,7 @@
-/** The replies of a responder to READ, atomics, FLUSH and ATOMIC WRITE, first and again (ref:conformance#RD-01 to RD-09, ATM-05, ATM-10, MPE-02). */
+/**
+ * The replies of a responder to READ, atomics, FLUSH and ATOMIC WRITE, first and again (ref:conformance#RD-01 to RD-09,
+ * ATM-05, ATM-10, MPE-02).
+ */
 import { Op } from 'rocev2/packets';
 import type { ExpectedReply, Past, ResponderSetup } from './responder-state.ts';
 

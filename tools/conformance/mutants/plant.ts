@@ -1,11 +1,14 @@
-/** Plants a deliberate bug: finds the node of its anchor in the text of a file and splices the edit in. All other text stays as it is. */
+/**
+ * Plants a deliberate bug: finds the node of its anchor in the text of a file and splices the edit in. All other text
+ * stays as it is.
+ */
 import { invariant } from 'rocev2/packets';
 import { type Found, findNodes, findPlaces, operandOf, type Piece, parseModule, parsePiece } from './syntax.ts';
 import type { Anchor, Edit, Mutant } from './types.ts';
 
 /**
- * The text of the mutant's file with its bug. Fails with a sentence that names mutant, place and anchor when the anchor is not exactly one node, or
- * the edit does not suit it; with the parser's error when the result is no module.
+ * The text of the mutant's file with its bug. Fails with a sentence that names mutant, place and anchor when the anchor
+ * is not exactly one node, or the edit does not suit it; with the parser's error when the result is no module.
  */
 export function plant(mutant: Omit<Mutant, 'says' | 'caughtBy'>, text: string): string {
   const where = `mutant ${mutant.id}: ${mutant.in} of ${mutant.file}`;

@@ -1,4 +1,6 @@
-/** Deliberate bugs of the responder's replies (MSN, ACK, READ response, RNR NAK), each an edit of one place. Data only. */
+/**
+ * Deliberate bugs of the responder's replies (MSN, ACK, READ response, RNR NAK), each an edit of one place. Data only.
+ */
 import type { Mutant } from './types.ts';
 
 const RESPONDER = 'transport/responder.ts';

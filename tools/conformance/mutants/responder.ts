@@ -1,4 +1,7 @@
-/** Deliberate bugs of how the responder judges and executes requests, each an edit of one place. Data only; `plant.ts` applies them. */
+/**
+ * Deliberate bugs of how the responder judges and executes requests, each an edit of one place. Data only; `plant.ts`
+ * applies them.
+ */
 import type { Mutant } from './types.ts';
 
 const RESPONDER = 'transport/responder.ts';

@@ -1,6 +1,7 @@
 /**
- * The little that mutants need of a syntax tree: parsing, named places of a module, and nodes that are written like a piece of code. The parser is
- * that of vite (rolldown, oxc): a development dependency, as is a checkout to plant bugs in. Positions are UTF-16 units, as in strings.
+ * The little that mutants need of a syntax tree: parsing, named places of a module, and nodes that are written like a
+ * piece of code. The parser is that of vite (rolldown, oxc): a development dependency, as is a checkout to plant bugs
+ * in. Positions are UTF-16 units, as in strings.
  */
 import { parseAst } from 'vite';
 
@@ -12,7 +13,10 @@ export interface SyntaxNode {
   readonly end: number;
 }
 
-/** A node that was found, and whether it is a member of a list (statements of a block, arguments), so that others may stand beside it. */
+/**
+ * A node that was found, and whether it is a member of a list (statements of a block, arguments), so that others may
+ * stand beside it.
+ */
 export interface Found {
   readonly node: SyntaxNode;
   readonly inList: boolean;
@@ -32,7 +36,9 @@ export function parseModule(text: string, file?: string): Program {
   return parseAst(text, { lang: 'ts' }, file);
 }
 
-/** Parses a piece of the body of a method: an expression when it can be one, else statements. Throws the parser's error. */
+/**
+ * Parses a piece of the body of a method: an expression when it can be one, else statements. Throws the parser's error.
+ */
 export function parsePiece(code: string): Piece {
   const expression = tryParse(`class _ { _() { (${code}\n); } }`);
   if (expression !== undefined) {

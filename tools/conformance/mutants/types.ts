@@ -1,4 +1,7 @@
-/** A deliberate bug of our own transport: one edit at a named place, switched on alone, that a named rule has to catch. Data only. */
+/**
+ * A deliberate bug of our own transport: one edit at a named place, switched on alone, that a named rule has to catch.
+ * Data only.
+ */
 export interface Mutant extends Anchor {
   /** A few words with hyphens: `ack-one-too-far`. */
   readonly id: string;

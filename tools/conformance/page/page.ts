@@ -1,6 +1,7 @@
 /**
- * docs/conformance-report.md: a row for each rule, a column for each device, a verdict in each cell. Owns the layout. The page contains no
- * times and no numbers that differ from run to run: it changes only when a verdict or a version changes.
+ * docs/conformance-report.md: a row for each rule, a column for each device, a verdict in each cell. Owns the layout.
+ * The page contains no times and no numbers that differ from run to run: it changes only when a verdict or a version
+ * changes.
  */
 import { invariant } from 'rocev2/packets';
 import { AREAS, type ConformanceRule } from '../rules/types.ts';
@@ -27,7 +28,10 @@ export function conformancePage(rules: readonly ConformanceRule[], results: read
   ].join('\n');
 }
 
-/** How many rules have which verdict, a line for each device. Columns are aligned: docs/conformance.md has the table too, and is formatted. */
+/**
+ * How many rules have which verdict, a line for each device. Columns are aligned: docs/conformance.md has the table
+ * too, and is formatted.
+ */
 export function devicesTable(results: readonly ResultFile[]): string[] {
   const lines = [DEVICES_HEAD, ...results.map(deviceCells)];
   const widths = DEVICES_HEAD.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)));

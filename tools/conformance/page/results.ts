@@ -1,6 +1,6 @@
 /**
- * Verdicts that the page is made from: one JSON file for each device in docs/conformance-results/, kept beside the page; what may not be
- * published yet is left out there, and whole in embargo/results/. Owns their place.
+ * Verdicts that the page is made from: one JSON file for each device in docs/conformance-results/, kept beside the
+ * page; what may not be published yet is left out there, and whole in embargo/results/. Owns their place.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,10 @@ function read(directory: string, dut: string): ResultFile | undefined {
   }
 }
 
-/** Keeps the verdicts of a run, without what differs from run to run; what may not be published only where it is kept apart. */
+/**
+ * Keeps the verdicts of a run, without what differs from run to run; what may not be published only where it is kept
+ * apart.
+ */
 export function writeResult(result: ResultFile): void {
   const steady = { ...result, rules: result.rules.map((row) => ({ ...row, durationMs: 0 })) };
   if (!existsSync(EMBARGO_DIRECTORY)) {

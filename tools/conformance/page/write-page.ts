@@ -1,6 +1,7 @@
 /**
- * `npm run docs:conformance`: docs/conformance-report.md anew from the verdicts that are kept and may be published; with `--run [DEVICE...]` the devices (default: all of the
- * page) are run first and their verdicts kept. `--rules GLOBS` runs those only, and keeps the rest as it was.
+ * `npm run docs:conformance`: docs/conformance-report.md anew from the verdicts that are kept and may be published;
+ * with `--run [DEVICE...]` the devices (default: all of the page) are run first and their verdicts kept.
+ * `--rules GLOBS` runs those only, and keeps the rest as it was.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,7 +47,10 @@ async function runAndKeep(name: string, rules: readonly ConformanceRule[]): Prom
   }
 }
 
-/** Rows of a run in the place of those before; the others stay. A death of before stays too where none of its rules was run. */
+/**
+ * Rows of a run in the place of those before; the others stay. A death of before stays too where none of its rules was
+ * run.
+ */
 function merged(run: ResultFile, before: ResultFile | undefined): ResultFile {
   const ran = new Map(run.rules.map((row) => [row.rule, row]));
   const old = new Map(before?.rules.map((row) => [row.rule, row]));

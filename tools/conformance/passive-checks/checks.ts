@@ -1,6 +1,6 @@
 /**
- * Passive rules: what holds for every packet that a device sends, whatever it was sent for. Each is a question to one packet.
- * Owns the rules; who asks them, and what becomes of the answers, is index.ts.
+ * Passive rules: what holds for every packet that a device sends, whatever it was sent for. Each is a question to one
+ * packet. Owns the rules; who asks them, and what becomes of the answers, is index.ts.
  */
 import { OPCODE_FLAGS, Op, OpFlag, SERVICE_MASK, Service } from 'rocev2/packets';
 import type { Sighting } from 'rocev2/packets/kit';

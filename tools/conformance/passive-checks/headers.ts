@@ -1,6 +1,6 @@
 /**
- * The headers of a packet as a passive check reads them: byte by byte from the frame, without the parser that the stack itself trusts, and the
- * ICRC by a recipe of its own. Owns the reading; never judges.
+ * The headers of a packet as a passive check reads them: byte by byte from the frame, without the parser that the stack
+ * itself trusts, and the ICRC by a recipe of its own. Owns the reading; never judges.
  * Rules: ref:wire#2 (IP, UDP), ref:wire#3 (ICRC).
  */
 
@@ -31,7 +31,10 @@ export interface Headers {
   readonly bth: number;
 }
 
-/** The headers from `ip` on; undefined where the bytes are too few for them and a BTH, or the version is neither. Reads nothing outside. */
+/**
+ * The headers from `ip` on; undefined where the bytes are too few for them and a BTH, or the version is neither. Reads
+ * nothing outside.
+ */
 export function readHeaders(bytes: Uint8Array, ip: number): Headers | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = (bytes[ip] ?? 0) >>> 4;

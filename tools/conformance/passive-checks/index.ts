@@ -1,6 +1,7 @@
 /**
- * Passive checks: every packet that the device sends during a run is compared with the passive rules. A rule passes when at least one packet was
- * looked at and none broke it; the first that did is named. Owns the counts and what is remembered of a connection; the rules are checks.ts.
+ * Passive checks: every packet that the device sends during a run is compared with the passive rules. A rule passes
+ * when at least one packet was looked at and none broke it; the first that did is named. Owns the counts and what is
+ * remembered of a connection; the rules are checks.ts.
  */
 import { describeSighting, type Sighting } from 'rocev2/packets/kit';
 import type { Dut } from '../tester/dut.ts';
@@ -22,7 +23,10 @@ export interface PassiveChecks {
   begin(): void;
   /** A RoCE packet of the device. */
   check(sighting: Sighting): void;
-  /** A frame that the parser took for nothing of RoCE; `ip` is where its IP header would be. It may be a RoCE packet all the same. */
+  /**
+   * A frame that the parser took for nothing of RoCE; `ip` is where its IP header would be. It may be a RoCE packet all
+   * the same.
+   */
   checkOther(bytes: Uint8Array, ip: number, timeNs: number): void;
   /** One result for each rule. */
   results(): PassiveCheckResult[];

@@ -1,6 +1,11 @@
-/** `roce conformance --properties N`: sequences by chance against a device, what differs as ladders in files. Owns words and exit codes. */
+/**
+ * `roce conformance --properties N`: sequences by chance against a device, what differs as ladders in files. Owns words
+ * and exit codes.
+ */
+
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { defined } from 'rocev2/packets';
 import { PROFILES, type Profile } from '../model/profiles.ts';
 import { printScript, symbolic } from '../script/print.ts';
 import type { Dut } from '../tester/dut.ts';
@@ -25,7 +30,7 @@ export async function playProperties(dut: Dut, options: PropertiesOptions): Prom
   const reports = await runProperties({
     subject: testerSubject(dut, seed),
     ...{ profile, runs, seed },
-    ...(budgetMs === undefined ? {} : { budgetMs }),
+    ...defined({ budgetMs }),
   });
   if (profile !== known)
     process.stdout.write('not run: hazardous packets are left out of the sequences; --hazardous sends them\n');

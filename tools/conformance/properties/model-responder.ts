@@ -1,5 +1,8 @@
-/** The abstract responder as a peer: an honest one, for a requester that is to be tested. It takes the first of all outcomes and gives every answer at once. */
-import { Op } from 'rocev2/packets';
+/**
+ * The abstract responder as a peer: an honest one, for a requester that is to be tested. It takes the first of all
+ * outcomes and gives every answer at once.
+ */
+import { defined, Op } from 'rocev2/packets';
 import { ack, type Packet } from 'rocev2/packets/kit';
 import { PROFILES } from '../model/profiles.ts';
 import { step } from '../model/responder-model.ts';
@@ -60,7 +63,7 @@ function packetOf({ opcodes, psn, syndrome, original, data, images }: ExpectedRe
   return {
     ...{ opcode, psn },
     ...(opcode === Op.ReadResponseMiddle ? {} : { msn, syndrome: syndrome === 'positive' ? 0x1f : syndrome }),
-    ...(original === undefined ? {} : { original }),
+    ...defined({ original }),
     ...(data === undefined
       ? {}
       : { payload: image?.slice(data.offset, data.offset + data.length) ?? new Uint8Array(0) }),

@@ -1,4 +1,7 @@
-/** What a device is given to do as a requester, and what it gets as answers: plain data, and how it is drawn by chance. The simplest value comes first. */
+/**
+ * What a device is given to do as a requester, and what it gets as answers: plain data, and how it is drawn by chance.
+ * The simplest value comes first.
+ */
 import fc from 'fast-check';
 import type { WorkKind } from '../model/requester-work.ts';
 import { startingPsn } from './responder-steps.ts';
@@ -45,7 +48,10 @@ export interface AnswersPlan {
   readonly steps: readonly AnswerStep[];
 }
 
-/** Which packets do not get through, counted from the first of their direction; each list is short, so that no retry counter runs out. */
+/**
+ * Which packets do not get through, counted from the first of their direction; each list is short, so that no retry
+ * counter runs out.
+ */
 export interface LossPlan {
   readonly psn: number;
   readonly maxRdAtomic: number;

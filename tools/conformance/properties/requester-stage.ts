@@ -1,8 +1,9 @@
 /**
- * One try with the device as requester: what is common to all of them. Owns the memory at both ends, what is written down, and the end of a try:
- * everything that was posted has to complete, with the right data.
+ * One try with the device as requester: what is common to all of them. Owns the memory at both ends, what is written
+ * down, and the end of a try: everything that was posted has to complete, with the right data.
  */
 
+import { defined } from 'rocev2/packets';
 import { type Packet, pattern } from 'rocev2/packets/kit';
 import type { ModelDifference } from '../model/difference.ts';
 import { RequesterJudge } from '../model/requester-judge.ts';
@@ -75,7 +76,7 @@ export class RequesterTestbed {
       if (difference !== undefined) return { happenings, difference };
       const { done, over, strayed: astray } = one.judge;
       const left = done || over ? undefined : 'the device did not get done in time';
-      return { happenings, astray, ...(left === undefined ? {} : { inconclusive: left }) };
+      return { happenings, astray, ...defined({ inconclusive: left }) };
     } finally {
       await connection.close();
     }
@@ -102,7 +103,7 @@ export class RequesterTestbed {
       signaled: work.signaled,
       fence: work.fence,
       ...(work.kind === 'send' ? {} : { remoteAddr: work.va, rkey: work.rkey }),
-      ...(work.imm === undefined ? {} : { imm: work.imm }),
+      ...defined({ imm: work.imm }),
       ...(work.kind === 'fetch-add' ? { compareAdd: work.swapAdd } : {}),
       ...(work.kind === 'compare-swap' ? { compareAdd: work.compare, swap: work.swapAdd } : {}),
     });
@@ -149,8 +150,8 @@ export class RequesterTestbed {
   }
 
   /**
-   * All is done, or has failed: completions, and what READs and atomics brought. A device that was about to send again when it was answered may
-   * have taken no notice: `goOn` takes what still comes of it, and answers that.
+   * All is done, or has failed: completions, and what READs and atomics brought. A device that was about to send again
+   * when it was answered may have taken no notice: `goOn` takes what still comes of it, and answers that.
    */
   async finished(goOn: () => Promise<ModelDifference | undefined>): Promise<ModelDifference | undefined> {
     const { virtual, patienceNs } = this.stage.subject;

@@ -1,4 +1,6 @@
-/** Plays plans to a requester: answers right and wrong (`tryAnswers`), and an honest peer behind a bad wire (`tryLoss`). */
+/**
+ * Plays plans to a requester: answers right and wrong (`tryAnswers`), and an honest peer behind a bad wire (`tryLoss`).
+ */
 import { Op } from 'rocev2/packets';
 import { ack, atomicAck, nak, type Packet, pattern, rnrNak } from 'rocev2/packets/kit';
 import type { ModelDifference } from '../model/difference.ts';

@@ -1,4 +1,6 @@
-/** The packets that steps stand for, given what the responder expects: legal ones unless the step says what is wrong. */
+/**
+ * The packets that steps stand for, given what the responder expects: legal ones unless the step says what is wrong.
+ */
 import { OPCODE_FLAGS, Op, OpFlag } from 'rocev2/packets';
 import { type Packet, pattern } from 'rocev2/packets/kit';
 import { hasFlag } from '../model/responder-faults.ts';
@@ -18,8 +20,8 @@ export function packetOf(
 }
 
 /**
- * What ends the open message, if there is one, then a request that a queue pair which is well answers: a WRITE of no bytes, or what else its
- * rights allow; a SEND draws an RNR NAK at least.
+ * What ends the open message, if there is one, then a request that a queue pair which is well answers: a WRITE of no
+ * bytes, or what else its rights allow; a SEND draws an RNR NAK at least.
  */
 export function sentinel(setup: ResponderSetup, state: ResponderState): Packet[] {
   const packets: Packet[] = [];

@@ -1,6 +1,7 @@
 /**
- * What a tester may do to a responder, as plain data, and how it is drawn by chance. A step says what kind of packet comes next; which packet that is
- * depends on what the responder expects by then (`responder-packets.ts`). The simplest value comes first everywhere, so that shrinking ends there.
+ * What a tester may do to a responder, as plain data, and how it is drawn by chance. A step says what kind of packet
+ * comes next; which packet that is depends on what the responder expects by then (`responder-packets.ts`). The simplest
+ * value comes first everywhere, so that shrinking ends there.
  */
 import fc from 'fast-check';
 import { Op } from 'rocev2/packets';

@@ -1,8 +1,10 @@
 /**
- * Plays a plan to a responder and judges it: a fresh queue pair, the steps, then the sentinel (the queue pair is well and expects what the model
- * expects), then memory and receives. What a slow device leaves open is inconclusive, never a difference.
+ * Plays a plan to a responder and judges it: a fresh queue pair, the steps, then the sentinel (the queue pair is well
+ * and expects what the model expects), then memory and receives. What a slow device leaves open is inconclusive, never
+ * a difference.
  */
 
+import { defined } from 'rocev2/packets';
 import { type Packet, pattern } from 'rocev2/packets/kit';
 import type { ModelDifference } from '../model/difference.ts';
 import { TooManyWays } from '../model/difference.ts';
@@ -70,7 +72,7 @@ class Play {
   async all(plan: ResponderPlan): Promise<Trial> {
     try {
       const difference = (await this.#steps(plan)) ?? (await this.#proof()) ?? (await this.#traces());
-      return { happenings: this.#happenings, ...(difference === undefined ? {} : { difference }) };
+      return { happenings: this.#happenings, ...defined({ difference }) };
     } catch (error) {
       if (error instanceof TooManyWays || error instanceof Silence)
         return { happenings: this.#happenings, inconclusive: error.message };

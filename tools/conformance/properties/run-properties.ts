@@ -1,8 +1,10 @@
 /**
- * Runs properties against a subject: generates, plays, judges, shrinks. Owns budgets, repetition of what proved nothing, and the report.
- * The clock is real and only ever ends a run early; it never decides what a device did.
+ * Runs properties against a subject: generates, plays, judges, shrinks. Owns budgets, repetition of what proved
+ * nothing, and the report. The clock is real and only ever ends a run early; it never decides what a device did.
  */
+
 import fc from 'fast-check';
+import { defined } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';
 import { HostControlError } from '../host-control/host-control.ts';
 import type { Profile } from '../model/profiles.ts';
@@ -107,7 +109,7 @@ class Run {
     const plans = this.#property.plans({ subject, profile });
     const checked = await fc.check(
       fc.asyncProperty(plans, (plan) => this.#once(plan)),
-      { numRuns: runs, seed, ...(path === undefined ? {} : { path }) },
+      { numRuns: runs, seed, ...defined({ path }) },
     );
     if (checked.failed && this.#failing === undefined) throw checked.errorInstance;
     const failing = this.#failing;
@@ -115,7 +117,7 @@ class Run {
       ...head,
       ...{ runs: this.#runs, packets: this.#packets, inconclusive: this.#inconclusive, reasons: [...this.#reasons] },
       ...{ astray: this.#astray, cutShort: this.#cutShort, tookMs: Math.round(performance.now() - this.#began) },
-      ...(this.#killed === undefined ? {} : { killed: this.#killed }),
+      ...defined({ killed: this.#killed }),
       ...(failing?.difference === undefined
         ? {}
         : { counterexample: counterexampleOf(failing, checked.counterexamplePath, checked.counterexample) }),
@@ -187,7 +189,7 @@ function counterexampleOf(trial: Trial, path: string | null, plan: unknown): Cou
     difference: trial.difference?.sentence ?? '',
     packets: packetsOf(trial),
     lines: ladder(trial),
-    ...(trial.connection === undefined ? {} : { connection: trial.connection }),
+    ...defined({ connection: trial.connection }),
     path: path ?? '',
     plan: JSON.stringify(plan, (_, value) => (typeof value === 'bigint' ? `${value}` : value)),
   };

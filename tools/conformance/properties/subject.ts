@@ -1,6 +1,7 @@
 /**
  * What a property needs of a device under test: connections with it, one after the other, and what a connection can do.
- * Who implements it owns the device, the wire and the waiting; the properties own what is sent and what is thought of the answers.
+ * Who implements it owns the device, the wire and the waiting; the properties own what is sent and what is thought of
+ * the answers.
  */
 
 import type { Packet } from 'rocev2/packets/kit';
@@ -47,7 +48,10 @@ export interface SubjectConnection {
   sleep(durationNs: number): Promise<void>;
   /** Posts more receives. */
   postReceives(count: number): Promise<void>;
-  /** What was put into receives by messages without fault since the connection was made; `expected` of them are waited for. */
+  /**
+   * What was put into receives by messages without fault since the connection was made; `expected` of them are waited
+   * for.
+   */
   delivered(expected: number): Promise<readonly Delivered[]>;
   /** What the region holds. */
   memory(): Promise<Uint8Array>;

@@ -1,4 +1,7 @@
-/** A subject made of the tester's device under test: in-process, in a guest, or remote. Owns the names of what it makes, for as long as a connection lives. */
+/**
+ * A subject made of the tester's device under test: in-process, in a guest, or remote. Owns the names of what it makes,
+ * for as long as a connection lives.
+ */
 
 import type { Packet } from 'rocev2/packets/kit';
 import type { AccessFlag, HostCompletion, HostHandle } from '../host-control/host-control.ts';
@@ -9,7 +12,10 @@ import type { Region, TesterPeer } from '../tester/peer.ts';
 import { Tester } from '../tester/tester.ts';
 import type { LocalRequest, Subject, SubjectConnection, SubjectConnectionOptions } from './subject.ts';
 
-/** The device as properties see it. `seed` is of what the tester leaves to chance. @throws NotApplicable without host control */
+/**
+ * The device as properties see it. `seed` is of what the tester leaves to chance. @throws NotApplicable without host
+ * control
+ */
 export function testerSubject(dut: Dut, seed: number): Subject {
   const features = dut.features ?? [];
   let count = 0;

@@ -1,4 +1,7 @@
-/** One try of a property: what was sent and seen, in order, and what came of it. Data only, so that it can be printed and played again. */
+/**
+ * One try of a property: what was sent and seen, in order, and what came of it. Data only, so that it can be printed
+ * and played again.
+ */
 
 import { describePacket, type Packet } from 'rocev2/packets/kit';
 import type { ModelDifference } from '../model/difference.ts';
@@ -15,7 +18,10 @@ export interface Trial {
   readonly difference?: ModelDifference;
   /** Nothing is proven, and why. */
   readonly inconclusive?: string;
-  /** It held up to where the device did what its profile knows of and after which nobody can say what it does: the rest was not judged. */
+  /**
+   * It held up to where the device did what its profile knows of and after which nobody can say what it does: the rest
+   * was not judged.
+   */
   readonly astray?: boolean;
   /** What the connection was, so that the packets can be sent over another one like it. */
   readonly connection?: TrialConnection;

@@ -1,5 +1,6 @@
 /**
- * Area CNP: Congestion notification packets. An optional feature: a device without congestion management is not judged by it.
+ * Area CNP: Congestion notification packets. An optional feature: a device without congestion management is not judged
+ * by it.
  *
  * Data only, after ref:conformance#CNP.
  */

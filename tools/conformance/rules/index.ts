@@ -1,5 +1,6 @@
 /**
- * The registry: every rule once, in the order of ref:conformance#3. Finds rules by id and by glob; what a rule says is in the file of its area.
+ * The registry: every rule once, in the order of ref:conformance#3. Finds rules by id and by glob; what a rule says is
+ * in the file of its area.
  */
 import { RoceError } from 'rocev2/packets';
 import { suggest } from 'rocev2/pcap/filter';
@@ -51,7 +52,10 @@ const PUBLISHED: readonly ConformanceRule[] = [
   ...QPS_RULES,
 ];
 
-/** All rules, area by area, ascending within an area; with the deviations that are not published, where this checkout has them. */
+/**
+ * All rules, area by area, ascending within an area; with the deviations that are not published, where this checkout
+ * has them.
+ */
 export const RULES: readonly ConformanceRule[] = PUBLISHED.map((rule) => {
   const withheld = WITHHELD.deviations
     .filter((one) => one.rule === rule.id)
@@ -67,9 +71,9 @@ export function findRule(id: string): ConformanceRule | undefined {
 }
 
 /**
- * The rules that a list of globs names, each once, in the order of the registry. Globs are separated by commas; `*` stands for any
- * characters, `?` for one; upper and lower case are the same: `PKT-*,RD-0?`. Throws ERR_ROCE_ARGUMENT for a glob that names no rule,
- * with the ids nearest to it.
+ * The rules that a list of globs names, each once, in the order of the registry. Globs are separated by commas; `*`
+ * stands for any characters, `?` for one; upper and lower case are the same: `PKT-*,RD-0?`. Throws ERR_ROCE_ARGUMENT
+ * for a glob that names no rule, with the ids nearest to it.
  */
 export function matchRules(globs: string): readonly ConformanceRule[] {
   const wanted = new Set<ConformanceRule>();

@@ -1,5 +1,6 @@
 /**
- * Area PKT: Packet validation. What is wrong here is answered by silence, which a correct packet at the same PSN proves.
+ * Area PKT: Packet validation. What is wrong here is answered by silence, which a correct packet at the same PSN
+ * proves.
  *
  * Data only, after ref:conformance#PKT.
  */

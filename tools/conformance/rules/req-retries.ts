@@ -1,5 +1,6 @@
 /**
- * Area REQ: The requester: retries, timers and limits. The device sends the requests, the tester answers them, late or wrongly.
+ * Area REQ: The requester: retries, timers and limits. The device sends the requests, the tester answers them, late or
+ * wrongly.
  *
  * Data only, after ref:conformance#REQ.
  */

@@ -50,7 +50,10 @@ export function resultFile(result: SuiteResult): ResultFile {
   };
 }
 
-/** One test suite for each area, one test case for each rule. What is open is an error, so that nothing unproven looks like a success. */
+/**
+ * One test suite for each area, one test case for each rule. What is open is an error, so that nothing unproven looks
+ * like a success.
+ */
 export function junit(result: SuiteResult): string {
   const areas = [...new Set(result.rules.map(({ rule }) => rule.area))];
   const suites = areas.map((area) =>

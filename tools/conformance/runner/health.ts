@@ -1,6 +1,6 @@
 /**
- * Whether a real device still does the simplest things, after something went wrong: a fresh queue pair that answers a READ of no bytes, and a
- * connection manager that refuses a request for nobody.
+ * Whether a real device still does the simplest things, after something went wrong: a fresh queue pair that answers a
+ * READ of no bytes, and a connection manager that refuses a request for nobody.
  */
 
 import { HostControlError } from '../host-control/host-control.ts';

@@ -1,6 +1,7 @@
 /**
- * Runs one case against one device and says how it ended. Owns the limits of a case, what becomes of exceptions, and the capture of each run.
- * Whatever a case throws that is none of its own words is a bug of the tester and passes through.
+ * Runs one case against one device and says how it ended. Owns the limits of a case, what becomes of exceptions, and
+ * the capture of each run. Whatever a case throws that is none of its own words is a bug of the tester and passes
+ * through.
  */
 import { InvariantError, Medium, RoceError } from 'rocev2/packets';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';
@@ -119,7 +120,10 @@ function endingOf(error: unknown): Pick<CaseRun, 'verdict' | 'reason'> {
   throw error;
 }
 
-/** One run as a capture: frames of both directions, the tester's with what they are, and the verdict as a comment on the file. */
+/**
+ * One run as a capture: frames of both directions, the tester's with what they are, and the verdict as a comment on the
+ * file.
+ */
 class CaseCapture {
   readonly #frames: { timeNs: number; out: boolean; bytes: Uint8Array; comment: string | undefined }[] = [];
   readonly #medium: Medium;

@@ -1,8 +1,9 @@
 /**
- * Runs many cases against one device and makes one verdict for each rule of them. Owns the order, the second look at a failure of a real
- * device, and what happens when a device dies: the run says after which packets, takes a fresh one, and goes on.
+ * Runs many cases against one device and makes one verdict for each rule of them. Owns the order, the second look at a
+ * failure of a real device, and what happens when a device dies: the run says after which packets, takes a fresh one,
+ * and goes on.
  */
-import { RoceError } from 'rocev2/packets';
+import { defined, RoceError } from 'rocev2/packets';
 import { CASES } from '../cases/index.ts';
 import { DERIVED_RULES } from '../passive-checks/derived.ts';
 import { type PassiveChecks, passiveChecksOf } from '../passive-checks/index.ts';
@@ -173,7 +174,7 @@ class Suite {
     dut.station.watchOther = (bytes, ip, timeNs) => this.#passiveChecks.checkOther(bytes, ip, timeNs);
     this.#passiveChecks.begin();
     const { seed, hazardous = false } = this.#options;
-    const run = await runCase(dut, one, { seed, hazardous, ...(psn === undefined ? {} : { psn }) });
+    const run = await runCase(dut, one, { seed, hazardous, ...defined({ psn }) });
     const suspicious = run.verdict === 'fail' || run.verdict === 'inconclusive';
     if (!run.died && (dut.virtual || !suspicious || (await isHealthy(dut)))) return run;
     const reason = run.died ? run.reason : `the device serves no more afterwards: ${run.reason}`;

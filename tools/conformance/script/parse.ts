@@ -1,6 +1,6 @@
 /**
- * Reads a ladder: one step a line, `#` begins a comment. Owns the grammar (docs/conformance.md shows it) and its errors, which name line and
- * word. Never plays anything.
+ * Reads a ladder: one step a line, `#` begins a comment. Owns the grammar (docs/conformance.md shows it) and its
+ * errors, which name line and word. Never plays anything.
  */
 import { Op, RoceError, Syndrome } from 'rocev2/packets';
 import type { SendOpcode } from '../host-control/host-control.ts';

@@ -1,5 +1,8 @@
-/** Plays a script against a device: as a case, so that it ends in a verdict like any other. What fails names the line. */
+/**
+ * Plays a script against a device: as a case, so that it ends in a verdict like any other. What fails names the line.
+ */
 
+import { defined } from 'rocev2/packets';
 import type { Packet } from 'rocev2/packets/kit';
 import { bindWindow } from '../cases/memory.ts';
 import type { HostCompletion } from '../host-control/host-control.ts';
@@ -152,7 +155,7 @@ function concrete<P extends Partial<ScriptPacket>>(packet: P, { peer, window }: 
   const key = ownKey === true ? region.rkey : windowKey === true ? window : undefined;
   const own = {
     ...(at === undefined ? {} : { va: region.va + BigInt(at.offset) }),
-    ...(key === undefined ? {} : { rkey: key }),
+    ...defined({ rkey: key }),
   };
   return {
     ...rest,

@@ -1,4 +1,7 @@
-/** A script as data: what a ladder in text says, line by line. `parse.ts` reads it, `print.ts` writes it, `play.ts` runs it. */
+/**
+ * A script as data: what a ladder in text says, line by line. `parse.ts` reads it, `print.ts` writes it, `play.ts` runs
+ * it.
+ */
 
 import type { Packet } from 'rocev2/packets/kit';
 import type { SendOpcode } from '../host-control/host-control.ts';
@@ -56,7 +59,9 @@ export type ScriptStep =
   | { readonly kind: 'completion'; readonly wrId: number; readonly status: number }
   /** The next receive that completes. */
   | { readonly kind: 'received'; readonly wrId: number; readonly status: number }
-  /** What the buffers of the device begin with: what it sends is taken from there, what it receives or reads goes there. */
+  /**
+   * What the buffers of the device begin with: what it sends is taken from there, what it receives or reads goes there.
+   */
   | { readonly kind: 'buffer'; readonly payload: Uint8Array }
   | { readonly kind: 'state'; readonly state: 'RTS' | 'ERR' | 'SQD' | 'SQE' | 'RTR' };
 

@@ -22,15 +22,15 @@ export interface Case {
   readonly title?: string;
   readonly needs?: readonly Need[];
   /**
-   * A device that does not check before it acts may not survive it. It runs against devices that may be crashed (`Dut.throwAway`), and
-   * against others only where the user has asked for it (`RunOptions.hazardous`).
+   * A device that does not check before it acts may not survive it. It runs against devices that may be crashed
+   * (`Dut.throwAway`), and against others only where the user has asked for it (`RunOptions.hazardous`).
    */
   readonly hazardous?: true;
   /** Run with every starting PSN near a border of the number space, not with one. */
   readonly psnSweep?: boolean;
   /**
-   * The script. Returns when the device did as it must; throws `Violation`, `Inconclusive` or `NotApplicable` otherwise. What is legal but
-   * worth telling it gives to `t.variation`.
+   * The script. Returns when the device did as it must; throws `Violation`, `Inconclusive` or `NotApplicable`
+   * otherwise. What is legal but worth telling it gives to `t.variation`.
    */
   readonly run: (t: Tester) => Promise<void>;
 }

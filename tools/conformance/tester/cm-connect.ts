@@ -1,9 +1,12 @@
 /**
- * Connections without an agent on the device's host: REQ to a target that listens there, REP, RTU. What the target must be is in
- * docs/conformance.md: it accepts everybody, and the private data of its REP begins with the address (8 bytes), key (4) and length (4) of
- * a region that the peer may do everything with. At the port behind it there may be one that posts no receives.
+ * Connections without an agent on the device's host: REQ to a target that listens there, REP, RTU. What the target must
+ * be is in docs/conformance.md: it accepts everybody, and the private data of its REP begins with the address (8
+ * bytes), key (4) and length (4) of a region that the peer may do everything with. At the port behind it there may be
+ * one that posts no receives.
  */
+
 import type { CmReq } from 'rocev2/packets';
+import { defined } from 'rocev2/packets';
 import { type CmArrival, CmPort, type CmPortHost, type CmSendOptions, describeArrival, isKind } from './cm-port.ts';
 import { requestOf } from './cm-request.ts';
 import { ALL_ACCESS, type TesterConnectOptions } from './connect.ts';
@@ -69,7 +72,10 @@ export function peerOf(t: PeerHost, cm: CmPort, one: CmConversation): TesterPeer
   });
 }
 
-/** A connection with the target; it is ended with the case. @throws NotApplicable for what no target can be asked for, Inconclusive when none is there */
+/**
+ * A connection with the target; it is ended with the case. @throws NotApplicable for what no target can be asked for,
+ * Inconclusive when none is there
+ */
 export async function connectByCm(t: PeerHost & CmCase, options: TesterConnectOptions): Promise<TesterPeer> {
   refuseWhatTakesHostControl(options);
   const version = t.address(options.version).address.version;
@@ -79,7 +85,7 @@ export async function connectByCm(t: PeerHost & CmCase, options: TesterConnectOp
       pathMtu: Math.log2((options.mtu ?? 256) / 128),
       initiatorDepth: options.maxDestRdAtomic ?? 4,
       responderResources: options.maxRdAtomic ?? 4,
-      ...(options.dutPsn === undefined ? {} : { startingPsn: options.dutPsn }),
+      ...defined({ startingPsn: options.dutPsn }),
     };
     const port = t.dut.targetPort + (options.receives === 0 ? 1 : 0);
     const req = requestOf(t, cm.route(version), cm.id(), port, more);

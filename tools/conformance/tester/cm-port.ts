@@ -1,8 +1,10 @@
 /**
- * The tester's queue pair 1: messages of connection management, sent one by one as a script says, and those of the device as they come.
- * Owns the datagram around a MAD, and whose message is whose: what names an id that the script never gave is passed over.
+ * The tester's queue pair 1: messages of connection management, sent one by one as a script says, and those of the
+ * device as they come. Owns the datagram around a MAD, and whose message is whose: what names an id that the script
+ * never gave is passed over.
  *
- * It is no connection manager: nothing is repeated or answered by itself. Facts about MADs and queue pair 1: ref:wire#10, packets/cm.
+ * It is no connection manager: nothing is repeated or answered by itself. Facts about MADs and queue pair 1:
+ * ref:wire#10, packets/cm.
  */
 import {
   type CmMad,
@@ -134,7 +136,10 @@ export class CmPort {
     this.#t.dut.station.send(frame, `tx ${comment} in ${describePacket(packet)}`);
   }
 
-  /** The next message for an id of ours, whatever it is; undefined when none comes within the time (default: the device's patience). */
+  /**
+   * The next message for an id of ours, whatever it is; undefined when none comes within the time (default: the
+   * device's patience).
+   */
   async next(id: number, withinNs = this.#t.dut.patienceNs): Promise<CmArrival | undefined> {
     const deadline = this.#t.now() + withinNs;
     for (;;) {
@@ -145,8 +150,8 @@ export class CmPort {
   }
 
   /**
-   * The next message for an id of ours has to be of this kind. Passed over: repetitions of what was taken before, and MRAs, which only ask
-   * to wait. @throws Violation when another comes, or none
+   * The next message for an id of ours has to be of this kind. Passed over: repetitions of what was taken before, and
+   * MRAs, which only ask to wait. @throws Violation when another comes, or none
    */
   async rx<K extends CmKind>(kind: K, id: number, withinNs?: number): Promise<CmArrival<K>> {
     for (;;) {

@@ -1,6 +1,7 @@
 /**
- * REQs of the tester: what one says when a case does not say otherwise. Field values as Linux hosts send them (test/vectors/cm-mads.ts):
- * permissive LIDs, no alternate path, the IP CM header in front of the private data (ref:wire#10).
+ * REQs of the tester: what one says when a case does not say otherwise. Field values as Linux hosts send them
+ * (test/vectors/cm-mads.ts): permissive LIDs, no alternate path, the IP CM header in front of the private data
+ * (ref:wire#10).
  */
 import {
   type CmPath,

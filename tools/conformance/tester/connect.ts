@@ -1,7 +1,8 @@
 /**
- * Brings a queue pair of the device to a state, by the host control: region, buffers, receives, attributes. The calls are made at once and answered
- * in order, so that a connection costs one round trip to the agent.
+ * Brings a queue pair of the device to a state, by the host control: region, buffers, receives, attributes. The calls
+ * are made at once and answered in order, so that a connection costs one round trip to the agent.
  */
+import { defined } from 'rocev2/packets';
 import type { Prng } from 'rocev2/sim';
 import type {
   AccessFlag,
@@ -32,7 +33,10 @@ export interface TesterConnectOptions {
   readonly regionAccess?: readonly AccessFlag[];
   /** Bytes of the region; default 8,192. */
   readonly regionBytes?: number;
-  /** Receives that are posted, of `receiveBytes` each; default 16 of 1,024. Their wrIds are 1, 2, ...; they lie one after the other. */
+  /**
+   * Receives that are posted, of `receiveBytes` each; default 16 of 1,024. Their wrIds are 1, 2, ...; they lie one
+   * after the other.
+   */
   readonly receives?: number;
   readonly receiveBytes?: number;
   readonly maxDestRdAtomic?: number;
@@ -109,15 +113,14 @@ export async function connectWithHostControl(t: HostConnector, options: TesterCo
   const buffers = register(t, pd, Math.max(8192, receives * receiveBytes), ['local-write']);
   const created = hostControl.call('qp.create', {
     ...{ qp, pd, type, sendCq, recvCq },
-    ...(options.srq === undefined ? {} : { srq: options.srq }),
+    ...defined({ srq: options.srq }),
     ...{ maxSendWr: options.maxSendWr ?? 64, maxRecvWr: options.maxRecvWr ?? 64, maxSge: 2 },
-    ...(options.msn === undefined ? {} : { msn: options.msn }),
+    ...defined({ msn: options.msn }),
   });
   const path = {
     destination: ours.toString(),
     sgidIndex: gidIndex,
-    ...(options.hopLimit === undefined ? {} : { hopLimit: options.hopLimit }),
-    ...(options.trafficClass === undefined ? {} : { trafficClass: options.trafficClass }),
+    ...defined({ hopLimit: options.hopLimit, trafficClass: options.trafficClass }),
   };
   const moves = attributesOf(type, options, { path, qpn, firstPsn, dutFirstPsn, mtu });
   const states: readonly QpStateName[] = ['RESET', 'INIT', 'RTR', 'RTS'];

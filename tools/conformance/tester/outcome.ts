@@ -5,7 +5,9 @@ export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-/** Nothing was proven: the probe itself failed, or the device could not be brought into the state that the case needs. */
+/**
+ * Nothing was proven: the probe itself failed, or the device could not be brought into the state that the case needs.
+ */
 export class Inconclusive extends Error {
   override readonly name = 'Inconclusive';
 }

@@ -1,9 +1,9 @@
 /**
- * Our end of a connection with a queue pair of the device under test: the script sends packets and says what it wants to see.
- * PSNs are relative: requests of ours and answers to them count from `firstPsn`, the device's requests and our answers from `dutFirstPsn`.
- * Owns nothing of the protocol: it neither acknowledges nor repeats.
+ * Our end of a connection with a queue pair of the device under test: the script sends packets and says what it wants
+ * to see. PSNs are relative: requests of ours and answers to them count from `firstPsn`, the device's requests and our
+ * answers from `dutFirstPsn`. Owns nothing of the protocol: it neither acknowledges nor repeats.
  */
-import { type MacAddress, Op } from 'rocev2/packets';
+import { defined, type MacAddress, Op } from 'rocev2/packets';
 import {
   ack,
   buildFrame,
@@ -176,11 +176,11 @@ export class TesterPeer {
   }
 
   /**
-   * An ACK of `psn` has to come. ACKs of earlier PSNs may come before it: a device may acknowledge more often than it is
-   * asked, or stand for several requests with one. Returns the one of `psn`.
+   * An ACK of `psn` has to come. ACKs of earlier PSNs may come before it: a device may acknowledge more often than it
+   * is asked, or stand for several requests with one. Returns the one of `psn`.
    */
   async expectAck(psn: number, msn?: number): Promise<ReceivedPacket> {
-    const want = { opcode: Op.Acknowledge, psn, syndrome: 0x1f, ...(msn === undefined ? {} : { msn }) };
+    const want = { opcode: Op.Acknowledge, psn, syndrome: 0x1f, ...defined({ msn }) };
     for (;;) {
       const received = await this.take();
       demand(received !== undefined, () => `${describeWant(want)} was expected, and nothing came`);
@@ -215,10 +215,10 @@ export class TesterPeer {
   }
 
   /**
-   * The sentinel: what was sent before must have drawn no answer and changed nothing, so a READ of no bytes at `psn` is the next new
-   * request, and `msn` counts it. Takes the PSN `psn`. It is a READ since a WRITE would be acknowledged just so when a stimulus had taken
-   * its PSN; a READ that takes the place of another request is dropped. @throws Violation for any other packet, or when the queue pair
-   * is silent
+   * The sentinel: what was sent before must have drawn no answer and changed nothing, so a READ of no bytes at `psn` is
+   * the next new request, and `msn` counts it. Takes the PSN `psn`. It is a READ since a WRITE would be acknowledged
+   * just so when a stimulus had taken its PSN; a READ that takes the place of another request is dropped. @throws
+   * Violation for any other packet, or when the queue pair is silent
    */
   async expectNextPsn(psn: number, msn: number): Promise<void> {
     const { va, rkey } = this.region;
@@ -251,7 +251,10 @@ export class TesterPeer {
     return received;
   }
 
-  /** For a device whose answer proves nothing was done: bytes of the region, by the host control or by a READ through a queue pair of its own. */
+  /**
+   * For a device whose answer proves nothing was done: bytes of the region, by the host control or by a READ through a
+   * queue pair of its own.
+   */
   memory(offset: number, length: number): Promise<Uint8Array> {
     return this.#t.memory(this.region, offset, length);
   }

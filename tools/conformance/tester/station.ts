@@ -1,15 +1,17 @@
 /**
- * The tester's place on the wire of the device under test: a host that answers for its addresses, sends the frames it is told to, byte for
- * byte, and sorts what the device sends by destination queue pair. Owns neighbours, the record of all frames, and those who wait.
+ * The tester's place on the wire of the device under test: a host that answers for its addresses, sends the frames it
+ * is told to, byte for byte, and sorts what the device sends by destination queue pair. Owns neighbours, the record of
+ * all frames, and those who wait.
  *
- * A `Machine`, so it lives on any link under `Driver` and in the simulated world: waiting is a deadline, never a timer of its own.
- * It has no transport: nothing is acknowledged, repeated or dropped unless a script says so.
+ * A `Machine`, so it lives on any link under `Driver` and in the simulated world: waiting is a deadline, never a timer
+ * of its own. It has no transport: nothing is acknowledged, repeated or dropped unless a script says so.
  */
 
 import type { Host, Machine } from 'rocev2';
 import { isForMac, Neighbours } from 'rocev2/host';
 import type { CaptureSink } from 'rocev2/node';
 import {
+  defined,
   ETHERNET_BYTES,
   Frame,
   type FrameBatch,
@@ -42,7 +44,9 @@ export class TesterStation implements Machine {
   capture: CaptureSink | undefined;
   /** Receives every RoCE packet of the device, of any queue pair: the passive checks look here. */
   watch: ((sighting: Sighting) => void) | undefined;
-  /** Receives every other frame with an IP header at `ip`: a RoCE packet that is wrong enough looks like one of these. */
+  /**
+   * Receives every other frame with an IP header at `ip`: a RoCE packet that is wrong enough looks like one of these.
+   */
   watchOther: ((bytes: Uint8Array, ip: number, timeNs: number) => void) | undefined;
   /** RoCE packets for queue pairs that the tester does not have. */
   readonly strays: Sighting[] = [];
@@ -64,8 +68,7 @@ export class TesterStation implements Machine {
     this.medium = medium;
     this.mac = mac;
     this.addresses = addresses;
-    if (medium === Medium.Ethernet)
-      this.#neighbours = new Neighbours({ mac, addresses, ...(gateway === undefined ? {} : { gateway }) });
+    if (medium === Medium.Ethernet) this.#neighbours = new Neighbours({ mac, addresses, ...defined({ gateway }) });
   }
 
   now(): number {
@@ -98,7 +101,10 @@ export class TesterStation implements Machine {
     this.#inboxes.delete(qpn);
   }
 
-  /** MAC address of the next hop towards `address`; zeros where frames have none. @throws RoceError ERR_ROCE_ADDRESS when nobody answers */
+  /**
+   * MAC address of the next hop towards `address`; zeros where frames have none. @throws RoceError ERR_ROCE_ADDRESS
+   * when nobody answers
+   */
   async macTowards(address: IpAddress): Promise<MacAddress> {
     const neighbours = this.#neighbours;
     if (neighbours === undefined) return NO_MAC;

@@ -1,6 +1,6 @@
 /**
- * What a case is given: connections with the device under test, the host control on its host, time, chance, and words for the report.
- * Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
+ * What a case is given: connections with the device under test, the host control on its host, time, chance, and words
+ * for the report. Everything it makes is gone when the case ends. Owns handles and queue pair numbers of ours.
  */
 import { Prng } from 'rocev2/sim';
 import type { AsyncEvent, Feature, HostCompletion, HostControl, HostHandle } from '../host-control/host-control.ts';
@@ -67,7 +67,10 @@ export class Tester {
     return this.#nextHandle++;
   }
 
-  /** A queue pair number of ours that nobody has or had lately: what a device still sends to the one before is not taken for an answer. */
+  /**
+   * A queue pair number of ours that nobody has or had lately: what a device still sends to the one before is not taken
+   * for an answer.
+   */
   qpn(): number {
     return this.dut.station.nextQpn();
   }
@@ -89,7 +92,9 @@ export class Tester {
     return this.dut.station.sleep(durationNs);
   }
 
-  /** The address of the device of that version; the first one when none is said. @throws NotApplicable when it has none */
+  /**
+   * The address of the device of that version; the first one when none is said. @throws NotApplicable when it has none
+   */
   address(version?: 4 | 6): DutAddress {
     const found = this.dut.addresses.find(({ address }) => version === undefined || address.version === version);
     if (found === undefined) throw new NotApplicable(`the device has no IPv${version} address`);
@@ -114,8 +119,9 @@ export class Tester {
   }
 
   /**
-   * A queue pair of the device connected to one of ours, with a region that we may reach: by the host control, or with what listens at the
-   * device's target port. @throws Inconclusive when it cannot be brought up, NotApplicable for what only host control could bring about
+   * A queue pair of the device connected to one of ours, with a region that we may reach: by the host control, or with
+   * what listens at the device's target port. @throws Inconclusive when it cannot be brought up, NotApplicable for what
+   * only host control could bring about
    */
   async connect(options: TesterConnectOptions = {}): Promise<TesterPeer> {
     try {

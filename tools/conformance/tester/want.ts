@@ -1,7 +1,10 @@
 /** What a script wants to see: fields of a packet that must be as said, the others may be anything. */
 import { describePacket, type Packet } from 'rocev2/packets/kit';
 
-/** Fields that must be equal; a syndrome of ACK type stands for any of that type, since credits are the device's own affair. */
+/**
+ * Fields that must be equal; a syndrome of ACK type stands for any of that type, since credits are the device's own
+ * affair.
+ */
 export type WantedFields = Partial<Packet>;
 /** One of several is as good. */
 export type Want = WantedFields | readonly WantedFields[];

@@ -1,6 +1,7 @@
 /**
- * Memory of a device without host control, seen and changed through a connection of its own: READ and WRITE with the key of the region.
- * Owns the PSNs of that connection. It works where the target's connections share a protection domain.
+ * Memory of a device without host control, seen and changed through a connection of its own: READ and WRITE with the
+ * key of the region. Owns the PSNs of that connection. It works where the target's connections share a protection
+ * domain.
  */
 import { Op } from 'rocev2/packets';
 import { describePacket, readRequest, writePackets } from 'rocev2/packets/kit';

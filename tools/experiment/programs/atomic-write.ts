@@ -1,4 +1,6 @@
-/** A server of rping that writes a word of its client's buffer by ATOMIC WRITE, reads it back, and may ask for a FLUSH. */
+/**
+ * A server of rping that writes a word of its client's buffer by ATOMIC WRITE, reads it back, and may ask for a FLUSH.
+ */
 import { FlushLevel, FlushType, WcStatus, WrOpcode } from 'rocev2/transport';
 import { type Program, program } from './program.ts';
 import { RpingEnd } from './side.ts';

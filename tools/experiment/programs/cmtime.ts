@@ -1,6 +1,6 @@
 /**
- * rdmacm-utils' cmtime over our devices: how long each step of many connections takes, all of them at the same time. The server
- * accepts whoever comes, for as long as it is let. Source: rdma-core:librdmacm/examples/cmtime.c (44.0).
+ * rdmacm-utils' cmtime over our devices: how long each step of many connections takes, all of them at the same time.
+ * The server accepts whoever comes, for as long as it is let. Source: rdma-core:librdmacm/examples/cmtime.c (44.0).
  */
 import type { Connection, Device, Qp } from 'rocev2';
 import { IpAddress, RoceError } from 'rocev2/packets';

@@ -1,6 +1,6 @@
 /**
- * A datagram queue pair with its buffers, as udaddy and mckey of rdmacm-utils have one for each of their connections: receives
- * posted for all messages, sends from the same memory, the number of the queue pair as immediate data.
+ * A datagram queue pair with its buffers, as udaddy and mckey of rdmacm-utils have one for each of their connections:
+ * receives posted for all messages, sends from the same memory, the number of the queue pair as immediate data.
  * Sources: rdma-core:librdmacm/examples/udaddy.c, mckey.c.
  */
 

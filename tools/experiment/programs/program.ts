@@ -1,6 +1,6 @@
 /**
- * What a program for a host of kind "stack" is: a command line as of the tool it stands for, run on a device that is open
- * already. Owns the reading of command lines; what is wrong with one is exit code 2, as for `roce`.
+ * What a program for a host of kind "stack" is: a command line as of the tool it stands for, run on a device that is
+ * open already. Owns the reading of command lines; what is wrong with one is exit code 2, as for `roce`.
  */
 import { Command, CommanderError } from 'commander';
 import type { Device } from 'rocev2';

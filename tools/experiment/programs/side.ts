@@ -1,6 +1,6 @@
 /**
- * One end of a connection for the programs that misbehave on purpose: a queue pair, room to read into, and words for every
- * completion. It says what happens and judges nothing: the expectations of an experiment do.
+ * One end of a connection for the programs that misbehave on purpose: a queue pair, room to read into, and words for
+ * every completion. It says what happens and judges nothing: the expectations of an experiment do.
  */
 
 import type { Connection, Cq, Qp } from 'rocev2';

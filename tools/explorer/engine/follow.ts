@@ -1,7 +1,8 @@
 /**
  * The seam between the explorer and the analysis: packets in, facts out, one report at the end.
  *
- * Owns which conversation a number given early stands for in the end: two that were opened as halves may turn out to be one.
+ * Owns which conversation a number given early stands for in the end: two that were opened as halves may turn out to be
+ * one.
  */
 import { type Analysis, Analyzer, type CapturedPacket, type PacketFacts } from 'rocev2/pcap';
 

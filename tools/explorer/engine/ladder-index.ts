@@ -1,5 +1,6 @@
 /**
- * Which line of a conversation's ladder is what, for conversations of any length: a number for each line, and rows for those that are seen.
+ * Which line of a conversation's ladder is what, for conversations of any length: a number for each line, and rows for
+ * those that are seen.
  *
  * Owns the numbers. What a row shows is the business of `ladder/`.
  */
@@ -15,7 +16,10 @@ import type { CaptureSession } from './session.ts';
 export class LadderIndex {
   readonly conversation: number;
   readonly #session: CaptureSession;
-  /** For every line the position of the packet that it is, or stands before; one more than the last for what comes after all. */
+  /**
+   * For every line the position of the packet that it is, or stands before; one more than the last for what comes after
+   * all.
+   */
   readonly #positions = new NumberList();
   /** What the line is: `PACKET`, the number of a line before a packet, or from `FIRST_NOTE` on a note. */
   readonly #kinds = new NumberList();

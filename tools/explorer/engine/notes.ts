@@ -1,5 +1,6 @@
 /**
- * What the trace of a device tells of one conversation beside its packets: decisions for the ladder, rates for their lanes.
+ * What the trace of a device tells of one conversation beside its packets: decisions for the ladder, rates for their
+ * lanes.
  *
  * Owns whose notes are whose, and their words. A capture has none.
  */

@@ -9,7 +9,9 @@ import { tracedRates } from './notes.ts';
 import type { RatePicture, Requests } from './protocol.ts';
 import type { CaptureSession } from './session.ts';
 
-/** The sums of one conversation, or of all with 0; between two times, or of all time where `toNs` is not above `fromNs`. */
+/**
+ * The sums of one conversation, or of all with 0; between two times, or of all time where `toNs` is not above `fromNs`.
+ */
 export function ratePicture(session: CaptureSession, params: Requests['rates']['params']): RatePicture {
   const { table } = session;
   const list = params.conversation === 0 ? undefined : session.packetsOf(params.conversation);

@@ -1,7 +1,9 @@
 /**
- * PSNs over time, in the manner of tcptrace: every request and answer of one PSN space, as many as a picture can tell apart.
+ * PSNs over time, in the manner of tcptrace: every request and answer of one PSN space, as many as a picture can tell
+ * apart.
  *
- * Owns what is drawn where and the thinning: of packets that fall on the same spot of the picture, one is kept. Draws nothing.
+ * Owns what is drawn where and the thinning: of packets that fall on the same spot of the picture, one is kept. Draws
+ * nothing.
  */
 import { OpFlag, opcodeInfo } from 'rocev2/packets';
 import { Mark } from 'rocev2/pcap';

@@ -1,7 +1,8 @@
 /**
  * The other side of the page: takes requests, answers them, and reads and filters in between.
  *
- * Owns the order of work: questions first, then a slice of reading. Knows the worker only as two functions, so that a test can be one.
+ * Owns the order of work: questions first, then a slice of reading. Knows the worker only as two functions, so that a
+ * test can be one.
  */
 import type { Analysis, ConversationReport } from 'rocev2/pcap';
 import { completions } from './filter.ts';
@@ -136,7 +137,9 @@ export class RequestServer {
   }
 }
 
-/** What a page can show: events stay here, and of very many conversations those with findings and the longest are told. */
+/**
+ * What a page can show: events stay here, and of very many conversations those with findings and the longest are told.
+ */
 function bounded(analysis: Analysis): Analysis {
   const { conversations, conversationsOmitted, findings } = analysis;
   const accused = new Set(findings.flatMap((finding) => finding.conversations));

@@ -1,8 +1,9 @@
 /**
  * One capture that is open: its bytes, the table of its packets, the filter, and what the analysis says.
  *
- * Owns reading in slices, so that questions are answered in between, and filtering in slices. Never throws for a file, whatever its bytes:
- * what is whole is kept and `problem` says where it ends. Runs in the worker of the page; knows neither page nor worker.
+ * Owns reading in slices, so that questions are answered in between, and filtering in slices. Never throws for a file,
+ * whatever its bytes: what is whole is kept and `problem` says where it ends. Runs in the worker of the page; knows
+ * neither page nor worker.
  */
 import { AETH_AT, FrameStatus, SYNDROME_KIND_MASK } from 'rocev2/packets';
 import {
@@ -288,7 +289,10 @@ export class CaptureSession {
     }
   }
 
-  /** Runs a part that meets bytes of others: what it throws is told, and ends the reading unless `ends` is false. True when it threw. */
+  /**
+   * Runs a part that meets bytes of others: what it throws is told, and ends the reading unless `ends` is false. True
+   * when it threw.
+   */
   #guard(part: () => void, ends = true): boolean {
     try {
       part();

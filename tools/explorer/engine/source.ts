@@ -13,7 +13,10 @@ export interface PacketSource {
   readonly bytesRead?: number;
   /** What else the file tells; in order of time. */
   readonly notes: readonly TraceEvent[];
-  /** The next one; undefined at the end. @throws RoceError ERR_ROCE_CAPTURE when the file is malformed; then there is no next one */
+  /**
+   * The next one; undefined at the end. @throws RoceError ERR_ROCE_CAPTURE when the file is malformed; then there is no
+   * next one
+   */
   next(): CapturedPacket | undefined;
 }
 

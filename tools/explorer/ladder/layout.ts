@@ -1,8 +1,8 @@
 /**
  * Where the lines of a ladder go: rows in, shapes out.
  *
- * Owns all coordinates. Rows are equally high, so a part of a ladder is laid out as the same part of the whole would be; time is written, not
- * measured. Pure: no DOM. Runs in a browser.
+ * Owns all coordinates. Rows are equally high, so a part of a ladder is laid out as the same part of the whole would
+ * be; time is written, not measured. Pure: no DOM. Runs in a browser.
  */
 import { Mark } from 'rocev2/pcap';
 import { type LadderRow, lettersOf, type Tone, toneOf, wordsOf } from './rows.ts';

@@ -1,7 +1,8 @@
 /**
  * What stands in the lines of a ladder: packets, what was lost before them, and silences.
  *
- * Owns where an extra line belongs and what a packet is called. Pure: packets in, rows out; no DOM, no capture. Runs in a browser.
+ * Owns where an extra line belongs and what a packet is called. Pure: packets in, rows out; no DOM, no capture. Runs in
+ * a browser.
  */
 import { formatAeth, Op, OpFlag, opcodeInfo, SERVICE_MASK } from 'rocev2/packets';
 import { Mark } from 'rocev2/pcap';
@@ -91,7 +92,10 @@ function isSilence(durationNs: number, silenceNs: number): boolean {
   return durationNs >= silenceNs && durationNs > 0;
 }
 
-/** From how long on a pause has a line of its own: far longer than usual between these packets, and no less than `LEAST_SILENCE_NS`. */
+/**
+ * From how long on a pause has a line of its own: far longer than usual between these packets, and no less than
+ * `LEAST_SILENCE_NS`.
+ */
 function silenceOf(packets: readonly LadderPacket[]): number {
   const distances = packets.slice(1).map(({ timeNs }, index) => timeNs - (packets[index]?.timeNs ?? timeNs));
   return silenceOfDistances(distances);

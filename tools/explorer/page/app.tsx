@@ -204,7 +204,10 @@ function Tabs({ tab, onTab }: { readonly tab: Tab; readonly onTab: (tab: Tab) =>
   );
 }
 
-/** The place in the address, and how to go elsewhere. Steps within a view replace the address, going to another view adds to the history. */
+/**
+ * The place in the address, and how to go elsewhere. Steps within a view replace the address, going to another view
+ * adds to the history.
+ */
 function usePlace(): [PageLocation, (change: Partial<PageLocation>) => void] {
   const [place, setPlace] = useState(() => readPlace(location.hash));
   const current = useRef(place);

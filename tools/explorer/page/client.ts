@@ -43,7 +43,10 @@ export class Client {
     });
   }
 
-  /** Asks the worker and uses what it answers; a refusal is a failure that is told, unless another file has been opened by then. */
+  /**
+   * Asks the worker and uses what it answers; a refusal is a failure that is told, unless another file has been opened
+   * by then.
+   */
   look<Name extends RequestName>(
     name: Name,
     params: Requests[Name]['params'],

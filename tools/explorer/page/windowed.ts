@@ -108,7 +108,10 @@ export function useScrolling<Box extends HTMLElement = HTMLDivElement>(
   };
 }
 
-/** Between rows and pixels. Elements that are too high are cut by browsers: then the bar is a measure, and not the thing itself. */
+/**
+ * Between rows and pixels. Elements that are too high are cut by browsers: then the bar is a measure, and not the thing
+ * itself.
+ */
 class ScrollBar {
   readonly #total: number;
   readonly #rowPixels: number;

@@ -1,4 +1,7 @@
-/** The worker of the page: the server of `engine/` behind messages. Owns nothing else; no exception leaves it unreported. */
+/**
+ * The worker of the page: the server of `engine/` behind messages. Owns nothing else; no exception leaves it
+ * unreported.
+ */
 import type { WorkerReply, WorkerRequest } from '../engine/protocol.ts';
 import { RequestServer } from '../engine/server.ts';
 

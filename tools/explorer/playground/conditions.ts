@@ -1,6 +1,6 @@
 /**
- * Things that hold or do not hold of a session, as plain data: what a lesson waits for and what it promises. Owns the vocabulary and its
- * checks; changes nothing.
+ * Things that hold or do not hold of a session, as plain data: what a lesson waits for and what it promises. Owns the
+ * vocabulary and its checks; changes nothing.
  */
 import { CheckedFields, oneOf, ScenarioError, whole } from './fields.ts';
 import type { NoteKind } from './notes.ts';

@@ -1,8 +1,10 @@
 /**
- * One packet on its way, and what befalls it. Owns the record and the changing of its bytes; knows no time and no queue.
+ * One packet on its way, and what befalls it. Owns the record and the changing of its bytes; knows no time and no
+ * queue.
  *
- * What is done to a packet takes effect where its last hop ends, whenever it was asked for. So it makes no difference whether
- * an intervention was known when the packet left or came while it was under way, and a link replays what a hand did.
+ * What is done to a packet takes effect where its last hop ends, whenever it was asked for. So it makes no difference
+ * whether an intervention was known when the packet left or came while it was under way, and a link replays what a hand
+ * did.
  */
 import { Frame, Medium, parseFrame } from 'rocev2/packets';
 import { markCongestion, type Prng } from 'rocev2/sim';
@@ -27,7 +29,9 @@ export class Flight {
   /** The serial number of the original; 0: it is none itself. */
   readonly copyOf: number;
   state: FlightState = 'flying';
-  /** When it arrives if nothing more is done to it; Infinity while it waits in a queue. Once it is over: when it was. */
+  /**
+   * When it arrives if nothing more is done to it; Infinity while it waits in a queue. Once it is over: when it was.
+   */
   arrivesNs = Infinity;
   /** As it arrived, where that differs from `bytes`. */
   arrivedBytes: Uint8Array | undefined = undefined;
@@ -84,8 +88,8 @@ export class Flight {
 }
 
 /**
- * What befalls the next packet of a host by chance. Draws the same count of numbers for each packet, so that what is done to one by hand
- * changes nobody else's luck.
+ * What befalls the next packet of a host by chance. Draws the same count of numbers for each packet, so that what is
+ * done to one by hand changes nobody else's luck.
  */
 export function drawFate(random: Prng, link: HostLinkSpec, host: number, packet: number): Intervention[] {
   const fate: Intervention[] = [];

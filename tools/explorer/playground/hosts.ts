@@ -1,11 +1,11 @@
 /**
- * The hosts of a session: devices, queue pairs and memory made from a scenario, and the posting of its operations. This is the
- * application; the protocol is the stack's. Everything stands in RTS from the beginning, with neighbours known, so that the first packet on
- * the wire is the first request.
+ * The hosts of a session: devices, queue pairs and memory made from a scenario, and the posting of its operations. This
+ * is the application; the protocol is the stack's. Everything stands in RTS from the beginning, with neighbours known,
+ * so that the first packet on the wire is the first request.
  */
 
 import { Ah, attachDevice, type Cq, type Device, type Pd, type Qp, type World } from 'rocev2/browser';
-import { IpAddress, parseMac, RoceError } from 'rocev2/packets';
+import { defined, IpAddress, parseMac, RoceError } from 'rocev2/packets';
 import {
   Access,
   type CongestionOptions,
@@ -220,7 +220,7 @@ function makeHost(
     neighbours,
     maxUnacked: scenario.qp.maxUnacked,
     trace: notes,
-    ...(reaction === undefined ? {} : { congestion: reaction }),
+    ...defined({ congestion: reaction }),
   });
   const pd = device.allocPd();
   const cq = device.createCq(MAX_CQE);

@@ -1,6 +1,7 @@
 /**
- * Guided lessons: a scenario, and step by step what to read, what to look at and what will then be true. Data from JSON files; owns their
- * shape and how one is followed. A test follows every lesson and checks all its promises, so that none tells what is not so.
+ * Guided lessons: a scenario, and step by step what to read, what to look at and what will then be true. Data from JSON
+ * files; owns their shape and how one is followed. A test follows every lesson and checks all its promises, so that
+ * none tells what is not so.
  */
 import { type Condition, holds, parseCondition } from './conditions.ts';
 import { CheckedFields, oneOf, ScenarioError, whole } from './fields.ts';

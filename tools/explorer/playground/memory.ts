@@ -1,7 +1,8 @@
 /**
  * The memory of one host: four regions, their bytes to begin with, and what has changed in them since somebody looked.
- * `outgoing` is what SENDs and WRITEs are taken from, `incoming` what receives and answers go to, `exposed` what peers may WRITE and
- * READ, `counters` what they may do atomics on. Owns the bytes' meaning; what opens a region is the device's business.
+ * `outgoing` is what SENDs and WRITEs are taken from, `incoming` what receives and answers go to, `exposed` what peers
+ * may WRITE and READ, `counters` what they may do atomics on. Owns the bytes' meaning; what opens a region is the
+ * device's business.
  */
 
 import type { Pd } from 'rocev2/browser';
@@ -60,7 +61,10 @@ export class HostMemory {
   }
 }
 
-/** Cells of four characters, the host's letter and a number, so that one sees whose bytes they are; exposed ones in lower case. */
+/**
+ * Cells of four characters, the host's letter and a number, so that one sees whose bytes they are; exposed ones in
+ * lower case.
+ */
 function initialBytes(name: RegionName, host: number, { memoryBytes }: PlaygroundScenario): Uint8Array {
   if (name === 'counters') return new Uint8Array(COUNTER_BYTES);
   const bytes = new Uint8Array(memoryBytes);

@@ -1,6 +1,6 @@
 /**
- * What the queue pairs decide in a step, in words. Owns the wording and the kinds; hears from `QpTrace` and from counters, and decides
- * nothing. Cold: every note allocates.
+ * What the queue pairs decide in a step, in words. Owns the wording and the kinds; hears from `QpTrace` and from
+ * counters, and decides nothing. Cold: every note allocates.
  */
 
 import type { DeviceCounters } from 'rocev2/browser';

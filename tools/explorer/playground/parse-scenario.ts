@@ -1,7 +1,9 @@
 /**
- * Scenarios from outside: links, files, forms. Every field is checked for its kind and its bounds, and what fits together is checked
- * to do so; what is wrong is a `ScenarioError` that names the place. Nothing else is ever thrown, whatever the value is.
+ * Scenarios from outside: links, files, forms. Every field is checked for its kind and its bounds, and what fits
+ * together is checked to do so; what is wrong is a `ScenarioError` that names the place. Nothing else is ever thrown,
+ * whatever the value is.
  */
+import { defined } from 'rocev2/packets';
 import { MLX_DEFAULTS, makeController, PAPER_DEFAULTS } from 'rocev2/transport';
 import { CheckedFields, flag, oneOf, ScenarioError, whole } from './fields.ts';
 import {
@@ -36,7 +38,7 @@ export function parseScenario(value: unknown): PlaygroundScenario {
     memoryBytes: fields.whole('memoryBytes', 256, LIMITS.memoryBytes, DEFAULT_SCENARIO.memoryBytes),
     link: parseLink(fields.get('link'), hosts),
     qp: parseQp(fields.get('qp')),
-    ...(congestion === undefined ? {} : { congestion }),
+    ...defined({ congestion }),
     connections: fields.list('connections', LIMITS.connections, DEFAULT_SCENARIO.connections, (item, path) =>
       parseConnection(item, path, hosts),
     ),
@@ -86,7 +88,7 @@ function parseLink(value: unknown, hosts: number): HostLinkSpec {
     duplicate: fields.chance('duplicate'),
     reorder: fields.chance('reorder'),
     mark: fields.chance('mark'),
-    ...(ecn === undefined ? {} : { ecn }),
+    ...defined({ ecn }),
   };
 }
 

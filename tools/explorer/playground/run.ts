@@ -1,9 +1,10 @@
 /**
- * One pass through a scenario, forwards only: the real stack in a world whose network shows every packet. `session.ts` goes back by
- * beginning anew.
+ * One pass through a scenario, forwards only: the real stack in a world whose network shows every packet. `session.ts`
+ * goes back by beginning anew.
  *
- * Owns the order: what is posted by hand is a step of its own, what is posted by time is one when that time has come; then one packet is
- * sent, arrives or is lost, or a timer runs out. What happens between two such moments belongs to the later one.
+ * Owns the order: what is posted by hand is a step of its own, what is posted by time is one when that time has come;
+ * then one packet is sent, arrives or is lost, or a timer runs out. What happens between two such moments belongs to
+ * the later one.
  */
 
 import { World } from 'rocev2/browser';

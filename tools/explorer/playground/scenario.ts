@@ -1,5 +1,6 @@
 /**
- * A scenario: everything that decides what happens in the playground, as plain data. The same scenario gives the same bytes.
+ * A scenario: everything that decides what happens in the playground, as plain data. The same scenario gives the same
+ * bytes.
  *
  * Owns names, units, defaults and bounds. Computes nothing; `parse-scenario.ts` checks what comes from outside.
  * Hosts are numbered from 0 and called A, B, C... Times are virtual nanoseconds.
@@ -23,7 +24,10 @@ export type OperationKind = (typeof OPERATION_KINDS)[number];
 
 /** What is wrong with a request, on purpose. */
 export const MISTAKES = ['rkey', 'range', 'right'] as const;
-/** `rkey`: a key that opens nothing. `range`: beyond the end of the region. `right`: a region whose key does not allow it. */
+/**
+ * `rkey`: a key that opens nothing. `range`: beyond the end of the region. `right`: a region whose key does not allow
+ * it.
+ */
 export type Mistake = (typeof MISTAKES)[number];
 
 /** Work requests that one side of a connection posts. */
@@ -38,8 +42,8 @@ export interface PlaygroundOperation {
   /** How many of them at once; default 1. */
   readonly count?: number;
   /**
-   * Where in the memory on both sides, in bytes; default 0. Further ones follow behind the first. Atomics and ATOMIC WRITE change the
-   * counters of the peer.
+   * Where in the memory on both sides, in bytes; default 0. Further ones follow behind the first. Atomics and ATOMIC
+   * WRITE change the counters of the peer.
    */
   readonly offset?: number;
   /** FETCH & ADD: the addend; COMPARE & SWAP: the value compared with. Default 1 and 0. */
@@ -120,7 +124,10 @@ export interface QpSpec {
   readonly peerFirstPsn: number;
 }
 
-/** Congestion control of all hosts: DCQCN in one of its profiles. Absent in a scenario: none, and packets are not ECN-capable. */
+/**
+ * Congestion control of all hosts: DCQCN in one of its profiles. Absent in a scenario: none, and packets are not
+ * ECN-capable.
+ */
 export interface CongestionSpec {
   readonly profile: 'paper' | 'mlx';
   /** What is not the profile's default, by the names of `PaperParameters` or `MlxParameters`. */

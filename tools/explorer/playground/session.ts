@@ -1,6 +1,6 @@
 /**
- * A session of the playground: a scenario, and how far it has been followed. Goes forwards packet by packet and back by beginning anew, which
- * gives the same bytes. What is done by hand becomes part of the scenario, so that a link has it.
+ * A session of the playground: a scenario, and how far it has been followed. Goes forwards packet by packet and back by
+ * beginning anew, which gives the same bytes. What is done by hand becomes part of the scenario, so that a link has it.
  *
  * ```ts
  * const session = new PlaygroundSession(parseScenario({ operations: [{ kind: 'write', bytes: 4096 }] }));
@@ -10,6 +10,7 @@
  * session.run(); // ...and B asks for it again
  * ```
  */
+import { defined } from 'rocev2/packets';
 import type { CapturedPacket } from 'rocev2/pcap';
 import { capturedPackets, pcapngOf, type Vantage } from './capture.ts';
 import { decodeLink, encodeLink } from './link.ts';
@@ -62,7 +63,9 @@ export class PlaygroundSession {
     return this.#run.end !== '';
   }
 
-  /** Until the next packet is sent, arrives or is lost, or a timer runs out; undefined when nothing happens any more. */
+  /**
+   * Until the next packet is sent, arrives or is lost, or a timer runs out; undefined when nothing happens any more.
+   */
   step(): SessionStep | undefined {
     this.#look();
     return this.#run.step();
@@ -126,7 +129,7 @@ export class PlaygroundSession {
     if (flight === undefined || flight.state !== 'flying' || flight.copyOf > 0) return false;
     if (flight.meets(action) !== undefined || this.#scenario.interventions.length >= LIMITS.interventions) return false;
     const { from: host, packet } = flight;
-    const intervention: Intervention = { host, packet, action, ...(byNs === undefined ? {} : { byNs }) };
+    const intervention: Intervention = { host, packet, action, ...defined({ byNs }) };
     this.#scenario = { ...this.#scenario, interventions: [...this.#scenario.interventions, intervention] };
     this.#run.intervene(intervention);
     return true;
@@ -139,7 +142,10 @@ export class PlaygroundSession {
     this.#restart(this.position);
   }
 
-  /** Posts by hand, as the next step. Undefined when the session is at its end. @throws ScenarioError for what makes no sense here */
+  /**
+   * Posts by hand, as the next step. Undefined when the session is at its end. @throws ScenarioError for what makes no
+   * sense here
+   */
   post(operation: PlaygroundOperation): SessionStep | undefined {
     const { atNs: _, ...rest } = operation;
     const posted: PlaygroundOperation = { ...rest, atStep: this.position + 1 };

@@ -1,7 +1,8 @@
 /**
- * Everything there is to see at one moment, as plain data: queue pairs with both of their machines, queues, timers, rates, memory, completions
- * and packets under way. Owns the shapes and the copying; changes nothing.
+ * Everything there is to see at one moment, as plain data: queue pairs with both of their machines, queues, timers,
+ * rates, memory, completions and packets under way. Owns the shapes and the copying; changes nothing.
  */
+import { defined } from 'rocev2/packets';
 import {
   QP_STATE_NAMES,
   type QpInspection,
@@ -111,7 +112,7 @@ function qpSnapshot(endpoint: ConnectedEnd, { hosts }: ScenarioRun): QpSnapshot 
     ...inspection,
     ...{ connection, side, qpn: qp.qpn, peerHost: peer.host, peerQpn: peer.qp.qpn },
     ...{ state: qp.state, stateName: QP_STATE_NAMES[qp.state], timers: timersOf(qp, inspection) },
-    ...(congestion === undefined ? {} : { rate: congestion }),
+    ...defined({ rate: congestion }),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * A host's end of its cable: a `Link` that takes one frame, and no more until that has left and it is somebody's turn again.
- * Owns the sink and whether the wire is busy. Never moves a frame: the network does.
+ * A host's end of its cable: a `Link` that takes one frame, and no more until that has left and it is somebody's turn
+ * again. Owns the sink and whether the wire is busy. Never moves a frame: the network does.
  */
 
 import type { LinkSink } from 'rocev2/browser';

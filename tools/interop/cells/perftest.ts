@@ -1,6 +1,6 @@
 /**
- * Cells of perftest: bandwidth and latency of WRITE, READ, SEND and atomics, over RC, UC and UD, introduced over TCP and by
- * rdma_cm (`-R`), by sizes, by path MTU, over IPv4 and IPv6. What perftest itself does not have is told as such.
+ * Cells of perftest: bandwidth and latency of WRITE, READ, SEND and atomics, over RC, UC and UD, introduced over TCP
+ * and by rdma_cm (`-R`), by sizes, by path MTU, over IPv4 and IPv6. What perftest itself does not have is told as such.
  */
 import {
   type CellCommand,

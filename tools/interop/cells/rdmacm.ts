@@ -1,6 +1,6 @@
 /**
- * Cells of rdmacm-utils' programs over reliable connections: rping, ucmatose, rdma_server with rdma_client, cmtime. Their path
- * MTU follows from the interface's.
+ * Cells of rdmacm-utils' programs over reliable connections: rping, ucmatose, rdma_server with rdma_client, cmtime.
+ * Their path MTU follows from the interface's.
  */
 import {
   type CellCommand,

@@ -1,6 +1,7 @@
 /**
- * Cells of the programs of rdmacm-utils that speak rsocket: rstream, riostream, rcopy, and udpong, whose datagrams find no way over
- * RoCE. Not run: `-T a`, with which two unmodified programs stall one another now and then, and the whole ladder of sizes, which takes minutes.
+ * Cells of the programs of rdmacm-utils that speak rsocket: rstream, riostream, rcopy, and udpong, whose datagrams find
+ * no way over RoCE. Not run: `-T a`, with which two unmodified programs stall one another now and then, and the whole
+ * ladder of sizes, which takes minutes.
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

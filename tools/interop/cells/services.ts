@@ -1,6 +1,7 @@
 /**
- * Cells of rdmacm-utils' programs for datagrams, multicast and the connection manager itself: udaddy, mckey (its receiver is
- * called the server here), cmtime, and rdma_xserver with rdma_xclient, whose XRC half rdma_rxe does not have.
+ * Cells of rdmacm-utils' programs for datagrams, multicast and the connection manager itself: udaddy, mckey (its
+ * receiver is called the server here), cmtime, and rdma_xserver with rdma_xclient, whose XRC half rdma_rxe does not
+ * have.
  */
 import { type CellCommand, type CellSide, type InteropCell, type IpFamily, OPCODES, packets } from '../cell.ts';
 
@@ -84,7 +85,10 @@ function xpair(ip: IpFamily, type: 'r' | 'x'): InteropCell {
   };
 }
 
-/** Ends when the receiver attaches its queue pair, as rxe listens for the group's MAC address then; nothing tells when it has. */
+/**
+ * Ends when the receiver attaches its queue pair, as rxe listens for the group's MAC address then; nothing tells when
+ * it has.
+ */
 function joined(ip: IpFamily): string {
   const mac = ip === 'IPv4' ? '3333ef010203' : '333300010203';
   return `for i in $(seq 500); do grep -q ${mac} /proc/net/dev_mcast && break; usleep 20000; done; usleep 500000`;

@@ -1,6 +1,6 @@
 /**
- * Cells of the pingpong programs of ibverbs-utils: RC, UC, UD, a shared receive queue, and XRC, which rdma_rxe does not have. They
- * meet over TCP and IPv4 in any case; the GID index says what their packets travel by.
+ * Cells of the pingpong programs of ibverbs-utils: RC, UC, UD, a shared receive queue, and XRC, which rdma_rxe does not
+ * have. They meet over TCP and IPv4 in any case; the GID index says what their packets travel by.
  */
 import {
   type CellCommand,

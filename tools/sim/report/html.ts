@@ -1,6 +1,7 @@
 /**
- * A report as one HTML file that needs nothing else: text and tables as HTML, plots as data that the page draws with uPlot. Owns the page;
- * every text in it is escaped, and its policy lets no script run but its own and nothing be fetched.
+ * A report as one HTML file that needs nothing else: text and tables as HTML, plots as data that the page draws with
+ * uPlot. Owns the page; every text in it is escaped, and its policy lets no script run but its own and nothing be
+ * fetched.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Plots as data: what `page/page.js` draws. Owns their shape, and how a long series becomes one that a page can carry without losing its
- * peaks.
+ * Plots as data: what `page/page.js` draws. Owns their shape, and how a long series becomes one that a page can carry
+ * without losing its peaks.
  */
 
 export interface Plot {

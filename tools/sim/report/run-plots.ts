@@ -1,6 +1,6 @@
 /**
- * The plots of one run: what was sampled over time, variants laid over each other, the fluid model beside them where it was asked for;
- * and how long flows took. Owns which lines are drawn when there are too many.
+ * The plots of one run: what was sampled over time, variants laid over each other, the fluid model beside them where it
+ * was asked for; and how long flows took. Owns which lines are drawn when there are too many.
  */
 
 import { slowdownBySize, sorted } from '../run/measure.ts';

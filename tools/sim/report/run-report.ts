@@ -1,4 +1,7 @@
-/** The report of one run: what it was about, whether it came out as expected, plots, figures, and all that is needed to run it again. */
+/**
+ * The report of one run: what it was about, whether it came out as expected, plots, figures, and all that is needed to
+ * run it again.
+ */
 
 import { figureNames } from '../output/text.ts';
 import { digits, figureText } from '../output/words.ts';

@@ -1,6 +1,6 @@
 /**
- * The report of many runs: how figures depend on what was swept, each point the median of its seeds with the least and the greatest. Owns
- * which figures are drawn over which parameter.
+ * The report of many runs: how figures depend on what was swept, each point the median of its seeds with the least and
+ * the greatest. Owns which figures are drawn over which parameter.
  */
 import { failureText, figureNames, shown, sweptNames } from '../output/text.ts';
 import { figureText, withoutGroup } from '../output/words.ts';

@@ -1,6 +1,6 @@
 /**
- * Frames of a simulation as a pcapng file: what every host sends and receives, an interface for each host, virtual time from 0. Owns the choice
- * of frames and the bound; the same run gives the same bytes.
+ * Frames of a simulation as a pcapng file: what every host sends and receives, an interface for each host, virtual time
+ * from 0. Owns the choice of frames and the bound; the same run gives the same bytes.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Direction, LinkType, PcapngWriter } from 'rocev2/pcap';

@@ -1,8 +1,9 @@
 /**
- * From a variant to `simulate` of src/sim/simulation and back: the one place that knows both. Owns the translation; what a
- * simulation does is not its matter.
+ * From a variant to `simulate` of src/sim/simulation and back: the one place that knows both. Owns the translation;
+ * what a simulation does is not its matter.
  */
 
+import { defined } from 'rocev2/packets';
 import {
   buildTopology,
   PathFinder,
@@ -41,7 +42,7 @@ export function simulateVariant(variant: Variant, { tell, capture }: EngineOptio
     const result = simulate({
       ...simulationOptions(variant, topology, flows),
       onProgress: tell,
-      ...(tap === undefined ? {} : { tap }),
+      ...defined({ tap }),
     });
     return outcomeOf(result, flows, topology, variant.window !== undefined);
   } finally {
@@ -55,9 +56,7 @@ function simulationOptions(variant: Variant, topology: Topology, flows: readonly
     ...{ seed, topology, clockwise, host, mtu, loss },
     switches: switchOptions(switches),
     flows: flows.map(({ flow }) => flow),
-    ...(congestion === undefined ? {} : { congestion }),
-    ...(stopNs === undefined ? {} : { stopNs }),
-    ...(window === undefined ? {} : { window }),
+    ...defined({ congestion, stopNs, window }),
     ...(probe === undefined ? {} : { probe: { ...probe, queues: probe.queues ?? receiverQueues(topology, flows) } }),
   };
 }
@@ -129,8 +128,7 @@ function flowOutcome(flow: SimulationResult['flows'][number], group: string, win
   const { src, dst, bytes, startNs, fctNs, slowdown, deliveredBytes, goodputBps, windowBps, status } = flow;
   return {
     ...{ group, src, dst, bytes, startNs, deliveredBytes, goodputBps, status },
-    ...(fctNs === undefined ? {} : { fctNs }),
-    ...(slowdown === undefined ? {} : { slowdown }),
+    ...defined({ fctNs, slowdown }),
     ...(windowed ? { windowBps } : {}),
   };
 }

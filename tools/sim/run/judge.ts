@@ -1,4 +1,7 @@
-/** Whether what a scenario expects has come out: a verdict for each expectation, with the figure. Owns the comparison. */
+/**
+ * Whether what a scenario expects has come out: a verdict for each expectation, with the figure. Owns the comparison.
+ */
+import { defined } from 'rocev2/packets';
 import type { FigureExpectation, Selection } from '../scenario/expect.ts';
 import { parseFigure } from '../scenario/figures.ts';
 import type { Variant } from '../scenario/schema.ts';
@@ -51,7 +54,7 @@ function verdictOn(
     found: found ?? null,
     wanted: wanted ?? null,
     terms: termsOf(expectation),
-    ...(why === undefined ? {} : { why }),
+    ...defined({ why }),
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Takes figures of an outcome: the numbers that records carry, verdicts compare and tables show. Owns what each figure means.
- * A figure of nothing (no flow has ended, no queue was probed) is undefined, never 0.
+ * Takes figures of an outcome: the numbers that records carry, verdicts compare and tables show. Owns what each figure
+ * means. A figure of nothing (no flow has ended, no queue was probed) is undefined, never 0.
  */
 import type { Selection } from '../scenario/expect.ts';
 import { type Figure, parseFigure, type Quantity, type Scalar, type Statistic } from '../scenario/figures.ts';

@@ -1,6 +1,6 @@
 /**
- * What a simulation of one variant gave, as the rest of `roce sim` sees it: plain data that crosses threads. Owns the types alone;
- * `engine.ts` makes one of what `simulate` returns.
+ * What a simulation of one variant gave, as the rest of `roce sim` sees it: plain data that crosses threads. Owns the
+ * types alone; `engine.ts` makes one of what `simulate` returns.
  */
 import type { Quantity, Scalar } from '../scenario/figures.ts';
 

@@ -1,6 +1,6 @@
 /**
- * Threads that carry out runs side by side, so that this one can listen to ctrl-C and draw. Owns the threads and who does what; results
- * come in the order of the jobs, whoever is ready first, so that a file of them is always the same.
+ * Threads that carry out runs side by side, so that this one can listen to ctrl-C and draw. Owns the threads and who
+ * does what; results come in the order of the jobs, whoever is ready first, so that a file of them is always the same.
  */
 import { Worker } from 'node:worker_threads';
 import { workerSource } from 'rocev2/node';

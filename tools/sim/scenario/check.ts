@@ -1,6 +1,6 @@
 /**
- * What the shape of a scenario cannot say: that its network is possible, that flows have hosts, queues a port, parameters of DCQCN their
- * ranges, expectations a variant. Owns these rules; builds nothing that is kept.
+ * What the shape of a scenario cannot say: that its network is possible, that flows have hosts, queues a port,
+ * parameters of DCQCN their ranges, expectations a variant. Owns these rules; builds nothing that is kept.
  */
 import { RoceError } from 'rocev2/packets';
 import { buildTopology, Prng, portName, type Topology } from 'rocev2/sim';

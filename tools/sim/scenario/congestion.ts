@@ -1,6 +1,6 @@
 /**
- * `congestion` of a scenario: how senders react and what receivers notify. Owns names and words of the fields; ranges of the parameters of
- * DCQCN are those of transport/congestion, which `check.ts` asks.
+ * `congestion` of a scenario: how senders react and what receivers notify. Owns names and words of the fields; ranges
+ * of the parameters of DCQCN are those of transport/congestion, which `check.ts` asks.
  */
 
 import {

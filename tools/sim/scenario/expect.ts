@@ -1,4 +1,6 @@
-/** `expect` of a scenario: what must hold of its figures. Owns names and words of the fields; `run/judge.ts` decides. */
+/**
+ * `expect` of a scenario: what must hold of its figures. Owns names and words of the fields; `run/judge.ts` decides.
+ */
 
 import { RoceError } from 'rocev2/packets';
 import { z } from 'zod';

@@ -1,6 +1,6 @@
 /**
- * Names of the figures a result has: a quantity alone (`dropped`), or one of many values and what is made of them (`fctNs.p99`).
- * Owns the list with units and words; `run/measure.ts` takes the figures.
+ * Names of the figures a result has: a quantity alone (`dropped`), or one of many values and what is made of them
+ * (`fctNs.p99`). Owns the list with units and words; `run/measure.ts` takes the figures.
  */
 import { RoceError } from 'rocev2/packets';
 

@@ -1,6 +1,6 @@
 /**
- * From a name or a file to variants that can be simulated: where files are, what is in them, settings put in, overrides applied. Owns the
- * reading. Whatever is wrong is one line that names file, place and reason.
+ * From a name or a file to variants that can be simulated: where files are, what is in them, settings put in, overrides
+ * applied. Owns the reading. Whatever is wrong is one line that names file, place and reason.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * A scenario as its file describes it: network, traffic, what is watched, what has to come out. Owns the shape of the whole; the parts have
- * files of their own. Fields that are not named here are refused, and each has the words that `roce sim fields` prints.
+ * A scenario as its file describes it: network, traffic, what is watched, what has to come out. Owns the shape of the
+ * whole; the parts have files of their own. Fields that are not named here are refused, and each has the words that
+ * `roce sim fields` prints.
  */
 import { z } from 'zod';
 import { congestionSchema } from './congestion.ts';

@@ -1,4 +1,7 @@
-/** `switches` and `host` of a scenario: what stands between the hosts, and how hosts send. Owns names, words and ranges of the fields. */
+/**
+ * `switches` and `host` of a scenario: what stands between the hosts, and how hosts send. Owns names, words and ranges
+ * of the fields.
+ */
 import { z } from 'zod';
 import { choice, count, priority, share, sizeBytes, timeNs } from './fields.ts';
 

@@ -1,6 +1,6 @@
 /**
- * `topology` of a scenario: the shapes of src/sim/topology as files carry them. Owns names and words of the fields; whether a network of
- * this shape is possible, `buildTopology` says.
+ * `topology` of a scenario: the shapes of src/sim/topology as files carry them. Owns names and words of the fields;
+ * whether a network of this shape is possible, `buildTopology` says.
  */
 
 import type { TopologySpec } from 'rocev2/sim';

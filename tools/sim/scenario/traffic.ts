@@ -1,6 +1,6 @@
 /**
- * `traffic` of a scenario: who sends to whom and when. Owns names and words of the fields, and flows that are listed one by one; the patterns
- * are those of src/sim/traffic.
+ * `traffic` of a scenario: who sends to whom and when. Owns names and words of the fields, and flows that are listed
+ * one by one; the patterns are those of src/sim/traffic.
  */
 
 import { type Flow, makeTraffic, Prng, SIZE_DISTRIBUTIONS, type TrafficSpec } from 'rocev2/sim';
@@ -151,7 +151,10 @@ export interface GroupedFlow {
   readonly flow: Flow;
 }
 
-/** All flows of a variant; each group has randomness of its own, so that one does not change another. @throws RoceError as `flowsOf` */
+/**
+ * All flows of a variant; each group has randomness of its own, so that one does not change another. @throws RoceError
+ * as `flowsOf`
+ */
 export function allFlows({
   traffic,
   seed,

@@ -19,6 +19,7 @@
  * Allocates per frame: TCP carries a few hundred bytes of connection setup here, never bulk data.
  * Sources: RFC 9293 sections 3.1, 3.2 and 3.7.1; RFC 1624 is not needed, since every checksum is computed in full.
  */
+
 import type { IpAddress, MacAddress } from '../../../../packets/address.ts';
 import {
   finishChecksum,
@@ -26,6 +27,7 @@ import {
   onesComplementSum,
   pseudoHeaderSum,
 } from '../../../../packets/checksum.ts';
+import { defined } from '../../../../packets/defined.ts';
 import {
   ETHERNET_BYTES,
   ETHERTYPE_IPV4,
@@ -99,7 +101,7 @@ export function readSegment(frame: Frame): ReceivedSegment | undefined {
     ack: view.getUint32(at + ACK_AT),
     flags,
     window: view.getUint16(at + WINDOW_AT),
-    ...(mss === undefined ? {} : { mss }),
+    ...defined({ mss }),
     data: bytes.slice(at + headerBytes, end),
   };
 }

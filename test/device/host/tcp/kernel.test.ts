@@ -1,8 +1,9 @@
 /**
- * Goal: the kernel's TCP does not notice that ours is on the other side, in both roles, and neither does a file's worth of bytes.
- * Method: a device on AF_PACKET on one end of a veth pair, with addresses of its own, and sockets of node:net in the namespace
- * of the other end. A veth pair also leaves checksums to an interface that never fills them in; it would leave the cutting of
- * segments to it as well, which is switched off: frames longer than the MTU are no frames to a link.
+ * Goal: the kernel's TCP does not notice that ours is on the other side, in both roles, and neither does a file's worth
+ * of bytes. Method: a device on AF_PACKET on one end of a veth pair, with addresses of its own, and sockets of node:net
+ * in the namespace of the other end. A veth pair also leaves checksums to an interface that never fills them in; it
+ * would leave the cutting of segments to it as well, which is switched off: frames longer than the MTU are no frames to
+ * a link.
  */
 import { once } from 'node:events';
 import { createConnection } from 'node:net';

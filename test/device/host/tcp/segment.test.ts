@@ -1,6 +1,7 @@
 /**
  * Goal: segments are what the kernel takes them for, and no bytes of a stranger do harm.
- * Method: what is written is read back (the kernel reads them in kernel.test.ts); bytes by chance are thrown at a listening stack.
+ * Method: what is written is read back (the kernel reads them in kernel.test.ts); bytes by chance are thrown at a
+ * listening stack.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,7 +1,7 @@
 /**
  * Goal: a few short TCP conversations work whatever the wire does, in both roles, and end in every way they can.
- * Method: two devices on a simulated Ethernet, with loss, duplicates, reordering and corruption by seed; and segments made by
- * hand for what no well-behaved peer sends. The kernel's TCP is spoken to in test/interop and in the guests.
+ * Method: two devices on a simulated Ethernet, with loss, duplicates, reordering and corruption by seed; and segments
+ * made by hand for what no well-behaved peer sends. The kernel's TCP is spoken to in test/interop and in the guests.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

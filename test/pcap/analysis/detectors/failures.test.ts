@@ -1,6 +1,7 @@
 /**
- * Goal: the findings of symptoms 1 to 4 say what happened: the right request, tries, waits, timers, severity, and the frames that prove it.
- * Method: scenes whose figures are known beforehand; the frames named are looked up in the capture.
+ * Goal: the findings of symptoms 1 to 4 say what happened: the right request, tries, waits, timers, severity, and the
+ * frames that prove it. Method: scenes whose figures are known beforehand; the frames named are looked up in the
+ * capture.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: whatever a capture holds, the detectors of symptoms 1 to 10 neither throw nor print nonsense, and say a bounded number of things.
- * Method: scenes with bits turned over, packets cut, doubled, put out of order and moved in time, by seed; and more stalls and refusals than are kept.
+ * Goal: whatever a capture holds, the detectors of symptoms 1 to 10 neither throw nor print nonsense, and say a bounded
+ * number of things. Method: scenes with bits turned over, packets cut, doubled, put out of order and moved in time, by
+ * seed; and more stalls and refusals than are kept.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';

@@ -1,7 +1,7 @@
 /**
- * Goal: the findings of symptoms 8 to 10 have the right figures: what was lost, what came late, who noticed when, and which GIDs miss each other.
- * Method: scenes with a known number of faults, looked at from either side of them; and runs of a fair wire with faults drawn by seed, held against
- * what the wire did.
+ * Goal: the findings of symptoms 8 to 10 have the right figures: what was lost, what came late, who noticed when, and
+ * which GIDs miss each other. Method: scenes with a known number of faults, looked at from either side of them; and
+ * runs of a fair wire with faults drawn by seed, held against what the wire did.
  */
 import { describe, expect, it } from 'vitest';
 import { Op, OpFlag } from '../../../../packets/opcode.ts';

@@ -1,7 +1,7 @@
 /**
- * Goal: symptoms 11 to 20 of ref:analyzer#1 are found in captures that show them, with the packets and figures that prove it.
- * Method: every scene that shows one goes through the whole analyzer. Which packets prove a finding is computed here from the capture alone, by
- * what the scene did, and never by the code under test.
+ * Goal: symptoms 11 to 20 of ref:analyzer#1 are found in captures that show them, with the packets and figures that
+ * prove it. Method: every scene that shows one goes through the whole analyzer. Which packets prove a finding is
+ * computed here from the capture alone, by what the scene did, and never by the code under test.
  */
 import { describe, expect, it } from 'vitest';
 import { cmKind } from '../../../../packets/cm/index.ts';
@@ -34,7 +34,9 @@ class Played {
     this.analysis = analyze(this.capture);
   }
 
-  /** Numbers of the packets for which this holds; the frame of what is no RoCE packet is as far as it could be parsed. */
+  /**
+   * Numbers of the packets for which this holds; the frame of what is no RoCE packet is as far as it could be parsed.
+   */
   framesWhere(holds: (frame: Frame, packet: CapturedPacket, status: FrameStatus) => boolean): number[] {
     const frame = new Frame();
     return this.capture

@@ -1,6 +1,7 @@
 /**
- * A run of two devices with a bump between them in virtual time, every kind of fault by chance and by rule, all drawn from the seed; and what was done,
- * as the bump's account has it and as the analyzer finds it in the capture, from which the bump's comments are taken away.
+ * A run of two devices with a bump between them in virtual time, every kind of fault by chance and by rule, all drawn
+ * from the seed; and what was done, as the bump's account has it and as the analyzer finds it in the capture, from
+ * which the bump's comments are taken away.
  */
 import { describe, expect, it } from 'vitest';
 import { PathComparer } from '../../../../pcap/analysis/paths/path-compare.ts';
@@ -99,8 +100,8 @@ function found(capture: Uint8Array): PathEvent[] {
 }
 
 /**
- * The account names intentions, the capture shows effects: what was dropped was nothing else; the copy of a frame that is held back goes ahead of it;
- * a flipped bit that no ICRC covers is a rewritten field.
+ * The account names intentions, the capture shows effects: what was dropped was nothing else; the copy of a frame that
+ * is held back goes ahead of it; a flipped bit that no ICRC covers is a rewritten field.
  */
 function fromAccount({ in: number = 0, out = [], action }: EventAccount, copyDelayNs: number): string {
   const has = (word: string): boolean => action.includes(word);

@@ -1,6 +1,6 @@
 /**
- * What a capture at one host of a simulated network holds, and what the network knows and no capture tells: which frames are the same one, and in
- * which order they were sent. From that follows what each packet is to those before it.
+ * What a capture at one host of a simulated network holds, and what the network knows and no capture tells: which
+ * frames are the same one, and in which order they were sent. From that follows what each packet is to those before it.
  */
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../../packets/frame.ts';
 import { icrcMatches } from '../../../../packets/icrc.ts';
@@ -62,7 +62,10 @@ export function captured(number: number, timeNs: number, bytes: Uint8Array, inte
 /** The marks that `expectedMarks` speaks of. */
 export const JUDGED = Mark.Copy | Mark.Late | Mark.Retransmission;
 
-/** Of each packet the marks among `JUDGED` that it should have; undefined for what is not judged: acknowledges, and damaged packets. */
+/**
+ * Of each packet the marks among `JUDGED` that it should have; undefined for what is not judged: acknowledges, and
+ * damaged packets.
+ */
 export function expectedMarks({ sightings, sent, mtu }: Observation): (number | undefined)[] {
   const flows = new Map<string, Flow>();
   const flowOf = (key: string) => {

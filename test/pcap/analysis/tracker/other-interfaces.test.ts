@@ -1,4 +1,7 @@
-/** Goal: who sees no answers can ask whether another interface does. Method: scripts on one and on two interfaces, asked for each end. */
+/**
+ * Goal: who sees no answers can ask whether another interface does. Method: scripts on one and on two interfaces, asked
+ * for each end.
+ */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';
 import { OtherInterfaces } from '../../../../pcap/analysis/tracker/other-interfaces.ts';

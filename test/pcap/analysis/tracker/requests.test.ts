@@ -1,6 +1,7 @@
 /**
- * Goal: of every request the tracker says what it is to those before: new, behind a gap, late, copied, repeated and why. Method: short scripts, one
- * behaviour each, PSNs across the wrap; each with senders whose IPv4 identifications count, with constant ones and over IPv6.
+ * Goal: of every request the tracker says what it is to those before: new, behind a gap, late, copied, repeated and
+ * why. Method: short scripts, one behaviour each, PSNs across the wrap; each with senders whose IPv4 identifications
+ * count, with constant ones and over IPv6.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';

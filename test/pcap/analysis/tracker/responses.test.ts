@@ -1,6 +1,7 @@
 /**
- * Goal: responses of READs and atomics are followed like requests: gaps, latecomers, copies, repetitions, and what is asked for again because of them;
- * READs take as many PSNs as they have responses, also while the path MTU is not known. Method: short scripts, one behaviour each.
+ * Goal: responses of READs and atomics are followed like requests: gaps, latecomers, copies, repetitions, and what is
+ * asked for again because of them; READs take as many PSNs as they have responses, also while the path MTU is not
+ * known. Method: short scripts, one behaviour each.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';

@@ -1,5 +1,6 @@
-// Goal: the agent's listeners and connections do what they are documented to, its lines are answered whatever they say, and it ends and
-// begins again cleanly. Method: one guest of Linux 6.12 that connects to itself; raw lines; agents over TCP and stdio inside the guest.
+// Goal: the agent's listeners and connections do what they are documented to, its lines are answered whatever they say,
+// and it ends and begins again cleanly. Method: one guest of Linux 6.12 that connects to itself; raw lines; agents over
+// TCP and stdio inside the guest.
 import type { Socket } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -9,7 +10,17 @@ import { TAKES } from '../../../../tools/conformance/host-control/protocol.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';
 import { buildImage } from '../../../../tools/lab/image.ts';
 import { describeWith } from '../../../support/need.ts';
-import { ADDRESS, bytesAt, cmEvents, completions, connectPair, furnish, makeQp, PORT, takeHostControl } from './support.ts';
+import {
+  ADDRESS,
+  bytesAt,
+  cmEvents,
+  completions,
+  connectPair,
+  furnish,
+  makeQp,
+  PORT,
+  takeHostControl,
+} from './support.ts';
 
 describeWith(['lab', 'compiler'], 'the agent in a guest with Linux 6.12 and those who speak to it', () => {
   let guest: Guest;

@@ -1,5 +1,5 @@
-// Goal: the agent does in a guest what host control are told, and says what verbs say. Method: one guest of Linux 6.12 whose rxe0 speaks to
-// itself; every call once or more, by way of the client that the tester uses.
+// Goal: the agent does in a guest what host control are told, and says what verbs say. Method: one guest of Linux 6.12
+// whose rxe0 speaks to itself; every call once or more, by way of the client that the tester uses.
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { AgentClient } from '../../../../tools/conformance/host-control/client.ts';
 import { Guest } from '../../../../tools/lab/guest.ts';

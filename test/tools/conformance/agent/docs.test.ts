@@ -1,5 +1,5 @@
-// Goal: what is documented is what is spoken. Method: every example line of the agent's page goes through the shapes that the client
-// uses, every call has an example, and every call of the agent's table is one that host control has.
+// Goal: what is documented is what is spoken. Method: every example line of the agent's page goes through the shapes
+// that the client uses, every call has an example, and every call of the agent's table is one that host control has.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

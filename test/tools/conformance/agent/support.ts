@@ -1,5 +1,9 @@
-/** What the live tests of the agent share: host control in a guest, queue pairs that speak to one another, and waiting by asking. */
+/**
+ * What the live tests of the agent share: host control in a guest, queue pairs that speak to one another, and waiting
+ * by asking.
+ */
 
+import { defined } from '../../../../packets/defined.ts';
 import { startAgent } from '../../../../tools/conformance/agent/in-guest.ts';
 import { AgentClient } from '../../../../tools/conformance/host-control/client.ts';
 import type {
@@ -51,7 +55,7 @@ export async function makeQp(hostControl: HostControl, qp: number, type: QpTypeN
     pd: 1,
     type,
     ...queues,
-    ...(srq === undefined ? {} : { srq }),
+    ...defined({ srq }),
   });
   return made.qpn;
 }

@@ -1,6 +1,7 @@
 /**
- * Goal: the case on credits (ACK-11) can tell, although queue pairs of ours give credits only where the connection manager has agreed on them.
- * Method: a device whose queue pairs are told so behind the host control' back passes; one that has a receive more than it was given does not.
+ * Goal: the case on credits (ACK-11) can tell, although queue pairs of ours give credits only where the connection
+ * manager has agreed on them. Method: a device whose queue pairs are told so behind the host control' back passes; one
+ * that has a receive more than it was given does not.
  */
 import { expect, it } from 'vitest';
 import { ACK_RESPONDER_CASES } from '../../../../tools/conformance/cases/ack-responder.ts';

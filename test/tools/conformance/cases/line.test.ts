@@ -1,6 +1,7 @@
 /**
- * Goal: a stimulus that a device takes although it must not is told, whatever it was and whether it asked for an ACK; and the edits
- * of frames are what they say. Method: correct requests given for stimuli to be ignored, against a device of ours in virtual time.
+ * Goal: a stimulus that a device takes although it must not is told, whatever it was and whether it asked for an ACK;
+ * and the edits of frames are what they say. Method: correct requests given for stimuli to be ignored, against a device
+ * of ours in virtual time.
  */
 import { describe, expect, it } from 'vitest';
 import { Frame, FrameStatus, Medium, parseFrame } from '../../../../packets/frame.ts';

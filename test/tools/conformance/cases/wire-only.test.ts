@@ -1,7 +1,8 @@
 /**
- * Goal: a device that nobody acts on can be tested: connections come by the connection manager, from a target that listens there, and memory
- * is looked at through a connection of its own. Method: a device of ours whose host control nobody sees, with a target that they began before; cases
- * of many areas must pass there, and what takes host control does not apply. Devices whose targets lack something must not be blamed.
+ * Goal: a device that nobody acts on can be tested: connections come by the connection manager, from a target that
+ * listens there, and memory is looked at through a connection of its own. Method: a device of ours whose host control
+ * nobody sees, with a target that they began before; cases of many areas must pass there, and what takes host control
+ * does not apply. Devices whose targets lack something must not be blamed.
  */
 import { describe, expect, it } from 'vitest';
 import { CASES } from '../../../../tools/conformance/cases/index.ts';

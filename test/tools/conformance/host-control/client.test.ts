@@ -1,7 +1,7 @@
 /**
- * Goal: host control behind a client and a server are the same host control; an agent that is silent, goes away or talks nonsense is gone, at once and with
- * a reason, and nobody waits for it. Method: the compliance suite over a pair of streams; then agents played by the test, with time that
- * passes when the test says so.
+ * Goal: host control behind a client and a server are the same host control; an agent that is silent, goes away or
+ * talks nonsense is gone, at once and with a reason, and nobody waits for it. Method: the compliance suite over a pair
+ * of streams; then agents played by the test, with time that passes when the test says so.
  */
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';

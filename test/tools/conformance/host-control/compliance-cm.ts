@@ -1,4 +1,7 @@
-/** The part of the compliance suite about the connection manager: listening, connecting, refusing, saying nothing, ending. */
+/**
+ * The part of the compliance suite about the connection manager: listening, connecting, refusing, saying nothing,
+ * ending.
+ */
 import { expect, it } from 'vitest';
 import type { HostCalls } from '../../../../tools/conformance/host-control/host-control.ts';
 import type { Bench } from './subject.ts';

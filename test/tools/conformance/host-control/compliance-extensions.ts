@@ -1,4 +1,7 @@
-/** The part of the compliance suite about what a device need not have: other services, shared queues, windows, atomics and their kin. */
+/**
+ * The part of the compliance suite about what a device need not have: other services, shared queues, windows, atomics
+ * and their kin.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Feature } from '../../../../tools/conformance/host-control/host-control.ts';
 import { ALL, type Bench, QKEY } from './subject.ts';

@@ -1,6 +1,7 @@
 /**
- * What any host control must do, as a suite that takes them: run over a device of our own, over client and server, over an agent on a host.
- * A part about what a device need not have is passed over where its host control do not list the feature.
+ * What any host control must do, as a suite that takes them: run over a device of our own, over client and server, over
+ * an agent on a host. A part about what a device need not have is passed over where its host control do not list the
+ * feature.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Feature } from '../../../../tools/conformance/host-control/host-control.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: host control of our own device and those of an agent on a host mean the same by the same calls. Method: the compliance suite on the
- * agent in a guest of the lab, whose device speaks to itself.
+ * Goal: host control of our own device and those of an agent on a host mean the same by the same calls. Method: the
+ * compliance suite on the agent in a guest of the lab, whose device speaks to itself.
  */
 import { afterAll, beforeAll } from 'vitest';
 import { startAgent } from '../../../../tools/conformance/agent/in-guest.ts';

@@ -1,6 +1,7 @@
 /**
  * Goal: host control of a device of our own do what host control do, leave nothing behind, and wait for no real time.
- * Method: the compliance suite on two devices of a simulated world; then what only somebody sees who has the device itself.
+ * Method: the compliance suite on two devices of a simulated world; then what only somebody sees who has the device
+ * itself.
  */
 import { describe, expect, it } from 'vitest';
 import { attachDevice, World } from '../../../../src/index.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: a client of the server is answered whatever it asks, loses its connection for what is no request, and leaves nothing behind.
- * Method: lines written by the test to a server of host control of a device in a simulated world.
+ * Goal: a client of the server is answered whatever it asks, loses its connection for what is no request, and leaves
+ * nothing behind. Method: lines written by the test to a server of host control of a device in a simulated world.
  */
 import type { Duplex } from 'node:stream';
 import { expect, it } from 'vitest';

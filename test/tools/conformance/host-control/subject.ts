@@ -1,4 +1,7 @@
-/** What the compliance suite is run on: two pairs of host control that reach each other, and what a test does with them again and again. */
+/**
+ * What the compliance suite is run on: two pairs of host control that reach each other, and what a test does with them
+ * again and again.
+ */
 import type {
   AccessFlag,
   AsyncEvent,
@@ -57,7 +60,9 @@ export class Bench {
     return this.subject.run(hostControl.call(name, args));
   }
 
-  /** Domain, completion queue, region and queue pair. The two sides have different names, for they may be of one device. */
+  /**
+   * Domain, completion queue, region and queue pair. The two sides have different names, for they may be of one device.
+   */
   async side(which: 'left' | 'right', options: SideOptions = {}): Promise<Side> {
     const { type = 'rc', access = ALL, srq = false, maxSendWr = 16 } = options;
     const { subject } = this;

@@ -1,4 +1,7 @@
-/** Subjects of the compliance suite in a simulated world: host control themselves, and host control behind client and server. */
+/**
+ * Subjects of the compliance suite in a simulated world: host control themselves, and host control behind client and
+ * server.
+ */
 import { attachDevice, type Device, World } from '../../../../src/index.ts';
 import { AgentClient } from '../../../../tools/conformance/host-control/client.ts';
 import { inProcessHostControl } from '../../../../tools/conformance/host-control/in-process.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: two devices with agents of their own, and a bump between their cables, are judged as guests are; what is not there is named. Method: devices of
- * ours on Unix sockets, each behind an agent on loopback; a few scenarios without timeouts in real time.
+ * Goal: two devices with agents of their own, and a bump between their cables, are judged as guests are; what is not
+ * there is named. Method: devices of ours on Unix sockets, each behind an agent on loopback; a few scenarios without
+ * timeouts in real time.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * Goal: our own stack keeps every rule in every scenario, and what cannot be judged is not passed. Method: all scenarios in virtual time; then
- * a device whose host control are gone, and words that name none.
+ * Goal: our own stack keeps every rule in every scenario, and what cannot be judged is not passed. Method: all
+ * scenarios in virtual time; then a device whose host control are gone, and words that name none.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { inProcessTestbeds } from '../../../../tools/conformance/lumina/in-process.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: a trace is what passed the bump, a trace with holes is known for one, and counters are held against it. Method: traces made by hand,
- * and captures of the bump in virtual time.
+ * Goal: a trace is what passed the bump, a trace with holes is known for one, and counters are held against it. Method:
+ * traces made by hand, and captures of the bump in virtual time.
  */
 import { describe, expect, it } from 'vitest';
 import { Op } from '../../../../packets/opcode.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: the abstract requester says what the rules say, lets pass what they leave open, and names the rule that is broken.
- * Method: exchanges written by hand from the rules; time is a number.
+ * Goal: the abstract requester says what the rules say, lets pass what they leave open, and names the rule that is
+ * broken. Method: exchanges written by hand from the rules; time is a number.
  */
 import { describe, expect, it } from 'vitest';
 import {

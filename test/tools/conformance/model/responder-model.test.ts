@@ -1,6 +1,6 @@
 /**
- * Goal: the abstract responder says what the rules say, lets pass what they leave open, and names the rule that is broken.
- * Method: exchanges written by hand from the rules; the right one passes, the wrong one is told by its rule.
+ * Goal: the abstract responder says what the rules say, lets pass what they leave open, and names the rule that is
+ * broken. Method: exchanges written by hand from the rules; the right one passes, the wrong one is told by its rule.
  */
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,7 @@
-/** Goal: the list of deliberate bugs fits the code it breaks. Method: each is planted, its rules looked up, the page made anew. */
+/**
+ * Goal: the list of deliberate bugs fits the code it breaks. Method: each is planted, its rules looked up, the page
+ * made anew.
+ */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** Goal: an anchor is a named place and one node of the syntax tree, not a text. Method: small modules with one bug each, compared as text. */
+/**
+ * Goal: an anchor is a named place and one node of the syntax tree, not a text. Method: small modules with one bug
+ * each, compared as text.
+ */
 import { describe, expect, it } from 'vitest';
 import { plant } from '../../../../tools/conformance/mutants/plant.ts';
 import { parseModule, sameTree } from '../../../../tools/conformance/mutants/syntax.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: docs/conformance-report.md is true, and what is withheld of it too. Method: every case is run anew, against our own stack and against rdma_rxe of Linux 6.1 and 6.12 in guests; a
- * verdict other than on the page fails. What differs of a real device is run once more first, alone: a busy machine is no deviation.
+ * Goal: docs/conformance-report.md is true, and what is withheld of it too. Method: every case is run anew, against our
+ * own stack and against rdma_rxe of Linux 6.1 and 6.12 in guests; a verdict other than on the page fails. What differs
+ * of a real device is run once more first, alone: a busy machine is no deviation.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * Goal: every rule is tested, every case has a rule, and docs/conformance-report.md says what was seen. Method: registry, cases, passive checks and derived rules are
- * laid side by side; the page is made anew from the verdicts that are kept. That those are true, page.long.test.ts shows.
+ * Goal: every rule is tested, every case has a rule, and docs/conformance-report.md says what was seen. Method:
+ * registry, cases, passive checks and derived rules are laid side by side; the page is made anew from the verdicts that
+ * are kept. That those are true, page.long.test.ts shows.
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Goal: a passive rule passes only when a packet that it speaks of was looked at and right, and names the packet that broke it.
- * Method: packets of our own making, one as it should be and one with a single thing wrong; the sightings are made as the station makes them.
+ * Goal: a passive rule passes only when a packet that it speaks of was looked at and right, and names the packet that
+ * broke it. Method: packets of our own making, one as it should be and one with a single thing wrong; the sightings are
+ * made as the station makes them.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../../packets/address.ts';

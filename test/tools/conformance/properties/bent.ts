@@ -1,4 +1,6 @@
-/** A subject that is well, seen through a bent glass: what it is sent or what it sends is changed, as if it had a bug. */
+/**
+ * A subject that is well, seen through a bent glass: what it is sent or what it sends is changed, as if it had a bug.
+ */
 
 import type { Packet } from '../../../../packets/kit/packet.ts';
 import type { HostCompletion } from '../../../../tools/conformance/host-control/host-control.ts';
@@ -9,7 +11,10 @@ import type {
   SubjectConnectionOptions,
 } from '../../../../tools/conformance/properties/subject.ts';
 
-/** Changes what goes to the device, or what comes from it; nothing: the packet is lost. State lives as long as a connection. */
+/**
+ * Changes what goes to the device, or what comes from it; nothing: the packet is lost. State lives as long as a
+ * connection.
+ */
 export interface Bend {
   readonly tx?: (packet: Packet) => readonly Packet[];
   readonly rx?: (packet: Packet) => readonly Packet[];

@@ -1,4 +1,7 @@
-/** Goal: what a property finds can be played again. Method: a counterexample made by hand becomes a ladder, which is read and played. */
+/**
+ * Goal: what a property finds can be played again. Method: a counterexample made by hand becomes a ladder, which is
+ * read and played.
+ */
 import { describe, expect, it } from 'vitest';
 import { pattern, sendOnly, writeOnly } from '../../../../packets/kit/packet.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: our requester holds its properties; one with a bug does not, the rule it breaks is named, and what shows it is short.
- * Method: the device in-process, as it is and through a bent glass; seeds are fixed, so that every run is the same.
+ * Goal: our requester holds its properties; one with a bug does not, the rule it breaks is named, and what shows it is
+ * short. Method: the device in-process, as it is and through a bent glass; seeds are fixed, so that every run is the
+ * same.
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Packet } from '../../../../packets/kit/packet.ts';

@@ -19,7 +19,9 @@ const is = (packet: Packet, flag: number): boolean => ((OPCODE_FLAGS[packet.opco
 const isNak = ({ opcode, syndrome }: Packet, code: number): boolean => opcode === Op.Acknowledge && syndrome === code;
 const isAck = ({ opcode, syndrome = 0xff }: Packet): boolean => opcode === Op.Acknowledge && syndrome < 0x20;
 
-/** A bug, in which property it shows, which rules may name it, and how many packets of the tester are enough to show it. */
+/**
+ * A bug, in which property it shows, which rules may name it, and how many packets of the tester are enough to show it.
+ */
 interface Bug {
   readonly bug: string;
   readonly property: 'responder-sequences' | 'responder-duplicates' | 'responder-faults';

@@ -1,6 +1,6 @@
 /**
- * Goal: slowness, silence and death of a device are never told as a difference; what is seen twice is. Method: a device of ours in-process that says
- * its time is real, and that loses, stutters or goes away.
+ * Goal: slowness, silence and death of a device are never told as a difference; what is seen twice is. Method: a device
+ * of ours in-process that says its time is real, and that loses, stutters or goes away.
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Packet } from '../../../../packets/kit/packet.ts';

@@ -1,6 +1,7 @@
 /**
- * Goal: the registry holds every rule once, with all that a verdict and a report need; the catalogue has the basis of each.
- * Method: count it against a table made by hand, look at every text and at the page, and ask for rules by id and by glob.
+ * Goal: the registry holds every rule once, with all that a verdict and a report need; the catalogue has the basis of
+ * each. Method: count it against a table made by hand, look at every text and at the page, and ask for rules by id and
+ * by glob.
  */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** A device that is as bad as a test wants: our own stack, that says of itself to be real, and can die, hang, or lose its host control. */
+/**
+ * A device that is as bad as a test wants: our own stack, that says of itself to be real, and can die, hang, or lose
+ * its host control.
+ */
 import { RoceError } from '../../../../packets/errors.ts';
 import { InProcessDut } from '../../../../tools/conformance/duts/in-process.ts';
 import {

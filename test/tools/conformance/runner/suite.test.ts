@@ -1,6 +1,6 @@
 /**
- * Goal: a verdict is what was seen, and nothing hangs. Method: cases of the test's own against a device that passes, fails, fails once, dies,
- * loses its agent, or answers nonsense; what the run says of each rule.
+ * Goal: a verdict is what was seen, and nothing hangs. Method: cases of the test's own against a device that passes,
+ * fails, fails once, dies, loses its agent, or answers nonsense; what the run says of each rule.
  */
 import { describe, expect, it } from 'vitest';
 import { analyzeChunks } from '../../../../tools/analyze/index.ts';

@@ -1,11 +1,14 @@
 /**
- * Goal: a ladder in text says what it seems to say. Method: every step is printed and read again; scripts are played against our own stack,
- * one that holds and one that does not for each kind of step; lines that make no sense are refused with their number.
+ * Goal: a ladder in text says what it seems to say. Method: every step is printed and read again; scripts are played
+ * against our own stack, one that holds and one that does not for each kind of step; lines that make no sense are
+ * refused with their number.
  */
+
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { IpAddress, parseMac } from '../../../../packets/address.ts';
 import { onesComplementSum } from '../../../../packets/checksum.ts';
+import { defined } from '../../../../packets/defined.ts';
 import { Medium } from '../../../../packets/frame.ts';
 import { buildFrame } from '../../../../packets/kit/build.ts';
 import { pattern } from '../../../../packets/kit/packet.ts';
@@ -226,7 +229,7 @@ describe('a ladder that is played', () => {
       ...{ trafficClass: 0, hopLimit: 64, flowLabel: 0 },
     };
     const plain = buildFrame({ opcode: Op.SendOnly, psn: 0 }, route, 17, 0);
-    const frame = buildFrame({ opcode: Op.SendOnly, psn: 0, ...(spoil === undefined ? {} : { spoil }) }, route, 17, 0);
+    const frame = buildFrame({ opcode: Op.SendOnly, psn: 0, ...defined({ spoil }) }, route, 17, 0);
     const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
     expect(frame.length).toBe(plain.length + 8);
     expect(view.getUint8(14)).toBe(0x47);

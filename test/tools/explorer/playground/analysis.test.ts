@@ -1,6 +1,7 @@
 /**
- * Goal: what the playground hands over, the analysis understands: it finds in a lesson's capture what the lesson is about, and nothing where
- * nothing is wrong. Method: every lesson is followed to its end and analyzed as the receiver saw it.
+ * Goal: what the playground hands over, the analysis understands: it finds in a lesson's capture what the lesson is
+ * about, and nothing where nothing is wrong. Method: every lesson is followed to its end and analyzed as the receiver
+ * saw it.
  */
 import { describe, expect, it } from 'vitest';
 import { Analyzer } from '../../../../pcap/analysis/analyzer.ts';

@@ -1,6 +1,6 @@
 /**
- * Goal: a session leaves as a capture that others read. Method: our reader and tshark read the same file back; what the network did is in
- * the comments, and each host's own view has what that host has seen.
+ * Goal: a session leaves as a capture that others read. Method: our reader and tshark read the same file back; what the
+ * network did is in the comments, and each host's own view has what that host has seen.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

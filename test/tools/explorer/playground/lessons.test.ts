@@ -1,6 +1,6 @@
 /**
- * Goal: no lesson tells what is not so. Method: every lesson is followed through the real stack, stop by stop, and every promise is checked
- * where it is made; a lesson that promises too much is caught.
+ * Goal: no lesson tells what is not so. Method: every lesson is followed through the real stack, stop by stop, and
+ * every promise is checked where it is made; a lesson that promises too much is caught.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';

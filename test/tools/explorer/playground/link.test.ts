@@ -1,6 +1,6 @@
 /**
- * Goal: a link repeats a session to the byte, and nothing that is in a link does harm. Method: random scenarios through a link and back,
- * their captures compared; hostile and damaged links, which are refused in words or run within bounds.
+ * Goal: a link repeats a session to the byte, and nothing that is in a link does harm. Method: random scenarios through
+ * a link and back, their captures compared; hostile and damaged links, which are refused in words or run within bounds.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

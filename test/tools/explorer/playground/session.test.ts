@@ -1,6 +1,7 @@
 /**
- * Goal: the playground's engine shows the real stack packet by packet, obeys the hand of who plays, and repeats itself to the byte.
- * Method: small scenarios whose packets are known, compared as ladders; every way to the same place must give the same place.
+ * Goal: the playground's engine shows the real stack packet by packet, obeys the hand of who plays, and repeats itself
+ * to the byte. Method: small scenarios whose packets are known, compared as ladders; every way to the same place must
+ * give the same place.
  */
 import { describe, expect, it } from 'vitest';
 import { PlaygroundSession, parseScenario } from '../../../../tools/explorer/playground/index.ts';

@@ -1,4 +1,6 @@
-/** The buttons of the playground: forwards, back, hands on the packet under way, and ways to take the session elsewhere. */
+/**
+ * The buttons of the playground: forwards, back, hands on the packet under way, and ways to take the session elsewhere.
+ */
 import { useState } from 'preact/hooks';
 import {
   ACTIONS,

@@ -1,4 +1,7 @@
-/** What happens, and under which conditions: operations to post now or to begin with, and all parameters. Changing a parameter begins anew. */
+/**
+ * What happens, and under which conditions: operations to post now or to begin with, and all parameters. Changing a
+ * parameter begins anew.
+ */
 import { useState } from 'preact/hooks';
 import { MLX_DEFAULTS, PAPER_DEFAULTS } from 'rocev2/transport';
 import {

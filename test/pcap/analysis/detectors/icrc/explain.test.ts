@@ -1,7 +1,7 @@
 /**
  * Goal: a wrong ICRC is explained by the mistake that was made, and by no other.
- * Method: right packets of several lengths get an ICRC by a mistake that is spelled out here bit by bit, with a CRC of the test's own; or
- * a field is rewritten behind a right ICRC. Random ICRCs must stay unexplained.
+ * Method: right packets of several lengths get an ICRC by a mistake that is spelled out here bit by bit, with a CRC of
+ * the test's own; or a field is rewritten behind a right ICRC. Random ICRCs must stay unexplained.
  */
 import { describe, expect, it } from 'vitest';
 import { IpAddress } from '../../../../../packets/address.ts';
@@ -44,7 +44,10 @@ function packets(more: Partial<RoceSpec> = {}, version: 4 | 6 = 4, sizes = [5, 6
   );
 }
 
-/** Gives each packet the ICRC of a mistake: `of` sees the masked packet from the IP header to the ICRC, and the one as sent. */
+/**
+ * Gives each packet the ICRC of a mistake: `of` sees the masked packet from the IP header to the ICRC, and the one as
+ * sent.
+ */
 function withIcrc(
   frames: readonly Uint8Array[],
   of: (masked: Uint8Array, sent: Uint8Array) => number,
