@@ -4,8 +4,8 @@
 export type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /**
- * A copy of `values` without the properties whose value is undefined, so that an option that was not given stays absent and hides no
- * default. Not for the data path: it allocates.
+ * A copy of `values` without the properties whose value is undefined, so that an option that was not given stays absent
+ * and hides no default. Not for the data path: it allocates.
  */
 export function defined<T extends object>(values: T): Defined<T> {
   const result: Defined<T> = {};

@@ -4,7 +4,7 @@
  *
  * @module rocev2/faults
  */
-export { type CompiledRule, compileRules } from './compile.ts';
+export { type CompiledRule, compileRules, type MatchContext } from './compile.ts';
 export type { PacketContext, TrackedConnection, TrackedConnectionEnd } from './conversations.ts';
 export type { RateQueue } from './departures.ts';
 export { FaultEngine, type FaultEngineOptions } from './engine.ts';
